@@ -1,0 +1,3 @@
+module github.com/orch-project/orch/services/gateway
+
+go 1.26.0

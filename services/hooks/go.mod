@@ -1,0 +1,3 @@
+module github.com/orch-project/orch/services/hooks
+
+go 1.26.0

@@ -1,0 +1,3 @@
+module github.com/orch-project/orch/services/orchestration
+
+go 1.26.0

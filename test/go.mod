@@ -1,0 +1,3 @@
+module github.com/orch-project/orch/test
+
+go 1.26.0
