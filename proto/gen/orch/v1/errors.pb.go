@@ -204,11 +204,94 @@ func (x *FieldErrors) GetErrors() []*FieldError {
 	return nil
 }
 
+// PathElement is a step into a JSON value.
+type PathElement struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Kind:
+	//
+	//	*PathElement_Key
+	//	*PathElement_Index
+	Kind          isPathElement_Kind `protobuf_oneof:"kind"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PathElement) Reset() {
+	*x = PathElement{}
+	mi := &file_orch_v1_errors_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PathElement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PathElement) ProtoMessage() {}
+
+func (x *PathElement) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_errors_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PathElement.ProtoReflect.Descriptor instead.
+func (*PathElement) Descriptor() ([]byte, []int) {
+	return file_orch_v1_errors_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *PathElement) GetKind() isPathElement_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return nil
+}
+
+func (x *PathElement) GetKey() string {
+	if x != nil {
+		if x, ok := x.Kind.(*PathElement_Key); ok {
+			return x.Key
+		}
+	}
+	return ""
+}
+
+func (x *PathElement) GetIndex() int64 {
+	if x != nil {
+		if x, ok := x.Kind.(*PathElement_Index); ok {
+			return x.Index
+		}
+	}
+	return 0
+}
+
+type isPathElement_Kind interface {
+	isPathElement_Kind()
+}
+
+type PathElement_Key struct {
+	Key string `protobuf:"bytes,1,opt,name=key,proto3,oneof"`
+}
+
+type PathElement_Index struct {
+	Index int64 `protobuf:"varint,2,opt,name=index,proto3,oneof"`
+}
+
+func (*PathElement_Key) isPathElement_Kind() {}
+
+func (*PathElement_Index) isPathElement_Kind() {}
+
 // FieldError is one fault, at one place.
 type FieldError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The way to the place: keys as strings, positions as decimal numbers; starts with "body", "query", "path" or "header".
-	Loc []string `protobuf:"bytes,1,rep,name=loc,proto3" json:"loc,omitempty"`
+	// The way to the place; starts with the key "body", "query", "path" or "header".
+	Loc []*PathElement `protobuf:"bytes,1,rep,name=loc,proto3" json:"loc,omitempty"`
 	// What is wrong, for a person.
 	Msg string `protobuf:"bytes,2,opt,name=msg,proto3" json:"msg,omitempty"`
 	// The kind of fault, such as "missing" or "int_parsing".
@@ -221,7 +304,7 @@ type FieldError struct {
 
 func (x *FieldError) Reset() {
 	*x = FieldError{}
-	mi := &file_orch_v1_errors_proto_msgTypes[2]
+	mi := &file_orch_v1_errors_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -233,7 +316,7 @@ func (x *FieldError) String() string {
 func (*FieldError) ProtoMessage() {}
 
 func (x *FieldError) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_errors_proto_msgTypes[2]
+	mi := &file_orch_v1_errors_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -246,10 +329,10 @@ func (x *FieldError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FieldError.ProtoReflect.Descriptor instead.
 func (*FieldError) Descriptor() ([]byte, []int) {
-	return file_orch_v1_errors_proto_rawDescGZIP(), []int{2}
+	return file_orch_v1_errors_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *FieldError) GetLoc() []string {
+func (x *FieldError) GetLoc() []*PathElement {
 	if x != nil {
 		return x.Loc
 	}
@@ -294,10 +377,14 @@ const file_orch_v1_errors_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x06\n" +
 	"\x04form\":\n" +
 	"\vFieldErrors\x12+\n" +
-	"\x06errors\x18\x01 \x03(\v2\x13.orch.v1.FieldErrorR\x06errors\"Z\n" +
+	"\x06errors\x18\x01 \x03(\v2\x13.orch.v1.FieldErrorR\x06errors\"A\n" +
+	"\vPathElement\x12\x12\n" +
+	"\x03key\x18\x01 \x01(\tH\x00R\x03key\x12\x16\n" +
+	"\x05index\x18\x02 \x01(\x03H\x00R\x05indexB\x06\n" +
+	"\x04kind\"p\n" +
 	"\n" +
-	"FieldError\x12\x10\n" +
-	"\x03loc\x18\x01 \x03(\tR\x03loc\x12\x10\n" +
+	"FieldError\x12&\n" +
+	"\x03loc\x18\x01 \x03(\v2\x14.orch.v1.PathElementR\x03loc\x12\x10\n" +
 	"\x03msg\x18\x02 \x01(\tR\x03msg\x12\x12\n" +
 	"\x04type\x18\x03 \x01(\tR\x04type\x12\x14\n" +
 	"\x05input\x18\x04 \x01(\fR\x05inputB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
@@ -314,22 +401,24 @@ func file_orch_v1_errors_proto_rawDescGZIP() []byte {
 	return file_orch_v1_errors_proto_rawDescData
 }
 
-var file_orch_v1_errors_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_orch_v1_errors_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_orch_v1_errors_proto_goTypes = []any{
 	(*HttpError)(nil),   // 0: orch.v1.HttpError
 	(*FieldErrors)(nil), // 1: orch.v1.FieldErrors
-	(*FieldError)(nil),  // 2: orch.v1.FieldError
-	nil,                 // 3: orch.v1.HttpError.HeadersEntry
+	(*PathElement)(nil), // 2: orch.v1.PathElement
+	(*FieldError)(nil),  // 3: orch.v1.FieldError
+	nil,                 // 4: orch.v1.HttpError.HeadersEntry
 }
 var file_orch_v1_errors_proto_depIdxs = []int32{
 	1, // 0: orch.v1.HttpError.field_errors:type_name -> orch.v1.FieldErrors
-	3, // 1: orch.v1.HttpError.headers:type_name -> orch.v1.HttpError.HeadersEntry
-	2, // 2: orch.v1.FieldErrors.errors:type_name -> orch.v1.FieldError
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	4, // 1: orch.v1.HttpError.headers:type_name -> orch.v1.HttpError.HeadersEntry
+	3, // 2: orch.v1.FieldErrors.errors:type_name -> orch.v1.FieldError
+	2, // 3: orch.v1.FieldError.loc:type_name -> orch.v1.PathElement
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_errors_proto_init() }
@@ -343,13 +432,17 @@ func file_orch_v1_errors_proto_init() {
 		(*HttpError_Body)(nil),
 		(*HttpError_FieldErrors)(nil),
 	}
+	file_orch_v1_errors_proto_msgTypes[2].OneofWrappers = []any{
+		(*PathElement_Key)(nil),
+		(*PathElement_Index)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_errors_proto_rawDesc), len(file_orch_v1_errors_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
