@@ -372,7 +372,7 @@ type RestShape struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unknown keys are refused.
 	Strict bool `protobuf:"varint,1,opt,name=strict,proto3" json:"strict,omitempty"`
-	// The one field is the JSON: a repeated field an array, a map an object, bytes anything.
+	// The one field is the JSON: a repeated field an array, a map an object, bytes anything, a scalar itself.
 	Inline bool `protobuf:"varint,2,opt,name=inline,proto3" json:"inline,omitempty"`
 	// The fields in number order are the elements of an array.
 	Tuple bool `protobuf:"varint,3,opt,name=tuple,proto3" json:"tuple,omitempty"`
