@@ -1,0 +1,136 @@
+package broker
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/clock"
+)
+
+// Media types of the wire.
+const (
+	contentTypeBatch = "application/cloudevents-batch+json"
+	contentTypeEvent = "application/cloudevents+json"
+)
+
+// appendEvent appends e as a JSON object. The bytes of Data are kept as they are: encoding/json would compact them and
+// escape HTML. e must be valid.
+func appendEvent(b []byte, e *Event) []byte {
+	b = append(b, `{"specversion":"1.0","id":"`...)
+	b = append(b, e.ID.String()...)
+	b = append(b, '"')
+	b = appendAttribute(b, "source", e.Source)
+	b = appendAttribute(b, "type", e.Type)
+	b = appendAttribute(b, "subject", e.Subject)
+	if !e.Time.IsZero() {
+		b = append(b, `,"time":"`...)
+		b = clock.Canonical(e.Time).AppendFormat(b, time.RFC3339Nano)
+		b = append(b, '"')
+	}
+	if e.Workspace != uuid.Nil {
+		b = appendAttribute(b, "orchworkspace", e.Workspace.String())
+	}
+	b = appendAttribute(b, "traceparent", e.TraceParent)
+	b = appendAttribute(b, "tracestate", e.TraceState)
+	if len(e.Data) > 0 {
+		b = append(b, `,"datacontenttype":"application/json","data":`...)
+		b = append(b, bytes.TrimSpace(e.Data)...)
+	}
+	return append(b, '}')
+}
+
+// appendAttribute appends a member; an empty value is an absent attribute.
+func appendAttribute(b []byte, name, value string) []byte {
+	if value == "" {
+		return b
+	}
+	b = append(b, ',', '"')
+	b = append(b, name...)
+	b = append(b, '"', ':')
+	quoted, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // A string always marshals.
+	}
+	return append(b, quoted...)
+}
+
+// wireEvent is the JSON form. Attributes that we do not know are dropped.
+type wireEvent struct {
+	SpecVersion     string          `json:"specversion"`
+	ID              string          `json:"id"`
+	Source          string          `json:"source"`
+	Type            string          `json:"type"`
+	Subject         string          `json:"subject"`
+	Time            string          `json:"time"`
+	Workspace       string          `json:"orchworkspace"`
+	DataContentType string          `json:"datacontenttype"`
+	Data            json.RawMessage `json:"data"`
+	DataBase64      json.RawMessage `json:"data_base64"`
+	TraceParent     string          `json:"traceparent"`
+	TraceState      string          `json:"tracestate"`
+}
+
+// decodeFrame reads a CloudEvents JSON batch. It is all or nothing: one bad event makes the frame bad.
+func decodeFrame(frame []byte) ([]Event, error) {
+	var wire []wireEvent
+	if err := json.Unmarshal(frame, &wire); err != nil {
+		return nil, fmt.Errorf("decoding a frame: %w", err)
+	}
+	events := make([]Event, len(wire))
+	for i := range wire {
+		e, err := wire[i].event()
+		if err != nil {
+			return nil, fmt.Errorf("decoding event %d of a frame: %w", i, err)
+		}
+		events[i] = e
+	}
+	return events, nil
+}
+
+// decodeEvent reads one CloudEvent.
+func decodeEvent(data []byte) (Event, error) {
+	var wire wireEvent
+	if err := json.Unmarshal(data, &wire); err != nil {
+		return Event{}, fmt.Errorf("decoding an event: %w", err)
+	}
+	return wire.event()
+}
+
+func (w *wireEvent) event() (Event, error) {
+	if w.SpecVersion != "1.0" {
+		return Event{}, fmt.Errorf("%w: specversion %q", ErrInvalidEvent, w.SpecVersion)
+	}
+	if w.DataBase64 != nil || (w.DataContentType != "" && w.DataContentType != "application/json") {
+		return Event{}, fmt.Errorf("%w: data is not JSON", ErrInvalidEvent)
+	}
+	e := Event{
+		Source:      w.Source,
+		Type:        w.Type,
+		Subject:     w.Subject,
+		Data:        w.Data,
+		TraceParent: w.TraceParent,
+		TraceState:  w.TraceState,
+	}
+	var err error
+	if e.ID, err = uuid.Parse(w.ID); err != nil {
+		return Event{}, fmt.Errorf("%w: id: %w", ErrInvalidEvent, err)
+	}
+	if w.Workspace != "" {
+		if e.Workspace, err = uuid.Parse(w.Workspace); err != nil {
+			return Event{}, fmt.Errorf("%w: orchworkspace: %w", ErrInvalidEvent, err)
+		}
+	}
+	if w.Time != "" {
+		if e.Time, err = time.Parse(time.RFC3339Nano, w.Time); err != nil {
+			return Event{}, fmt.Errorf("%w: time: %w", ErrInvalidEvent, err)
+		}
+	}
+	if err := e.Validate(); err != nil {
+		return Event{}, err
+	}
+	return e.canonical(), nil
+}

@@ -1,0 +1,179 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// committer sends the events of one shard in frames, one frame in flight at a time.
+//
+//	     ┌──────────── queue empty ────────────┐
+//	     v                                     │
+//	wait for one ──> gather what waits ──> send frame ──> release its publishers
+//	                                        │  ^
+//	                                        └──┘ no answer: the same frame again, until AckTimeout
+//
+// Two frames in flight would be slower, not faster: the broker flushes them one after the other, and each is smaller.
+type committer struct {
+	cfg     Config
+	js      jetstream.JetStream
+	nc      *nats.Conn
+	subject string
+	closing <-chan struct{}
+
+	queue       chan *waiter
+	queuedBytes atomic.Int64
+
+	carry *waiter // Taken from the queue, but it did not fit the last frame. Owned by run.
+	frame []byte  // The buffer of the frame in flight. Owned by run.
+
+	lastError atomic.Pointer[error] // Nil after a frame that was acknowledged.
+}
+
+func newCommitter(c *Conn, shard int, closing <-chan struct{}) *committer {
+	return &committer{
+		cfg:     c.cfg,
+		js:      c.js,
+		nc:      c.nc,
+		subject: subjectPrefix + strconv.Itoa(shard),
+		closing: closing,
+		queue:   make(chan *waiter, c.cfg.QueueEvents),
+	}
+}
+
+// run commits frames until closing; then it commits what is queued and returns.
+func (k *committer) run() {
+	waiters := make([]*waiter, 0, MaxFrameEvents)
+	for {
+		first := k.next()
+		if first == nil {
+			return
+		}
+		waiters = k.gather(waiters[:0], first)
+		err := k.commit(waiters)
+		for _, w := range waiters {
+			k.queuedBytes.Add(-int64(len(w.body)))
+			w.result <- err
+		}
+		clear(waiters) // The events may be large, and the next frame small.
+	}
+}
+
+// next waits for an event; nil when the publisher is closed and the queue is empty.
+func (k *committer) next() *waiter {
+	if w := k.carry; w != nil {
+		k.carry = nil
+		return w
+	}
+	select {
+	case w := <-k.queue:
+		return w
+	case <-k.closing:
+		select {
+		case w := <-k.queue:
+			return w
+		default:
+			return nil
+		}
+	}
+}
+
+// gather appends first and what waits behind it, up to the limits of a frame. It never waits.
+func (k *committer) gather(waiters []*waiter, first *waiter) []*waiter {
+	waiters = append(waiters, first)
+	size := len("[]") + len(first.body)
+	for len(waiters) < MaxFrameEvents {
+		select {
+		case w := <-k.queue:
+			if w.abandoned.Load() {
+				k.queuedBytes.Add(-int64(len(w.body)))
+				continue
+			}
+			if size += len(",") + len(w.body); size > MaxFrameBytes {
+				k.carry = w
+				return waiters
+			}
+			waiters = append(waiters, w)
+		default:
+			return waiters
+		}
+	}
+	return waiters
+}
+
+// commit sends one frame until it is acknowledged, refused or late.
+func (k *committer) commit(waiters []*waiter) error {
+	k.frame = appendFrame(k.frame[:0], waiters)
+	err := k.send(k.frame)
+	if cap(k.frame) > 2*MaxFrameBytes {
+		k.frame = nil // A single large event should not hold its memory for ever.
+	}
+	if err != nil {
+		k.lastError.Store(&err)
+		return err
+	}
+	k.lastError.Store(nil)
+	return nil
+}
+
+// appendFrame appends the CloudEvents batch of the waiters' events.
+func appendFrame(b []byte, waiters []*waiter) []byte {
+	b = append(b, '[')
+	for i, w := range waiters {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, w.body...)
+	}
+	return append(b, ']')
+}
+
+// send publishes the frame. All attempts carry one id, so the stream keeps one of them. An attempt ends after half of
+// the time, for the case that only its answer was lost.
+func (k *committer) send(frame []byte) error {
+	ctx, cancel := context.WithTimeout(context.Background(), k.cfg.AckTimeout)
+	defer cancel()
+	frameID := k.cfg.IDs.New().String()
+	for {
+		err := k.attempt(ctx, frameID, frame)
+		var refused *jetstream.APIError
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &refused):
+			return fmt.Errorf("%w: the stream refused a frame: %w", ErrUnavailable, err)
+		case errors.Is(err, nats.ErrMaxPayload):
+			return fmt.Errorf("%w: the server's max_payload was lowered: %w", ErrUnavailable, err)
+		case errors.Is(err, nats.ErrConnectionClosed):
+			return fmt.Errorf("%w: %w", ErrClosed, err)
+		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+			continue // Unanswered: again at once.
+		}
+		if !pause(ctx, 20*time.Millisecond) { // Disconnected, or the stream has no leader at this moment.
+			return fmt.Errorf("%w: no acknowledgement of a frame within %s: %w", ErrUnavailable, k.cfg.AckTimeout, err)
+		}
+	}
+}
+
+func (k *committer) attempt(ctx context.Context, frameID string, frame []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, k.cfg.AckTimeout/2)
+	defer cancel()
+	msg := &nats.Msg{
+		Subject: k.subject,
+		Data:    frame,
+		Header: nats.Header{
+			"Content-Type":                 {contentTypeBatch},
+			jetstream.MsgIDHeader:          {frameID},
+			jetstream.ExpectedStreamHeader: {StreamEvents},
+		},
+	}
+	_, err := k.js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
+	return err
+}

@@ -1,0 +1,159 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Conn is a connection to the broker. It reconnects by itself, for ever. It is safe for concurrent use.
+type Conn struct {
+	cfg Config
+	log *slog.Logger
+	nc  *nats.Conn
+	js  jetstream.JetStream
+
+	publisher *Publisher
+
+	ctx    context.Context // Ends with Close: the life of the goroutines below.
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	close  sync.Once
+}
+
+// Connect connects, asserts what the broker must promise (see the package documentation) and makes the streams and
+// durable consumers that are missing. It tries again until ctx or Config.ConnectTimeout ends while no server answers;
+// a server that answers with the wrong settings is refused at once.
+func Connect(ctx context.Context, cfg Config) (*Conn, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, cfg.ConnectTimeout)
+	defer cancel()
+
+	c := &Conn{cfg: cfg, log: cfg.Logger}
+	if err := c.dial(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.prepare(ctx); err != nil {
+		c.nc.Close()
+		return nil, err
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.publisher = newPublisher(c)
+	c.wg.Go(c.guardDurables)
+	return c, nil
+}
+
+// dial connects; it tries again until ctx ends.
+func (c *Conn) dial(ctx context.Context) error {
+	for {
+		nc, err := nats.Connect(c.cfg.URL, c.options()...)
+		if err == nil {
+			c.nc = nc
+			return nil
+		}
+		c.log.WarnContext(ctx, "connecting to the broker", "error", err)
+		if !pause(ctx, 200*time.Millisecond) {
+			return fmt.Errorf("connecting to the broker: %w: %w", ErrUnavailable, err)
+		}
+	}
+}
+
+func (c *Conn) options() []nats.Option {
+	opts := []nats.Option{
+		nats.Name(c.cfg.Name),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(200 * time.Millisecond),
+		nats.ReconnectJitter(50*time.Millisecond, 100*time.Millisecond),
+		nats.PingInterval(5 * time.Second),
+		nats.MaxPingsOutstanding(2),
+		// Nothing is buffered while disconnected: the callers learn at once, and no event is sent after its publisher
+		// was told that it was not.
+		nats.ReconnectBufSize(-1),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				c.log.Warn("disconnected from the broker", "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(nc *nats.Conn) {
+			c.log.Info("reconnected to the broker", "server", nc.ConnectedServerName())
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			c.log.Warn("broker connection", "error", err)
+		}),
+	}
+	if c.cfg.InProcess != nil {
+		opts = append(opts, nats.InProcessServer(c.cfg.InProcess))
+	}
+	return append(opts, c.cfg.Options...)
+}
+
+// prepare asserts the server's settings and makes what is missing.
+func (c *Conn) prepare(ctx context.Context) error {
+	if got := c.nc.MaxPayload(); got < MinMaxPayload {
+		return fmt.Errorf("%w: %d bytes, at least %d are needed", ErrMaxPayload, got, MinMaxPayload)
+	}
+	if err := c.assertSync(ctx); err != nil {
+		return err
+	}
+	js, err := jetstream.New(c.nc)
+	if err != nil {
+		return fmt.Errorf("opening JetStream: %w", err)
+	}
+	c.js = js
+	return c.ensureStreams(ctx)
+}
+
+// Publisher publishes events. There is one per connection.
+func (c *Conn) Publisher() *Publisher { return c.publisher }
+
+// Healthy is nil while the broker is connected and takes events, else the reason; it never blocks.
+func (c *Conn) Healthy() error {
+	if status := c.nc.Status(); status != nats.CONNECTED {
+		return fmt.Errorf("%w: connection is %s", ErrUnavailable, status)
+	}
+	return c.publisher.healthy()
+}
+
+// Close refuses new events, waits for the frames in flight (Config.AckTimeout at most), ends what the connection
+// started and disconnects. Further calls do nothing.
+func (c *Conn) Close() error {
+	c.close.Do(func() {
+		c.publisher.close()
+		c.cancel()
+		c.wg.Wait()
+		c.nc.Close()
+	})
+	return nil
+}
+
+// pause waits for d; false when ctx ended before.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// unavailable marks err as a failure of the broker, unless the caller's context is the reason.
+func unavailable(ctx context.Context, doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return fmt.Errorf("%s: %w: %w", doing, ErrUnavailable, err)
+}

@@ -1,0 +1,226 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// consumption is one running Consume.
+//
+//	iterator ──> frames (channel) ──> batch: first frame + what is there ──> handle ──> ack | nak with delay
+//	(goroutine)                            (one goroutine)                      │
+//	                                                                            └── *Rejected ──> dead letter, then ack
+type consumption struct {
+	conn    *Conn
+	durable string
+	opts    ConsumeOptions
+	handle  func(ctx context.Context, batch []Delivery) error
+	log     *slog.Logger
+}
+
+// frame is a delivered message and its events.
+type frame struct {
+	msg        jetstream.Msg
+	deliveries []Delivery
+	delivered  int // How many times so far, this one included.
+}
+
+// consume handles frames until ctx ends or the iterator breaks.
+func (k *consumption) consume(ctx context.Context) error {
+	consumer, err := k.conn.js.Consumer(ctx, StreamEvents, k.durable)
+	if err != nil {
+		return err
+	}
+	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(prefetchFrames, prefetchBytes))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	incoming := make(chan jetstream.Msg)
+	broken := make(chan error, 1)
+	go func() {
+		defer close(incoming)
+		for {
+			msg, err := messages.Next(jetstream.NextContext(ctx))
+			if err != nil {
+				broken <- err
+				return
+			}
+			select {
+			case incoming <- msg:
+			case <-ctx.Done():
+				broken <- ctx.Err()
+				return
+			}
+		}
+	}()
+	defer func() {
+		cancel()
+		messages.Stop()
+		for range incoming { //nolint:revive // Waits for the goroutine; frames not handled are delivered again.
+		}
+	}()
+
+	var next *frame
+	for {
+		if next == nil {
+			msg, ok := <-incoming
+			if !ok {
+				return <-broken
+			}
+			next = k.open(ctx, msg)
+			continue
+		}
+		batch := []*frame{next}
+		batch, next = k.gather(ctx, batch, incoming)
+		k.process(ctx, batch)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// gather adds frames that are there already while they fit. The first that does not fit begins the next batch.
+func (k *consumption) gather(ctx context.Context, batch []*frame, incoming <-chan jetstream.Msg) ([]*frame, *frame) {
+	events := len(batch[0].deliveries)
+	for events < k.opts.MaxEvents {
+		var msg jetstream.Msg
+		var ok bool
+		select {
+		case msg, ok = <-incoming:
+		default:
+		}
+		if !ok {
+			break
+		}
+		f := k.open(ctx, msg)
+		if f == nil {
+			continue
+		}
+		if events += len(f.deliveries); events > k.opts.MaxEvents {
+			return batch, f
+		}
+		batch = append(batch, f)
+	}
+	return batch, nil
+}
+
+// open decodes a message; nil when there is nothing to handle. A frame that cannot be decoded never will be: it goes to
+// the dead letters as it is.
+func (k *consumption) open(ctx context.Context, msg jetstream.Msg) *frame {
+	f := &frame{msg: msg, delivered: 1}
+	var published time.Time
+	if meta, err := msg.Metadata(); err == nil {
+		f.delivered, published = int(meta.NumDelivered), meta.Timestamp
+	}
+	events, err := decodeFrame(msg.Data())
+	if err != nil {
+		k.log.ErrorContext(ctx, "dead-lettering a frame", "error", err)
+		if err := k.conn.deadLetterFrame(ctx, k.durable, msg, err); err != nil {
+			k.log.ErrorContext(ctx, "writing a dead letter", "error", err)
+			k.putBack(ctx, f)
+			return nil
+		}
+	}
+	if len(events) == 0 {
+		k.acknowledge(ctx, f)
+		return nil
+	}
+	f.deliveries = make([]Delivery, len(events))
+	for i := range events {
+		f.deliveries[i] = Delivery{Event: events[i], Redelivered: f.delivered - 1, Published: published}
+	}
+	return f
+}
+
+// process hands the frames to the handler and settles them.
+func (k *consumption) process(ctx context.Context, frames []*frame) {
+	var all []Delivery
+	for _, f := range frames {
+		all = append(all, f.deliveries...)
+	}
+	stop := k.keepAlive(frames)
+	err := k.handleAll(ctx, all)
+	stop()
+	if err == nil {
+		for _, f := range frames {
+			k.acknowledge(ctx, f)
+		}
+		return
+	}
+	if ctx.Err() == nil {
+		k.log.WarnContext(ctx, "handling events; they will be delivered again", "events", len(all), "error", err)
+	}
+	for _, f := range frames {
+		k.putBack(ctx, f)
+	}
+	pause(ctx, min(handlerPause, k.opts.Backoff[0]))
+}
+
+// handleAll calls the handler in portions of MaxEvents: a single frame may hold more.
+func (k *consumption) handleAll(ctx context.Context, all []Delivery) error {
+	for len(all) > 0 {
+		n := min(len(all), k.opts.MaxEvents)
+		portion := all[:n:n]
+		all = all[n:]
+		err := k.handle(ctx, portion)
+		var rejected *Rejected
+		if errors.As(err, &rejected) {
+			err = k.conn.deadLetterEvents(ctx, k.durable, portion, rejected)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepAlive tells the broker that the frames are being worked on, until stop is called.
+func (k *consumption) keepAlive(frames []*frame) (stop func()) {
+	done := make(chan struct{})
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		ticker := time.NewTicker(k.conn.cfg.AckWait / 3)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				for _, f := range frames {
+					_ = f.msg.InProgress() // Lost: the frame is delivered twice, which is allowed.
+				}
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-finished
+	}
+}
+
+func (k *consumption) acknowledge(ctx context.Context, f *frame) {
+	if err := f.msg.Ack(); err != nil {
+		k.log.WarnContext(ctx, "acknowledging a frame; it will be delivered again", "error", err)
+	}
+}
+
+func (k *consumption) putBack(ctx context.Context, f *frame) {
+	delay := k.opts.Backoff[min(f.delivered, len(k.opts.Backoff))-1]
+	if err := f.msg.NakWithDelay(delay); err != nil && ctx.Err() == nil {
+		k.log.WarnContext(ctx, "putting a frame back; it will be delivered again after the ack wait", "error", err)
+	}
+}
+
+// flush sends the last acknowledgements on their way.
+func (k *consumption) flush() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = k.conn.nc.FlushWithContext(ctx) // Lost acknowledgements mean a redelivery, which is allowed.
+}

@@ -1,0 +1,82 @@
+package broker
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/clock"
+)
+
+// Event is one CloudEvent (version 1.0) with JSON data. It is delivered as it was published, Time apart: that arrives in
+// UTC, truncated to microseconds.
+type Event struct {
+	ID        uuid.UUID // Consumers de-duplicate by it. Required.
+	Source    string    // Required.
+	Type      string    // Required.
+	Subject   string    // Optional.
+	Time      time.Time // Optional; years 1 to 9999.
+	Workspace uuid.UUID // The extension attribute orchworkspace. Events of one workspace keep their order.
+
+	// Data is one JSON value, carried byte for byte (white space around it excepted). Nil means none.
+	Data json.RawMessage
+
+	// TraceParent and TraceState are the W3C trace context (the distributed tracing extension). Optional.
+	TraceParent string
+	TraceState  string
+}
+
+// Validate tells what keeps e from being published; the error matches ErrInvalidEvent. Size is not looked at.
+func (e *Event) Validate() error {
+	switch {
+	case e.ID == uuid.Nil:
+		return fmt.Errorf("%w: no id", ErrInvalidEvent)
+	case e.Source == "":
+		return fmt.Errorf("%w: no source", ErrInvalidEvent)
+	case e.Type == "":
+		return fmt.Errorf("%w: no type", ErrInvalidEvent)
+	}
+	for _, a := range []struct{ name, value string }{
+		{"source", e.Source},
+		{"type", e.Type},
+		{"subject", e.Subject},
+		{"traceparent", e.TraceParent},
+		{"tracestate", e.TraceState},
+	} {
+		if !utf8.ValidString(a.value) {
+			return fmt.Errorf("%w: %s is not valid UTF-8", ErrInvalidEvent, a.name)
+		}
+	}
+	if y := e.Time.UTC().Year(); !e.Time.IsZero() && (y < 1 || y > 9999) {
+		return fmt.Errorf("%w: year %d cannot be written", ErrInvalidEvent, y)
+	}
+	if len(e.Data) > 0 && (!json.Valid(e.Data) || !utf8.Valid(e.Data)) {
+		return fmt.Errorf("%w: data is not JSON", ErrInvalidEvent)
+	}
+	return nil
+}
+
+// canonical is e as consumers will see it.
+func (e Event) canonical() Event {
+	if !e.Time.IsZero() {
+		e.Time = clock.Canonical(e.Time)
+	}
+	if len(e.Data) == 0 {
+		e.Data = nil
+	}
+	return e
+}
+
+// shard is the number of the subject that carries the events of a workspace.
+func shard(workspace uuid.UUID, shards int) int {
+	if shards == 1 {
+		return 0
+	}
+	h := fnv.New32a()
+	h.Write(workspace[:])
+	return int(h.Sum32() % uint32(shards))
+}

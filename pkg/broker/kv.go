@@ -1,0 +1,141 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	defaultBucketBytes = 64 << 20
+	// probeInterval is how often a bucket asks the broker whether its view is current.
+	probeInterval = time.Second
+)
+
+// KVConfig says how a bucket is made. An existing bucket is taken as it is.
+type KVConfig struct {
+	Description string
+	// MaxBytes is the size at which Put is refused. Default 64 MiB.
+	MaxBytes int64
+}
+
+// KV is a bucket of keys and values, each key with its last value. It is safe for concurrent use.
+type KV struct {
+	conn   *Conn
+	bucket string
+	kv     jetstream.KeyValue
+
+	mu       sync.Mutex
+	watching int       // Running watches.
+	complete bool      // The watch has handled the initial values.
+	seen     uint64    // The revision up to which the watch has handled changes.
+	awaited  uint64    // The revision the bucket had at asked; 0: none awaited.
+	asked    time.Time // When the bucket had it.
+	contact  time.Time
+}
+
+// KeyValue opens a bucket, which is made when absent. It asks the broker every second whether its view is current, until
+// the connection is closed: open a bucket once.
+func (c *Conn) KeyValue(ctx context.Context, bucket string, cfg KVConfig) (*KV, error) {
+	setDefault(&cfg.MaxBytes, defaultBucketBytes)
+	kv, err := c.js.KeyValue(ctx, bucket)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		kv, err = c.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
+			Bucket:      bucket,
+			Description: cfg.Description,
+			MaxBytes:    cfg.MaxBytes,
+			Replicas:    c.cfg.Replicas,
+			Storage:     jetstream.FileStorage,
+		})
+		if errors.Is(err, jetstream.ErrBucketExists) {
+			kv, err = c.js.KeyValue(ctx, bucket) // Another service was faster.
+		}
+	}
+	if err != nil {
+		return nil, unavailable(ctx, "opening bucket "+bucket, err)
+	}
+	k := &KV{conn: c, bucket: bucket, kv: kv}
+	k.probe(ctx)
+	c.wg.Go(func() {
+		for pause(c.ctx, probeInterval) {
+			k.probe(c.ctx)
+		}
+	})
+	return k, nil
+}
+
+// Put stores a value durably and returns its revision, which grows with every change of the bucket. Keys consist of
+// letters, digits, and - _ = / . (a dot neither first nor last).
+func (k *KV) Put(ctx context.Context, key string, value []byte) (revision uint64, err error) {
+	revision, err = k.kv.Put(ctx, key, value)
+	if errors.Is(err, jetstream.ErrInvalidKey) {
+		return 0, fmt.Errorf("putting %q into bucket %s: %w", key, k.bucket, err)
+	}
+	return revision, unavailable(ctx, "putting into bucket "+k.bucket, err)
+}
+
+// Get is the value of a key; ErrNotFound when there is none.
+func (k *KV) Get(ctx context.Context, key string) ([]byte, error) {
+	entry, err := k.kv.Get(ctx, key)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return nil, fmt.Errorf("getting %q from bucket %s: %w", key, k.bucket, ErrNotFound)
+	}
+	if err != nil {
+		return nil, unavailable(ctx, "getting from bucket "+k.bucket, err)
+	}
+	return entry.Value(), nil
+}
+
+// Delete removes a key. Removing an absent key is no error.
+func (k *KV) Delete(ctx context.Context, key string) error {
+	err := k.kv.Delete(ctx, key)
+	if errors.Is(err, jetstream.ErrInvalidKey) {
+		return fmt.Errorf("deleting %q from bucket %s: %w", key, k.bucket, err)
+	}
+	return unavailable(ctx, "deleting from bucket "+k.bucket, err)
+}
+
+// Keys lists the keys, in no order.
+func (k *KV) Keys(ctx context.Context) ([]string, error) {
+	keys, err := k.kv.Keys(ctx)
+	if errors.Is(err, jetstream.ErrNoKeysFound) {
+		return nil, nil
+	}
+	return keys, unavailable(ctx, "listing bucket "+k.bucket, err)
+}
+
+// LastContact is a time at which what the watch had delivered was all that the bucket held, by the word of the broker. It
+// moves on once a second while the broker answers and the watch keeps up; a view that is not current, or a broker that
+// is away, leaves it standing. It is zero before the first watch has caught up. Without a watch it is when the broker
+// last answered for the bucket.
+func (k *KV) LastContact() time.Time {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.contact
+}
+
+// probe asks for the bucket's last revision. The answer comes from the bucket's leader: an answer proves more than a
+// living connection.
+func (k *KV) probe(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 2*probeInterval)
+	defer cancel()
+	asked := time.Now()
+	stream, err := k.conn.js.Stream(ctx, "KV_"+k.bucket)
+	if err != nil {
+		return
+	}
+	last := stream.CachedInfo().State.LastSeq
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case k.watching > 0 && !k.complete:
+	case k.watching == 0, k.seen >= last:
+		k.contact, k.awaited = asked, 0
+	case k.awaited == 0 || k.seen >= k.awaited:
+		k.awaited, k.asked = last, asked
+	}
+}

@@ -1,0 +1,138 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// staleAfter is how long a watch may lag behind the bucket before it is started anew.
+const staleAfter = 10 * time.Second
+
+var errStale = errors.New("the watch lags behind the bucket")
+
+// Change is one change of a bucket.
+type Change struct {
+	// InitialDone marks the end of the initial values; the other fields are then empty.
+	InitialDone bool
+
+	Key      string
+	Value    []byte // Owned by the receiver.
+	Deleted  bool   // The key was removed: Value is empty.
+	Revision uint64
+}
+
+// Watch gives the present values of all keys to handle, then one Change with InitialDone, then each change as it
+// happens, until ctx ends; it then returns nil (ErrClosed when
+// the connection was closed first). handle is called by one goroutine.
+//
+// After an interruption the values may be given again, with another InitialDone; a key that was removed meanwhile is
+// given as Deleted. So a receiver that applies every Change is always right in the end. A bucket has one watch per KV:
+// LastContact speaks about it.
+func (k *KV) Watch(ctx context.Context, handle func(Change)) error {
+	owner := ctx
+	ctx, cancel := context.WithCancel(owner)
+	defer cancel()
+	defer context.AfterFunc(k.conn.ctx, cancel)()
+	k.addWatch(1)
+	defer k.addWatch(-1)
+	for ctx.Err() == nil {
+		err := k.watch(ctx, handle)
+		if ctx.Err() != nil {
+			break
+		}
+		k.conn.log.WarnContext(ctx, "watching a bucket was interrupted", "bucket", k.bucket, "error", err)
+		pause(ctx, 500*time.Millisecond)
+	}
+	if owner.Err() == nil {
+		return ErrClosed
+	}
+	return nil
+}
+
+func (k *KV) addWatch(n int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.watching += n; n > 0 {
+		k.complete, k.seen, k.awaited, k.contact = false, 0, 0, time.Time{}
+	}
+}
+
+// watch runs one watcher until it ends, lags or ctx ends.
+func (k *KV) watch(ctx context.Context, handle func(Change)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // Before Stop: the library watches the context too.
+	watcher, err := k.kv.WatchAll(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		_ = watcher.Stop()            // Fails when disconnected; the consumer then expires at the server.
+		for range watcher.Updates() { //nolint:revive // Lets the library's goroutine end.
+		}
+	}()
+	ticker := time.NewTicker(probeInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case entry, ok := <-watcher.Updates():
+			switch {
+			case !ok:
+				return errors.New("the watcher ended")
+			case entry == nil:
+				k.caughtUp(ctx)
+				handle(Change{InitialDone: true})
+			default:
+				handle(newChange(entry))
+				k.saw(entry.Revision())
+			}
+		case <-ticker.C:
+			if k.lagging() {
+				return errStale
+			}
+		}
+	}
+}
+
+func newChange(entry jetstream.KeyValueEntry) Change {
+	c := Change{Key: entry.Key(), Revision: entry.Revision()}
+	if entry.Operation() == jetstream.KeyValuePut {
+		c.Value = entry.Value()
+	} else {
+		c.Deleted = true
+	}
+	return c
+}
+
+// caughtUp notes that the initial values are handled, and asks at once whether they are still all there is.
+func (k *KV) caughtUp(ctx context.Context) {
+	k.mu.Lock()
+	k.complete = true
+	k.mu.Unlock()
+	k.probe(ctx)
+}
+
+// saw notes that all changes up to revision are handled.
+func (k *KV) saw(revision uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.seen = max(k.seen, revision)
+	if k.awaited != 0 && k.seen >= k.awaited {
+		k.contact, k.awaited = k.asked, 0
+	}
+}
+
+// lagging tells whether the bucket has had a revision for long that the watch has not seen.
+func (k *KV) lagging() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.awaited == 0 || time.Since(k.asked) < staleAfter {
+		return false
+	}
+	k.awaited = 0 // The next watcher gets its own time.
+	return true
+}

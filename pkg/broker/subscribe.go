@@ -1,0 +1,87 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// subscriptionThreshold is how long a vanished subscriber holds events back in the stream.
+const subscriptionThreshold = 30 * time.Second
+
+// SubscribeOption tunes Subscribe.
+type SubscribeOption func(*subscription)
+
+// OnReady calls ready once, when every event published from then on will be given to the handler.
+func OnReady(ready func()) SubscribeOption { return func(s *subscription) { s.ready = ready } }
+
+type subscription struct{ ready func() }
+
+// Subscribe gives every event that is published from now on, by any process, to handle until ctx ends; it then returns
+// nil. It is for live feeds: nothing is acknowledged, events that pass while the broker is unreachable may be missed,
+// and duplicates are possible. Events of one workspace come in order. handle is called by one goroutine; while it
+// blocks, events wait in the stream.
+func (c *Conn) Subscribe(ctx context.Context, handle func(Event), opts ...SubscribeOption) error {
+	var s subscription
+	for _, o := range opts {
+		o(&s)
+	}
+	owner := ctx
+	ctx, cancel := context.WithCancel(owner)
+	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+
+	consumer, err := c.subscribeFromNow(ctx)
+	if err != nil {
+		return unavailable(ctx, "subscribing to events", err)
+	}
+	running, err := consumer.Consume(func(msg jetstream.Msg) {
+		events, err := decodeFrame(msg.Data())
+		if err != nil {
+			c.log.WarnContext(ctx, "a live feed skips a frame", "error", err)
+			return
+		}
+		for i := range events {
+			if ctx.Err() != nil {
+				return
+			}
+			handle(events[i])
+		}
+	}, jetstream.PullMaxMessagesWithBytesLimit(prefetchFrames, prefetchBytes),
+		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
+			c.log.DebugContext(ctx, "a live feed was interrupted", "error", err)
+		}))
+	if err != nil {
+		return unavailable(ctx, "subscribing to events", err)
+	}
+	if s.ready != nil {
+		s.ready()
+	}
+	<-ctx.Done()
+	running.Stop()
+	<-running.Closed() // handle is not called after the return.
+	if owner.Err() == nil {
+		return ErrClosed
+	}
+	return nil
+}
+
+// subscribeFromNow starts at a sequence number rather than at "new": after a reconnection before the first event, "new"
+// would mean the time of the reconnection.
+func (c *Conn) subscribeFromNow(ctx context.Context) (jetstream.Consumer, error) {
+	stream, err := c.js.Stream(ctx, StreamEvents)
+	if err != nil {
+		return nil, err
+	}
+	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       stream.CachedInfo().State.LastSeq + 1,
+		InactiveThreshold: subscriptionThreshold,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("creating an ordered consumer: %w", err)
+	}
+	return consumer, nil
+}

@@ -1,0 +1,70 @@
+// Package id makes the UUIDs of the server: version 7 (RFC 9562), so that they sort by the time of their making and
+// neighbours in time are neighbours in an index.
+//
+//	 48 bits            4   12 bits               2   62 bits
+//	+------------------+---+---------------------+---+------------------------+
+//	| Unix milliseconds| 7 | fraction of the ms  |10 | random                 |
+//	+------------------+---+---------------------+---+------------------------+
+//	        \________ strictly increasing ______/
+//
+// The 60 bits of time never repeat and never go back within one Source, even when the clock does: a reading that is
+// not later than the last one is replaced by the last one plus one.
+package id
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/clock"
+)
+
+// Source makes UUIDs. It is safe for concurrent use.
+type Source struct {
+	clock  clock.Clock
+	random io.Reader
+
+	mu   sync.Mutex
+	last uint64 // The 60 bits of time of the last UUID.
+}
+
+// New is a Source that reads time from c and randomness from random. Both must stay usable as long as the Source.
+func New(c clock.Clock, random io.Reader) *Source { return &Source{clock: c, random: random} }
+
+// System is a Source on the machine's clock and its cryptographic randomness.
+func System() *Source { return New(clock.System{}, rand.Reader) }
+
+// New makes a UUID that sorts after every UUID which this Source made before. It panics when the randomness ends, as a
+// server without randomness must not go on.
+func (s *Source) New() uuid.UUID {
+	var u uuid.UUID
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := io.ReadFull(s.random, u[8:]); err != nil {
+		panic(fmt.Sprintf("id: reading randomness: %v", err))
+	}
+	s.last = max(timeBits(s.clock.Now()), s.last+1)
+	binary.BigEndian.PutUint64(u[:8], s.last<<4&^0xffff|0x7000|s.last&0x0fff)
+	u[8] = u[8]&0x3f | 0x80
+	return u
+}
+
+// Time is the moment that u carries, exact to the millisecond. False when u is not a version 7 UUID.
+func Time(u uuid.UUID) (time.Time, bool) {
+	if u.Version() != 7 || u.Variant() != uuid.RFC4122 {
+		return time.Time{}, false
+	}
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(u[:8]) >> 16)).UTC(), true
+}
+
+// timeBits is t as milliseconds shifted by twelve bits, the fraction of the millisecond in the low twelve.
+func timeBits(t time.Time) uint64 {
+	ms := t.UnixMilli()
+	fraction := t.Sub(time.UnixMilli(ms)) // In [0, 1 ms).
+	return uint64(ms)<<12 | uint64(fraction)*4096/uint64(time.Millisecond)
+}
