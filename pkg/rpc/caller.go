@@ -1,0 +1,121 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+)
+
+// Caller invokes unary methods by name.
+type Caller interface {
+	// Call invokes method, such as "/orch.v1.FlowService/CreateFlow". The callee may keep the request and the caller
+	// owns the response. Errors are gRPC statuses.
+	Call(ctx context.Context, method string, request proto.Message) (proto.Message, Reply, error)
+}
+
+// Reply is what a handler said beside its message.
+type Reply struct {
+	// Status is the HTTP status that the handler chose; 0 means the documented one.
+	Status int
+	// Header holds HTTP headers to be set on the answer.
+	Header map[string]string
+}
+
+// The metadata keys of a reply.
+const (
+	statusKey    = "orch-http-status"
+	headerPrefix = "orch-http-header-"
+)
+
+// SetStatus chooses the HTTP status of the answer that is being made.
+func SetStatus(ctx context.Context, code int) error {
+	return grpc.SetHeader(ctx, metadata.Pairs(statusKey, strconv.Itoa(code)))
+}
+
+// SetHeader sets an HTTP header of the answer that is being made.
+func SetHeader(ctx context.Context, name, value string) error {
+	return grpc.SetHeader(ctx, metadata.Pairs(headerPrefix+strings.ToLower(name), value))
+}
+
+func replyOf(md metadata.MD) Reply {
+	var reply Reply
+	for key, values := range md {
+		if len(values) == 0 {
+			continue
+		}
+		if key == statusKey {
+			reply.Status, _ = strconv.Atoi(values[0])
+			continue
+		}
+		if name, found := strings.CutPrefix(key, headerPrefix); found {
+			if reply.Header == nil {
+				reply.Header = map[string]string{}
+			}
+			reply.Header[name] = values[0]
+		}
+	}
+	return reply
+}
+
+// Remote calls a service in another process.
+type Remote struct {
+	conn  grpc.ClientConnInterface
+	types sync.Map // method → protoreflect.MessageType
+}
+
+// NewRemote returns a caller over a connection, which stays the caller's to close.
+func NewRemote(conn grpc.ClientConnInterface) *Remote {
+	return &Remote{conn: conn}
+}
+
+// Call implements Caller.
+func (r *Remote) Call(ctx context.Context, method string, request proto.Message) (proto.Message, Reply, error) {
+	mt, err := r.response(method)
+	if err != nil {
+		return nil, Reply{}, status.Error(codes.Unimplemented, err.Error())
+	}
+	response := mt.New().Interface()
+	var header metadata.MD
+	if err := r.conn.Invoke(ctx, method, request, response, grpc.Header(&header)); err != nil {
+		return nil, replyOf(header), err
+	}
+	return response, replyOf(header), nil
+}
+
+func (r *Remote) response(method string) (protoreflect.MessageType, error) {
+	if mt, ok := r.types.Load(method); ok {
+		return mt.(protoreflect.MessageType), nil
+	}
+	service, name, found := strings.Cut(strings.TrimPrefix(method, "/"), "/")
+	if !found {
+		return nil, fmt.Errorf("call %q: not a method's full name", method)
+	}
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(protoreflect.FullName(service))
+	if err != nil {
+		return nil, fmt.Errorf("call %s: %w", method, err)
+	}
+	sd, ok := d.(protoreflect.ServiceDescriptor)
+	if !ok {
+		return nil, fmt.Errorf("call %s: %s is no service", method, service)
+	}
+	md := sd.Methods().ByName(protoreflect.Name(name))
+	if md == nil {
+		return nil, fmt.Errorf("call %s: %s has no method %s", method, service, name)
+	}
+	mt, err := protoregistry.GlobalTypes.FindMessageByName(md.Output().FullName())
+	if err != nil {
+		return nil, fmt.Errorf("call %s: %w", method, err)
+	}
+	r.types.Store(method, mt)
+	return mt, nil
+}

@@ -1,0 +1,134 @@
+package rpc
+
+import (
+	"net/http"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// Error returns a gRPC error that carries a whole HTTP answer. The code is derived from the HTTP status, for callers
+// that read no details.
+func Error(e *orchv1.HttpError) error {
+	s := status.New(codeOf(int(e.GetStatus())), message(e))
+	with, err := s.WithDetails(e)
+	if err != nil {
+		return s.Err()
+	}
+	return with.Err()
+}
+
+// Detail is an error whose body is {"detail": text}.
+func Detail(httpStatus int, text string) error {
+	return Error(&orchv1.HttpError{Status: int32(httpStatus), Form: &orchv1.HttpError_Detail{Detail: text}})
+}
+
+// ExceptionMessage is an error whose body is {"exception_message": text}.
+func ExceptionMessage(httpStatus int, text string) error {
+	return Error(&orchv1.HttpError{Status: int32(httpStatus), Form: &orchv1.HttpError_ExceptionMessage{ExceptionMessage: text}})
+}
+
+// Invalid is the standard 422 for faults that only the service could find.
+func Invalid(faults ...*orchv1.FieldError) error {
+	return Error(&orchv1.HttpError{
+		Status: http.StatusUnprocessableEntity,
+		Form:   &orchv1.HttpError_FieldErrors{FieldErrors: &orchv1.FieldErrors{Errors: faults}},
+	})
+}
+
+// BodyFault is a fault of one value in the request body, at a path of keys below it.
+func BodyFault(kind, text string, path ...string) *orchv1.FieldError {
+	fault := &orchv1.FieldError{Msg: text, Type: kind}
+	for _, key := range append([]string{"body"}, path...) {
+		fault.Loc = append(fault.Loc, &orchv1.PathElement{Kind: &orchv1.PathElement_Key{Key: key}})
+	}
+	return fault
+}
+
+// HTTPError returns the HTTP answer of an error: the one it carries, or the one of its code.
+func HTTPError(err error) *orchv1.HttpError {
+	s := status.Convert(err)
+	for _, detail := range s.Details() {
+		if e, ok := detail.(*orchv1.HttpError); ok {
+			return e
+		}
+	}
+	return fallback(s.Code())
+}
+
+func message(e *orchv1.HttpError) string {
+	switch form := e.GetForm().(type) {
+	case *orchv1.HttpError_Detail:
+		return form.Detail
+	case *orchv1.HttpError_ExceptionMessage:
+		return form.ExceptionMessage
+	case *orchv1.HttpError_FieldErrors:
+		if faults := form.FieldErrors.GetErrors(); len(faults) > 0 {
+			return faults[0].GetMsg()
+		}
+	}
+	return http.StatusText(int(e.GetStatus()))
+}
+
+// httpStatus is the fallback for errors that carry no HTTP answer. Every code has a row; a test walks them.
+var httpStatus = map[codes.Code]int{
+	codes.OK:                 http.StatusOK,
+	codes.Canceled:           499, // The client went away; nobody reads it.
+	codes.Unknown:            http.StatusInternalServerError,
+	codes.InvalidArgument:    http.StatusUnprocessableEntity,
+	codes.DeadlineExceeded:   http.StatusServiceUnavailable,
+	codes.NotFound:           http.StatusNotFound,
+	codes.AlreadyExists:      http.StatusConflict,
+	codes.PermissionDenied:   http.StatusForbidden,
+	codes.ResourceExhausted:  http.StatusTooManyRequests,
+	codes.FailedPrecondition: http.StatusConflict,
+	codes.Aborted:            http.StatusServiceUnavailable,
+	codes.OutOfRange:         http.StatusUnprocessableEntity,
+	codes.Unimplemented:      http.StatusNotImplemented,
+	codes.Internal:           http.StatusInternalServerError,
+	codes.Unavailable:        http.StatusServiceUnavailable,
+	codes.DataLoss:           http.StatusInternalServerError,
+	codes.Unauthenticated:    http.StatusUnauthorized,
+}
+
+// fallback tells a client what the code means and nothing of what went on inside.
+func fallback(code codes.Code) *orchv1.HttpError {
+	number, ok := httpStatus[code]
+	if !ok {
+		number = http.StatusInternalServerError
+	}
+	text := "Internal Server Error"
+	if number != http.StatusInternalServerError && number != 499 {
+		text = http.StatusText(number)
+	}
+	e := &orchv1.HttpError{Status: int32(number), Form: &orchv1.HttpError_ExceptionMessage{ExceptionMessage: text}}
+	if number == http.StatusServiceUnavailable {
+		e.Headers = map[string]string{"Retry-After": "1"}
+	}
+	return e
+}
+
+func codeOf(httpStatus int) codes.Code {
+	switch httpStatus {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge:
+		return codes.InvalidArgument
+	case http.StatusUnauthorized:
+		return codes.Unauthenticated
+	case http.StatusForbidden:
+		return codes.PermissionDenied
+	case http.StatusNotFound, http.StatusGone:
+		return codes.NotFound
+	case http.StatusConflict:
+		return codes.AlreadyExists
+	case http.StatusLocked, http.StatusTooManyRequests:
+		return codes.ResourceExhausted
+	case http.StatusServiceUnavailable:
+		return codes.Unavailable
+	}
+	if httpStatus >= http.StatusInternalServerError {
+		return codes.Internal
+	}
+	return codes.FailedPrecondition
+}

@@ -1,0 +1,153 @@
+package rpc_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// flows answers what the tests ask of it.
+type flows struct {
+	orchv1.UnimplementedFlowServiceServer
+	seen *orchv1.CreateFlowRequest
+}
+
+func (f *flows) CreateFlow(ctx context.Context, r *orchv1.CreateFlowRequest) (*orchv1.Flow, error) {
+	f.seen = r
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, status.Error(codes.Unauthenticated, err.Error())
+	}
+	if err := errors.Join(rpc.SetStatus(ctx, http.StatusCreated), rpc.SetHeader(ctx, "X-Made-By", "test")); err != nil {
+		return nil, err
+	}
+	return &orchv1.Flow{Name: r.GetFlow().GetName(), Id: info.Workspace.String()}, nil
+}
+
+func (f *flows) ReadFlow(context.Context, *orchv1.ReadFlowRequest) (*orchv1.Flow, error) {
+	return nil, rpc.Detail(http.StatusNotFound, "Flow not found")
+}
+
+func (f *flows) DeleteFlow(context.Context, *orchv1.DeleteFlowRequest) (*emptypb.Empty, error) {
+	panic("on purpose")
+}
+
+// both runs a test over gRPC and in process: the two ways must not differ.
+func both(t *testing.T, test func(t *testing.T, caller rpc.Caller, server *flows)) {
+	quiet := rpc.Recover(slog.New(slog.DiscardHandler))
+	t.Run("local", func(t *testing.T) {
+		server := &flows{}
+		local := rpc.NewLocal(quiet)
+		orchv1.RegisterFlowServiceServer(local, server)
+		test(t, local, server)
+	})
+	t.Run("remote", func(t *testing.T) {
+		server := &flows{}
+		s := rpc.NewServer(quiet)
+		orchv1.RegisterFlowServiceServer(s, server)
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Serve(ctx, ln) }()
+		conn, err := rpc.Dial(ln.Addr().String())
+		require.NoError(t, err)
+		test(t, rpc.NewRemote(conn), server)
+		require.NoError(t, conn.Close())
+		cancel()
+		require.NoError(t, <-done)
+	})
+}
+
+func TestCallCarriesMetadataStatusAndHeaders(t *testing.T) {
+	both(t, func(t *testing.T, caller rpc.Caller, _ *flows) {
+		ctx := request.Outgoing(t.Context(), request.Info{Account: request.DefaultAccount, Workspace: request.DefaultWorkspace})
+		response, reply, err := caller.Call(ctx, orchv1.FlowService_CreateFlow_FullMethodName,
+			&orchv1.CreateFlowRequest{Flow: &orchv1.FlowCreate{Name: "etl"}})
+		require.NoError(t, err)
+		require.Equal(t, "etl", response.(*orchv1.Flow).GetName())
+		require.Equal(t, request.DefaultWorkspace.String(), response.(*orchv1.Flow).GetId())
+		require.Equal(t, rpc.Reply{Status: 201, Header: map[string]string{"x-made-by": "test"}}, reply)
+	})
+}
+
+func TestCallWithoutWorkspace(t *testing.T) {
+	both(t, func(t *testing.T, caller rpc.Caller, _ *flows) {
+		_, _, err := caller.Call(t.Context(), orchv1.FlowService_CreateFlow_FullMethodName, &orchv1.CreateFlowRequest{})
+		require.Equal(t, int32(http.StatusUnauthorized), rpc.HTTPError(err).GetStatus())
+	})
+}
+
+func TestErrorCarriesTheHTTPAnswer(t *testing.T) {
+	both(t, func(t *testing.T, caller rpc.Caller, _ *flows) {
+		_, _, err := caller.Call(t.Context(), orchv1.FlowService_ReadFlow_FullMethodName, &orchv1.ReadFlowRequest{})
+		require.Equal(t, codes.NotFound, status.Code(err))
+		require.Equal(t, int32(404), rpc.HTTPError(err).GetStatus())
+		require.Equal(t, "Flow not found", rpc.HTTPError(err).GetDetail())
+	})
+}
+
+func TestPanicIsAnInternalError(t *testing.T) {
+	both(t, func(t *testing.T, caller rpc.Caller, _ *flows) {
+		_, _, err := caller.Call(t.Context(), orchv1.FlowService_DeleteFlow_FullMethodName, &orchv1.DeleteFlowRequest{})
+		require.Equal(t, int32(500), rpc.HTTPError(err).GetStatus())
+		require.Equal(t, "Internal Server Error", rpc.HTTPError(err).GetExceptionMessage())
+	})
+}
+
+func TestUnknownMethod(t *testing.T) {
+	both(t, func(t *testing.T, caller rpc.Caller, _ *flows) {
+		for _, method := range []string{"/orch.v1.FlowService/Nope", "/nope.Nope/Nope", "nonsense"} {
+			_, _, err := caller.Call(t.Context(), method, &orchv1.ReadFlowRequest{})
+			require.Equal(t, codes.Unimplemented, status.Code(err), method)
+		}
+	})
+}
+
+func TestLocalPassesTheMessageItself(t *testing.T) {
+	server := &flows{}
+	local := rpc.NewLocal()
+	orchv1.RegisterFlowServiceServer(local, server)
+	sent := &orchv1.CreateFlowRequest{}
+	_, _, _ = local.Call(t.Context(), orchv1.FlowService_CreateFlow_FullMethodName, sent)
+	require.Same(t, sent, server.seen)
+	require.True(t, local.Has(orchv1.FlowService_CreateFlow_FullMethodName))
+}
+
+func TestEveryCodeHasAStatus(t *testing.T) {
+	for code := codes.OK; code <= codes.Unauthenticated; code++ {
+		e := rpc.HTTPError(status.Error(code, "inner words that no client may read"))
+		require.NotZero(t, e.GetStatus(), code.String())
+		require.NotContains(t, e.GetExceptionMessage(), "inner words", code.String())
+	}
+}
+
+func TestInterceptorsRunInOrder(t *testing.T) {
+	var order []string
+	step := func(name string) grpc.UnaryServerInterceptor {
+		return func(ctx context.Context, r any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+			order = append(order, name)
+			return next(ctx, r)
+		}
+	}
+	local := rpc.NewLocal(step("outer"), step("inner"))
+	orchv1.RegisterFlowServiceServer(local, &flows{})
+	_, _, _ = local.Call(t.Context(), orchv1.FlowService_ReadFlow_FullMethodName, &orchv1.ReadFlowRequest{})
+	require.Equal(t, []string{"outer", "inner"}, order)
+}

@@ -1,0 +1,97 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime/debug"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+)
+
+// maxMessage bounds one message in bytes: a page of 200 runs with 512 KiB of parameters each would not fit, and is
+// refused with an error rather than cut.
+const maxMessage = 64 << 20
+
+// Server serves services over gRPC, with the standard health service.
+type Server struct {
+	grpc   *grpc.Server
+	health *health.Server
+}
+
+// NewServer returns a server whose calls pass through the interceptors, the first one outermost.
+func NewServer(around ...grpc.UnaryServerInterceptor) *Server {
+	s := &Server{
+		grpc: grpc.NewServer(
+			grpc.ChainUnaryInterceptor(around...),
+			grpc.MaxRecvMsgSize(maxMessage),
+			grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
+		),
+		health: health.NewServer(),
+	}
+	healthpb.RegisterHealthServer(s.grpc, s.health)
+	return s
+}
+
+// RegisterService implements grpc.ServiceRegistrar.
+func (s *Server) RegisterService(desc *grpc.ServiceDesc, server any) {
+	s.grpc.RegisterService(desc, server)
+}
+
+// Serve answers calls until the context ends, then finishes those in flight.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		s.health.Shutdown()
+		s.grpc.GracefulStop()
+	})
+	err := s.grpc.Serve(ln)
+	if !stop() {
+		<-stopped
+	}
+	if err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+		return fmt.Errorf("serve gRPC on %s: %w", ln.Addr(), err)
+	}
+	return nil
+}
+
+// Stop ends calls in flight at once, for a drain that takes too long.
+func (s *Server) Stop() { s.grpc.Stop() }
+
+// Dial returns a connection to the service at an address. It connects in the background and again after a loss;
+// calls while it is down fail at once with Unavailable.
+func Dial(address string) (*grpc.ClientConn, error) {
+	conn, err := grpc.NewClient(address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}]}`),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 5 * time.Second, PermitWithoutStream: true}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("dial %s: %w", address, err)
+	}
+	return conn, nil
+}
+
+// Recover turns a panic of a handler into an internal error, so that one bad request does not end the process.
+func Recover(log *slog.Logger) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (response any, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				log.ErrorContext(ctx, "a handler panicked", "method", info.FullMethod, "panic", p, "stack", string(debug.Stack()))
+				err = status.Error(codes.Internal, "internal error")
+			}
+		}()
+		return handler(ctx, request)
+	}
+}
