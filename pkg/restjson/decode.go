@@ -1,0 +1,220 @@
+package restjson
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// DecodeOption changes how a body is read.
+type DecodeOption func(*decodeOptions)
+
+type decodeOptions struct {
+	optionalBody bool
+}
+
+// WithOptionalBody lets an empty body, and the body null, count as {} or as the field's default ((api).optional_body).
+func WithOptionalBody() DecodeOption {
+	return func(o *decodeOptions) { o.optionalBody = true }
+}
+
+// Unmarshal reads REST JSON into m, which should be empty. Bad input gives *Errors; then m is not to be used.
+func Unmarshal(data []byte, m proto.Message, opts ...DecodeOption) error {
+	r := m.ProtoReflect()
+	p := planOf(r.Descriptor())
+	if p.err != nil {
+		return fmt.Errorf("decode %s: %w", r.Descriptor().FullName(), p.err)
+	}
+	d := newDecoder(data)
+	if blank(data) {
+		if !gather(opts).optionalBody {
+			d.fault("missing", "Field required", nil)
+			return d.result(r.Descriptor())
+		}
+		d.data = []byte("{}")
+	}
+	d.message(r, p, true)
+	d.end()
+	return d.result(r.Descriptor())
+}
+
+// UnmarshalField reads a body into the field of a request message that google.api.http's body names. When the request
+// has a google.protobuf.FieldMask update_mask, it is set to the proto names of the top-level keys present, and no
+// default or requirement applies at the top level. Bad input gives *Errors; then m is not to be used.
+func UnmarshalField(data []byte, m protoreflect.Message, fd protoreflect.FieldDescriptor, opts ...DecodeOption) error {
+	p := planOf(m.Descriptor())
+	f := p.byNumber[fd.Number()]
+	if f == nil {
+		return fmt.Errorf("decode %s: %w", fd.FullName(), ErrUnsupported)
+	}
+	if f.single() && f.kind == kindMessage {
+		switch {
+		case f.sub.err != nil:
+			return fmt.Errorf("decode %s: %w", fd.FullName(), f.sub.err)
+		case f.sub.shape == shapeRaw:
+			body := m.Mutable(fd).Message()
+			body.Set(f.sub.desc.Fields().ByName("data"), protoreflect.ValueOfBytes(bytes.Clone(data)))
+			return nil
+		}
+	}
+	d := newDecoder(data)
+	masked := p.mask != nil && f.single() && f.kind == kindMessage
+	d.masked = masked
+	switch {
+	case blank(data) || isNull(data) && !f.optional && !f.takesNull():
+		if err := d.absentBody(m, f, gather(opts).optionalBody); err != nil {
+			return err
+		}
+	case isNull(data) && f.optional:
+		m.Clear(fd)
+		return nil
+	case f.single() && f.kind == kindMessage:
+		d.message(m.Mutable(fd).Message(), f.sub, true)
+	default:
+		d.field(m, f, nullIsFault)
+	}
+	d.end()
+	if err := d.result(fd); err != nil {
+		return err
+	}
+	if masked {
+		setMask(m, p.mask, d.present)
+	}
+	return nil
+}
+
+// absentBody reads a body that is empty or null where it cannot be.
+func (d *decoder) absentBody(m protoreflect.Message, f *field, optional bool) error {
+	data := d.data
+	d.data = nil
+	switch {
+	case f.optional:
+		m.Clear(f.desc)
+	case f.opts.GetDefault() != "" && !d.masked:
+		return ApplyDefault(m, f.desc)
+	case !optional:
+		d.fault("missing", "Field required", []byte("null"))
+	case f.single() && f.kind == kindMessage:
+		d.data = []byte("{}")
+		d.message(m.Mutable(f.desc).Message(), f.sub, true)
+	case f.single():
+		d.data = data
+		d.field(m, f, nullIsFault)
+	}
+	return nil
+}
+
+func setMask(m protoreflect.Message, mask protoreflect.FieldDescriptor, names []protoreflect.Name) {
+	mm := m.Mutable(mask).Message()
+	paths := mm.Mutable(mm.Descriptor().Fields().ByName("paths")).List()
+	paths.Truncate(0)
+	for _, n := range names {
+		paths.Append(protoreflect.ValueOfString(string(n)))
+	}
+}
+
+func gather(opts []DecodeOption) (o decodeOptions) {
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o
+}
+
+func blank(data []byte) bool { return len(bytes.TrimLeft(data, " \t\r\n")) == 0 }
+
+func isNull(data []byte) bool { return string(bytes.Trim(data, " \t\r\n")) == "null" }
+
+// decoder reads one body.
+type decoder struct {
+	lexer
+	path    []step
+	faults  []*orchv1.FieldError
+	masked  bool                // the top-level keys are collected; no defaults, no requirements there
+	present []protoreflect.Name // the top-level keys present, by proto name
+	err     error               // a fault of the server
+}
+
+func newDecoder(data []byte) *decoder {
+	return (&decoder{lexer: lexer{data: data}, path: make([]step, 1, 8)}).rooted("body")
+}
+
+func (d *decoder) rooted(in string) *decoder {
+	d.path[0] = step{key: in, index: -1}
+	return d
+}
+
+// result gives the faults as an error; a fault of syntax is the last one, and its place is a byte of the body.
+func (d *decoder) result(what protoreflect.Descriptor) error {
+	if d.err != nil {
+		return fmt.Errorf("decode %s: %w", what.FullName(), d.err)
+	}
+	if d.reason != "" {
+		d.path = append(d.path[:1], step{index: d.at})
+		d.faults = append(d.faults, d.newFault("json_invalid", "JSON decode error: "+d.reason))
+	}
+	if len(d.faults) == 0 {
+		return nil
+	}
+	return &Errors{List: d.faults}
+}
+
+func (d *decoder) pushKey(key string) { d.path = append(d.path, step{key: key, index: -1}) }
+func (d *decoder) pushIndex(i int)    { d.path = append(d.path, step{index: i}) }
+func (d *decoder) pop()               { d.path = d.path[:len(d.path)-1] }
+
+func (d *decoder) newFault(typ, msg string) *orchv1.FieldError {
+	fe := &orchv1.FieldError{Type: typ, Msg: msg, Loc: make([]*orchv1.PathElement, len(d.path))}
+	for i, s := range d.path {
+		fe.Loc[i] = s.element()
+	}
+	return fe
+}
+
+// fault records what is wrong with the value at the current place; raw is the value as it was given, nil when it
+// is not to be repeated.
+func (d *decoder) fault(typ, msg string, raw []byte) {
+	if d.stopped {
+		return // what follows a fault of syntax is guesswork
+	}
+	fe := d.newFault(typ, msg)
+	if len(raw) <= maxEcho && len(raw) > 0 {
+		fe.Input = dropSpace(raw)
+	}
+	d.faults = append(d.faults, fe)
+	if len(d.faults) >= MaxFaults {
+		d.stopped = true
+		d.pos = len(d.data)
+	}
+}
+
+// mismatch takes a value of the wrong JSON type.
+func (d *decoder) mismatch(typ, msg string) {
+	raw := d.raw()
+	if d.whole() {
+		d.fault(typ, msg, raw)
+	}
+}
+
+// whole tells whether the text just taken is free of lone surrogates, and records the fault otherwise.
+func (d *decoder) whole() bool {
+	if !d.surrogate {
+		return true
+	}
+	d.surrogate = false
+	d.fault("string_unicode", "Input should be a valid string, unable to parse raw data as a unicode string", nil)
+	return false
+}
+
+// AsErrors gives the faults that err carries, or nil.
+func AsErrors(err error) *Errors {
+	var e *Errors
+	if errors.As(err, &e) {
+		return e
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package restjson
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// field reads a value into a field of m.
+func (d *decoder) field(m protoreflect.Message, f *field, null nulls) {
+	if d.peek() == 'n' && d.null(m, f, null) {
+		return
+	}
+	switch {
+	case f.list:
+		d.list(m, f)
+	case f.isMap:
+		d.entries(m, f)
+	case f.kind == kindMessage:
+		d.message(m.Mutable(f.desc).Message(), f.sub, false)
+	default:
+		if v, ok := d.scalar(f); ok {
+			m.Set(f.desc, v)
+		}
+	}
+}
+
+// null reads the literal where it stands for the lack of a value; it gives false where it is a value or a fault, which
+// the reader of the field's kind then finds.
+func (d *decoder) null(m protoreflect.Message, f *field, null nulls) bool {
+	switch {
+	case f.optional:
+		d.literal("null")
+		m.Clear(f.desc)
+	case f.takesNull() || null == nullIsFault:
+		return false
+	default:
+		d.literal("null")
+		if !d.stopped {
+			d.setDefault(m, f)
+		}
+	}
+	return true
+}
+
+func (d *decoder) list(m protoreflect.Message, f *field) {
+	unique := f.opts.GetUnique()
+	name, typ := "List", "list_type"
+	if unique {
+		name, typ = "Set", "set_type"
+	}
+	if d.peek() != '[' {
+		d.mismatch(typ, "Input should be a valid "+map[bool]string{false: "list", true: "set"}[unique])
+		return
+	}
+	start := d.pos
+	list := m.Mutable(f.desc).List()
+	var seen map[any]bool
+	n := 0
+	d.items(func(i int) {
+		d.pushIndex(i)
+		defer d.pop()
+		if f.kind == kindMessage {
+			v := list.NewElement()
+			d.message(v.Message(), f.sub, false)
+			list.Append(v)
+			n++
+			return
+		}
+		v, ok := d.scalar(f)
+		if unique && ok && f.comparable() {
+			if seen == nil {
+				seen = map[any]bool{}
+			}
+			if seen[v.Interface()] {
+				return // the items are a set: a repeated one is there already
+			}
+			seen[v.Interface()] = true
+		}
+		n++
+		if ok {
+			list.Append(v)
+		}
+	})
+	d.count(f, name, n, start)
+}
+
+// comparable tells whether values of the kind can be compared as Go values.
+func (f *field) comparable() bool {
+	switch f.kind {
+	case kindJSON, kindObject, kindTimestamp, kindDuration, kindMessage:
+		return false
+	}
+	return true
+}
+
+func (d *decoder) entries(m protoreflect.Message, f *field) {
+	if d.peek() != '{' {
+		d.mismatch("dict_type", "Input should be a valid dictionary")
+		return
+	}
+	start := d.pos
+	entries := m.Mutable(f.desc).Map()
+	n := 0
+	d.members(func(raw []byte) {
+		key := string(raw)
+		d.pushKey(key)
+		defer d.pop()
+		if !d.whole() {
+			d.skipFree()
+			return
+		}
+		mk := protoreflect.ValueOfString(key).MapKey()
+		if entries.Has(mk) {
+			d.fault("duplicate_key", "Duplicate key", nil)
+		}
+		n++
+		if f.kind == kindMessage {
+			v := entries.NewValue()
+			d.message(v.Message(), f.sub, false)
+			entries.Set(mk, v)
+		} else if v, ok := d.scalar(f); ok {
+			entries.Set(mk, v)
+		}
+	})
+	d.count(f, "Dictionary", n, start)
+}
+
+// count checks the number of items.
+func (d *decoder) count(f *field, name string, n, start int) {
+	if d.stopped {
+		return
+	}
+	if least := int(f.opts.GetMinItems()); n < least {
+		d.fault("too_short", fmt.Sprintf("%s should have at least %s after validation, not %d", name, plural(least, "item"), n), d.data[start:d.pos])
+	}
+	if most := int(f.opts.GetMaxItems()); most > 0 && n > most {
+		d.fault("too_long", tooLong(name, most, n), d.data[start:d.pos])
+	}
+}
+
+func tooLong(name string, most, n int) string {
+	return fmt.Sprintf("%s should have at most %s after validation, not %d", name, plural(most, "item"), n)
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// setDefault gives an absent field its default.
+func (d *decoder) setDefault(m protoreflect.Message, f *field) {
+	switch text := f.opts.GetDefault(); {
+	case f.def.IsValid():
+		m.Set(f.desc, f.freshDefault())
+	case text != "":
+		sub := newDecoder([]byte(text))
+		if f.optional && isNull(sub.data) {
+			return
+		}
+		sub.field(m, f, nullIsFault)
+		sub.end()
+		if err := sub.result(f.desc); err != nil {
+			d.err = fmt.Errorf("%w: the default %s of %s: %w", ErrUnsupported, text, f.desc.FullName(), err)
+		}
+	}
+}
+
+// freshDefault gives the default so that no two messages share memory that could be changed.
+func (f *field) freshDefault() protoreflect.Value {
+	switch f.kind {
+	case kindJSON, kindObject:
+		return protoreflect.ValueOfBytes(append([]byte(nil), f.def.Bytes()...))
+	case kindTimestamp, kindDuration:
+		seconds, nanos := secondsAndNanos(f.def.Message())
+		return newTime(f, seconds, nanos)
+	}
+	return f.def
+}

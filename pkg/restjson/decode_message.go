@@ -1,0 +1,190 @@
+package restjson
+
+import (
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// nulls says what null means where a field has no null of its own (rule 4).
+type nulls bool
+
+const (
+	nullIsAbsent nulls = false
+	nullIsFault  nulls = true
+)
+
+const notAnObject = "Input should be a valid dictionary or object to extract fields from"
+
+// message reads a value into m. The top message is the body itself.
+func (d *decoder) message(m protoreflect.Message, p *plan, top bool) {
+	if p.err != nil {
+		d.err = p.err
+		d.skip()
+		return
+	}
+	switch p.shape {
+	case shapeInline:
+		d.field(m, p.fields[0], nullIsFault)
+	case shapeTuple:
+		d.tuple(m, p)
+	case shapeTagged:
+		if f := d.chooseTagged(p); f != nil {
+			d.message(m.Mutable(f.desc).Message(), f.sub, top)
+		}
+	case shapeTyped:
+		if f := d.chooseTyped(p); f != nil {
+			d.field(m, f, nullIsFault)
+		}
+	case shapeEmpty:
+		d.empty()
+	case shapeRaw:
+		m.Set(p.desc.Fields().ByName("data"), protoreflect.ValueOfBytes(d.compact()))
+	default:
+		d.object(m, p, top)
+	}
+}
+
+// empty reads the body of google.protobuf.Empty.
+func (d *decoder) empty() {
+	switch c := d.peek(); c {
+	case 'n', '{':
+		d.skip()
+	default:
+		d.mismatch("model_attributes_type", notAnObject)
+	}
+}
+
+// keySet is the set of the fields of one object that were present.
+type keySet [maxFields / 64]uint64
+
+func (s *keySet) has(i int) bool { return s[i>>6]&(1<<(i&63)) != 0 }
+func (s *keySet) add(i int)      { s[i>>6] |= 1 << (i & 63) }
+
+func (d *decoder) object(m protoreflect.Message, p *plan, top bool) {
+	if d.peek() != '{' {
+		d.mismatch("model_attributes_type", notAnObject)
+		return
+	}
+	masked := top && d.masked
+	start := d.pos
+	var seen keySet
+	tagged := false
+	d.members(func(key []byte) {
+		f := p.byKey[string(key)]
+		switch {
+		case d.surrogate:
+			d.pushKey(string(key))
+			d.whole()
+			d.skipFree()
+		case f != nil:
+			d.pushKey(f.name)
+			if seen.has(f.index) {
+				d.fault("duplicate_key", "Duplicate key", nil)
+			} else if masked {
+				d.present = append(d.present, f.desc.Name())
+			}
+			seen.add(f.index)
+			d.field(m, f, nulls(masked || f.opts.GetRequired()))
+		case p.tagKey != "" && string(key) == p.tagKey:
+			d.pushKey(p.tagKey)
+			if tagged {
+				d.fault("duplicate_key", "Duplicate key", nil)
+			}
+			tagged = true
+			d.tag(p)
+		case p.extra != nil:
+			d.pushKey(string(key))
+			d.extra(m.Mutable(p.extra.desc).Map(), p.extra, string(key))
+		case p.strict:
+			d.pushKey(string(key))
+			d.mismatch("extra_forbidden", "Extra inputs are not permitted")
+		default:
+			d.pushKey(string(key))
+			d.skipFree()
+		}
+		d.pop()
+	})
+	if d.stopped || masked {
+		return
+	}
+	for _, f := range p.fields {
+		if seen.has(f.index) {
+			continue
+		}
+		if f.opts.GetRequired() {
+			d.pushKey(f.name)
+			d.fault("missing", "Field required", d.data[start:d.pos])
+			d.pop()
+		} else {
+			d.setDefault(m, f)
+		}
+	}
+}
+
+// skipFree takes a value that nobody wants, checked like free JSON.
+func (d *decoder) skipFree() {
+	d.skip()
+	d.whole()
+}
+
+// tag reads the constant of a variant.
+func (d *decoder) tag(p *plan) {
+	start := d.pos
+	if d.peek() == '"' {
+		if string(d.text()) == p.tag && !d.surrogate {
+			return
+		}
+	} else {
+		d.skip()
+	}
+	if d.whole() {
+		d.fault("literal_error", "Input should be '"+p.tag+"'", d.since(start))
+	}
+}
+
+// since gives what was taken from start on; nil after a fault of syntax.
+func (d *decoder) since(start int) []byte {
+	if d.stopped {
+		return nil
+	}
+	return d.data[start:d.pos]
+}
+
+// extra reads the value of a key that the message does not name.
+func (d *decoder) extra(entries protoreflect.Map, f *field, key string) {
+	mk := protoreflect.ValueOfString(key).MapKey()
+	if entries.Has(mk) {
+		d.fault("duplicate_key", "Duplicate key", nil)
+	}
+	if v, ok := d.scalar(f); ok {
+		entries.Set(mk, v)
+	}
+}
+
+func (d *decoder) tuple(m protoreflect.Message, p *plan) {
+	if d.peek() != '[' {
+		d.mismatch("tuple_type", "Input should be a valid tuple")
+		return
+	}
+	start, n := d.pos, 0
+	d.items(func(i int) {
+		n++
+		if i >= len(p.fields) {
+			d.skipFree()
+			return
+		}
+		d.pushIndex(i)
+		d.field(m, p.fields[i], nullIsFault)
+		d.pop()
+	})
+	if d.stopped {
+		return
+	}
+	if n > len(p.fields) {
+		d.fault("too_long", tooLong("Tuple", len(p.fields), n), d.data[start:d.pos])
+	}
+	for i := n; i < len(p.fields); i++ {
+		d.pushIndex(i)
+		d.fault("missing", "Field required", d.data[start:d.pos])
+		d.pop()
+	}
+}

@@ -1,0 +1,263 @@
+package restjson
+
+import (
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// scalar reads one value that is no message of the API; false when it is a fault, which is then recorded.
+func (d *decoder) scalar(f *field) (protoreflect.Value, bool) {
+	c := d.peek()
+	number := c == '-' || c >= '0' && c <= '9'
+	switch f.kind {
+	case kindJSON:
+		return d.freeJSON()
+	case kindObject:
+		if c == '{' {
+			return d.freeJSON()
+		}
+		d.mismatch("dict_type", "Input should be a valid dictionary")
+	case kindBool:
+		switch c {
+		case 't':
+			d.literal("true")
+			return protoreflect.ValueOfBool(true), !d.stopped
+		case 'f':
+			d.literal("false")
+			return protoreflect.ValueOfBool(false), !d.stopped
+		}
+		d.mismatch("bool_type", "Input should be a valid boolean")
+	case kindInt32, kindInt64, kindUint32, kindUint64:
+		if number {
+			return d.integer(f, d.number())
+		}
+		d.mismatch("int_type", "Input should be a valid integer")
+	case kindFloat, kindDouble:
+		if number {
+			return d.float(f, d.number())
+		}
+		d.mismatch("float_type", "Input should be a valid number")
+	case kindString:
+		if s, raw, ok := d.characters("string_type", "Input should be a valid string"); ok {
+			return d.string(f, s, raw)
+		}
+	case kindUUID:
+		if s, raw, ok := d.characters("uuid_type", "UUID input should be a string, bytes or UUID object"); ok {
+			return d.uuid(s, raw)
+		}
+	case kindEnum:
+		if s, raw, ok := d.characters("enum", f.words.expect); ok {
+			return d.enum(f, s, raw)
+		}
+	case kindTimestamp:
+		if s, raw, ok := d.characters("datetime_type", "Input should be a valid datetime"); ok {
+			return d.timestamp(f, s, raw)
+		}
+	case kindDuration:
+		if number {
+			return d.seconds(f, d.number())
+		}
+		if s, raw, ok := d.characters("time_delta_type", "Input should be a valid timedelta"); ok {
+			return d.duration(f, s, raw)
+		}
+	}
+	return protoreflect.Value{}, false
+}
+
+func (d *decoder) freeJSON() (protoreflect.Value, bool) {
+	raw := d.compact()
+	if d.stopped || !d.whole() {
+		return protoreflect.Value{}, false
+	}
+	return protoreflect.ValueOfBytes(raw), true
+}
+
+// characters takes a string; another type is the given fault.
+func (d *decoder) characters(typ, msg string) (s string, raw []byte, ok bool) {
+	if d.peek() != '"' {
+		d.mismatch(typ, msg)
+		return "", nil, false
+	}
+	start := d.pos
+	b := d.text()
+	if d.stopped || !d.whole() {
+		return "", nil, false
+	}
+	return string(b), d.data[start:d.pos], true
+}
+
+// bad records a fault of a value that was taken.
+func (d *decoder) bad(typ, msg string, raw []byte) (protoreflect.Value, bool) {
+	d.fault(typ, msg, raw)
+	return protoreflect.Value{}, false
+}
+
+func (d *decoder) integer(f *field, lexeme []byte) (protoreflect.Value, bool) {
+	if d.stopped {
+		return protoreflect.Value{}, false
+	}
+	n, whole := parseInteger(lexeme)
+	if !whole {
+		return d.bad("int_from_float", "Input should be a valid integer, got a number with a fractional part", lexeme)
+	}
+	if f.kind == kindUint64 {
+		switch {
+		case n.negative && (n.magnitude > 0 || n.overflow):
+			return d.bad("greater_than_equal", "Input should be greater than or equal to 0", lexeme)
+		case n.overflow:
+			return d.bad("less_than_equal", "Input should be less than or equal to "+strconv.FormatUint(math.MaxUint64, 10), lexeme)
+		}
+		return protoreflect.ValueOfUint64(n.magnitude), d.bounds(f, float64(n.magnitude), lexeme)
+	}
+	low, high := int64(math.MinInt64), int64(math.MaxInt64)
+	switch f.kind {
+	case kindInt32:
+		low, high = math.MinInt32, math.MaxInt32
+	case kindUint32:
+		low, high = 0, math.MaxUint32
+	}
+	v, below, above := n.int64()
+	if !below && !above && !d.bounds(f, float64(v), lexeme) {
+		return protoreflect.Value{}, false
+	}
+	switch {
+	case below || v < low:
+		return d.bad("greater_than_equal", "Input should be greater than or equal to "+strconv.FormatInt(low, 10), lexeme)
+	case above || v > high:
+		return d.bad("less_than_equal", "Input should be less than or equal to "+strconv.FormatInt(high, 10), lexeme)
+	}
+	switch f.kind {
+	case kindInt32:
+		return protoreflect.ValueOfInt32(int32(v)), true
+	case kindUint32:
+		return protoreflect.ValueOfUint32(uint32(v)), true
+	}
+	return protoreflect.ValueOfInt64(v), true
+}
+
+func (d *decoder) float(f *field, lexeme []byte) (protoreflect.Value, bool) {
+	if d.stopped {
+		return protoreflect.Value{}, false
+	}
+	bits := 64
+	if f.kind == kindFloat {
+		bits = 32
+	}
+	x, err := strconv.ParseFloat(string(lexeme), bits)
+	if err != nil {
+		return d.bad("finite_number", "Input should be a finite number", lexeme)
+	}
+	if !d.bounds(f, x, lexeme) {
+		return protoreflect.Value{}, false
+	}
+	if f.kind == kindFloat {
+		return protoreflect.ValueOfFloat32(float32(x)), true
+	}
+	return protoreflect.ValueOfFloat64(x), true
+}
+
+// bounds checks a number, or the seconds of a duration.
+func (d *decoder) bounds(f *field, x float64, raw []byte) bool {
+	text := func(bound float64) string {
+		if f.kind == kindDuration {
+			return durationText(bound)
+		}
+		return strconv.FormatFloat(bound, 'f', -1, 64)
+	}
+	if f.opts.Min != nil {
+		switch least := f.opts.GetMin(); {
+		case f.opts.GetExclusiveMin() && x <= least:
+			d.fault("greater_than", "Input should be greater than "+text(least), raw)
+			return false
+		case x < least:
+			d.fault("greater_than_equal", "Input should be greater than or equal to "+text(least), raw)
+			return false
+		}
+	}
+	if f.opts.Max != nil && x > f.opts.GetMax() {
+		d.fault("less_than_equal", "Input should be less than or equal to "+text(f.opts.GetMax()), raw)
+		return false
+	}
+	return true
+}
+
+func (d *decoder) string(f *field, s string, raw []byte) (protoreflect.Value, bool) {
+	least, most := int(f.opts.GetMinLength()), int(f.opts.GetMaxLength())
+	if least > 0 || most > 0 {
+		n := utf8.RuneCountInString(s)
+		if n < least {
+			return d.bad("string_too_short", "String should have at least "+plural(least, "character"), raw)
+		}
+		if most > 0 && n > most {
+			return d.bad("string_too_long", "String should have at most "+plural(most, "character"), raw)
+		}
+	}
+	if f.pattern != nil && !f.pattern.MatchString(s) {
+		return d.bad("string_pattern_mismatch", "String should match pattern '"+f.opts.GetPattern()+"'", raw)
+	}
+	return protoreflect.ValueOfString(s), true
+}
+
+func (d *decoder) uuid(s string, raw []byte) (protoreflect.Value, bool) {
+	canonical, reason := ParseUUID(s)
+	if reason != "" {
+		return d.bad("uuid_parsing", "Input should be a valid UUID, "+reason, raw)
+	}
+	return protoreflect.ValueOfString(canonical), true
+}
+
+func (d *decoder) enum(f *field, s string, raw []byte) (protoreflect.Value, bool) {
+	n, ok := f.words.number[s]
+	if !ok {
+		return d.bad("enum", f.words.expect, raw)
+	}
+	return protoreflect.ValueOfEnum(n), true
+}
+
+func (d *decoder) timestamp(f *field, s string, raw []byte) (protoreflect.Value, bool) {
+	seconds, nanos, reason := ParseTimestamp(s)
+	if reason != "" {
+		return d.bad("datetime_parsing", "Input should be a valid datetime, "+reason, raw)
+	}
+	return newTime(f, seconds, nanos), true
+}
+
+func (d *decoder) seconds(f *field, lexeme []byte) (protoreflect.Value, bool) {
+	if d.stopped {
+		return protoreflect.Value{}, false
+	}
+	x, err := strconv.ParseFloat(string(lexeme), 64)
+	micros, ok := secondsToMicros(x)
+	if err != nil || !ok {
+		return d.bad("time_delta_parsing", "Input should be a valid timedelta, duration is too long", lexeme)
+	}
+	return d.micros(f, micros, lexeme)
+}
+
+func (d *decoder) duration(f *field, s string, raw []byte) (protoreflect.Value, bool) {
+	micros, reason := ParseDuration(s)
+	if reason != "" {
+		return d.bad("time_delta_parsing", "Input should be a valid timedelta, "+reason, raw)
+	}
+	return d.micros(f, micros, raw)
+}
+
+func (d *decoder) micros(f *field, micros int64, raw []byte) (protoreflect.Value, bool) {
+	if !d.bounds(f, float64(micros)/microsPerSecond, raw) {
+		return protoreflect.Value{}, false
+	}
+	return newTime(f, micros/microsPerSecond, int32(micros%microsPerSecond)*1000), true
+}
+
+// newTime makes the Timestamp or Duration of a field, list or map.
+func newTime(f *field, seconds int64, nanos int32) protoreflect.Value {
+	if f.kind == kindTimestamp {
+		return protoreflect.ValueOfMessage((&timestamppb.Timestamp{Seconds: seconds, Nanos: nanos}).ProtoReflect())
+	}
+	return protoreflect.ValueOfMessage((&durationpb.Duration{Seconds: seconds, Nanos: nanos}).ProtoReflect())
+}

@@ -1,0 +1,255 @@
+package restjson
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+var (
+	// ErrUnset is wrapped when a field that is never null has no value that JSON could show: a fault of the server.
+	ErrUnset = errors.New("restjson: a required value is unset")
+	// ErrInvalid is wrapped when a field holds a value outside its type: a fault of the server.
+	ErrInvalid = errors.New("restjson: invalid value")
+	// errNesting ends messages that are nested deeper than any request could have made them, or that contain
+	// themselves without being optional.
+	errNesting = fmt.Errorf("%w: nested too deeply", ErrInvalid)
+)
+
+// maxEncodeDepth is above what the decoder lets in, because inline wrappers and unions nest without brackets.
+const maxEncodeDepth = 3 * maxDepth
+
+// Marshal gives m as REST JSON. It errs only when the server is at fault: ErrUnset, ErrInvalid or ErrUnsupported.
+// Free JSON fields are written as they are; who sets them is answerable for their syntax (see [Compact]).
+func Marshal(m proto.Message) ([]byte, error) {
+	return Append(nil, m)
+}
+
+// Append writes m as REST JSON behind dst; on error it gives dst unchanged.
+func Append(dst []byte, m proto.Message) ([]byte, error) {
+	r := m.ProtoReflect()
+	out, err := encoder{}.message(dst, r, planOf(r.Descriptor()))
+	if err != nil {
+		return dst, fmt.Errorf("encode %s: %w", r.Descriptor().FullName(), err)
+	}
+	return out, nil
+}
+
+// AppendField writes the value of one field behind dst, for an rpc whose response_body names it: an optional field
+// that is unset is null. On error it gives dst unchanged.
+func AppendField(dst []byte, m protoreflect.Message, fd protoreflect.FieldDescriptor) ([]byte, error) {
+	p := planOf(m.Descriptor())
+	f := p.byNumber[fd.Number()]
+	if f == nil {
+		return dst, fmt.Errorf("encode %s: %w", fd.FullName(), ErrUnsupported)
+	}
+	out, err := encoder{}.field(dst, m, f)
+	if err != nil {
+		return dst, fmt.Errorf("encode %s: %w", fd.FullName(), err)
+	}
+	return out, nil
+}
+
+// AppendReflect is Append without generated encoders: the definition that those are tested against.
+func AppendReflect(dst []byte, m proto.Message) ([]byte, error) {
+	r := m.ProtoReflect()
+	out, err := encoder{reflective: true}.message(dst, r, planOf(r.Descriptor()))
+	if err != nil {
+		return dst, fmt.Errorf("encode %s: %w", r.Descriptor().FullName(), err)
+	}
+	return out, nil
+}
+
+// encoder is where the encoder stands: how deep, and whether generated encoders are asked.
+type encoder struct {
+	depth      int
+	reflective bool
+}
+
+func (e encoder) message(dst []byte, m protoreflect.Message, p *plan) ([]byte, error) {
+	if p.generated != nil && !e.reflective {
+		if out, ok, err := p.generated(e, dst, m.Interface()); ok {
+			return out, err
+		}
+	}
+	if p.err != nil {
+		return dst, p.err
+	}
+	if e.depth++; e.depth > maxEncodeDepth {
+		return dst, errNesting
+	}
+	switch p.shape {
+	case shapeInline:
+		return e.field(dst, m, p.fields[0])
+	case shapeTuple:
+		return e.tuple(dst, m, p)
+	case shapeTagged, shapeTyped:
+		fd := m.WhichOneof(p.oneof)
+		if fd == nil {
+			return dst, ErrUnset
+		}
+		f := p.byNumber[fd.Number()]
+		if f.opts.GetInternal() {
+			return dst, fmt.Errorf("%w: the variant %s is internal", ErrInvalid, f.name)
+		}
+		return e.field(dst, m, f)
+	case shapeEmpty:
+		return append(dst, "null"...), nil
+	case shapeRaw:
+		return append(dst, m.Get(p.desc.Fields().ByName("data")).Bytes()...), nil
+	}
+	return e.object(dst, m, p)
+}
+
+func (e encoder) object(dst []byte, m protoreflect.Message, p *plan) (_ []byte, err error) {
+	dst = append(dst, '{')
+	first := true
+	if len(p.tagJSON) > 0 {
+		dst = append(dst, p.tagJSON...)
+		first = false
+	}
+	for _, f := range p.fields {
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(dst, f.key...)
+		if dst, err = e.field(dst, m, f); err != nil {
+			return dst, fmt.Errorf("%s: %w", f.name, err)
+		}
+	}
+	if p.extra != nil {
+		extras := m.Get(p.extra.desc).Map()
+		for _, k := range sortedKeys(extras) {
+			if p.byKey[k] != nil || k == p.tagKey {
+				continue // a named key is written by its field
+			}
+			if !first {
+				dst = append(dst, ',')
+			}
+			first = false
+			dst = AppendString(dst, k)
+			dst = append(dst, ':')
+			dst = appendJSON(dst, extras.Get(protoreflect.ValueOfString(k).MapKey()).Bytes(), p.extra.kind)
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+func (e encoder) tuple(dst []byte, m protoreflect.Message, p *plan) (_ []byte, err error) {
+	dst = append(dst, '[')
+	for i, f := range p.fields {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if dst, err = e.field(dst, m, f); err != nil {
+			return dst, fmt.Errorf("%s: %w", f.name, err)
+		}
+	}
+	return append(dst, ']'), nil
+}
+
+func (e encoder) field(dst []byte, m protoreflect.Message, f *field) (_ []byte, err error) {
+	switch {
+	case f.list:
+		list := m.Get(f.desc).List()
+		dst = append(dst, '[')
+		for i := range list.Len() {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			if dst, err = e.value(dst, list.Get(i), f); err != nil {
+				return dst, fmt.Errorf("%d: %w", i, err)
+			}
+		}
+		return append(dst, ']'), nil
+	case f.isMap:
+		return e.entries(dst, m.Get(f.desc).Map(), f)
+	case f.optional && !m.Has(f.desc):
+		return append(dst, "null"...), nil
+	case (f.kind == kindTimestamp || f.kind == kindDuration) && !m.Has(f.desc):
+		return dst, ErrUnset
+	}
+	return e.value(dst, m.Get(f.desc), f)
+}
+
+func (e encoder) entries(dst []byte, entries protoreflect.Map, f *field) (_ []byte, err error) {
+	dst = append(dst, '{')
+	for i, k := range sortedKeys(entries) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendString(dst, k)
+		dst = append(dst, ':')
+		if dst, err = e.value(dst, entries.Get(protoreflect.ValueOfString(k).MapKey()), f); err != nil {
+			return dst, fmt.Errorf("%s: %w", k, err)
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+// sortedKeys makes the order of a map's keys the same each time.
+func sortedKeys(entries protoreflect.Map) []string {
+	if entries.Len() == 0 {
+		return nil
+	}
+	keys := make([]string, 0, entries.Len())
+	entries.Range(func(k protoreflect.MapKey, _ protoreflect.Value) bool {
+		keys = append(keys, k.String())
+		return true
+	})
+	slices.Sort(keys)
+	return keys
+}
+
+func (e encoder) value(dst []byte, v protoreflect.Value, f *field) ([]byte, error) {
+	switch f.kind {
+	case kindBool:
+		return strconv.AppendBool(dst, v.Bool()), nil
+	case kindInt32, kindInt64:
+		return strconv.AppendInt(dst, v.Int(), 10), nil
+	case kindUint32, kindUint64:
+		return strconv.AppendUint(dst, v.Uint(), 10), nil
+	case kindFloat:
+		return appendFloat(dst, v.Float(), 32), nil
+	case kindDouble:
+		return AppendFloat(dst, v.Float()), nil
+	case kindString:
+		return AppendString(dst, v.String()), nil
+	case kindUUID:
+		return appendUUID(dst, v.String())
+	case kindJSON, kindObject:
+		return appendJSON(dst, v.Bytes(), f.kind), nil
+	case kindEnum:
+		word, ok := f.words.quoted[v.Enum()]
+		if !ok {
+			return dst, enumError(v.Enum())
+		}
+		return append(dst, word...), nil
+	case kindTimestamp:
+		seconds, nanos := secondsAndNanos(v.Message())
+		return appendTimestamp(dst, seconds, nanos)
+	case kindDuration:
+		seconds, nanos := secondsAndNanos(v.Message())
+		return appendDuration(dst, seconds, nanos)
+	}
+	return e.message(dst, v.Message(), f.sub)
+}
+
+// secondsAndNanos reads a Timestamp or a Duration, which have the same fields.
+func secondsAndNanos(m protoreflect.Message) (int64, int32) {
+	switch t := m.Interface().(type) {
+	case *timestamppb.Timestamp:
+		return t.GetSeconds(), t.GetNanos()
+	case *durationpb.Duration:
+		return t.GetSeconds(), t.GetNanos()
+	}
+	fds := m.Descriptor().Fields()
+	return m.Get(fds.ByNumber(1)).Int(), int32(m.Get(fds.ByNumber(2)).Int())
+}

@@ -1,0 +1,142 @@
+package restjson
+
+import (
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// SetParam reads the text of a path, query or header parameter into a field of a request message. A list, also one in
+// an inline wrapper, takes all values; any other field takes the last one. Bad input gives *Errors, whose loc starts
+// with in: "path", "query" or "header".
+func SetParam(m protoreflect.Message, fd protoreflect.FieldDescriptor, values []string, in string) error {
+	if len(values) == 0 {
+		return nil
+	}
+	f := planOf(m.Descriptor()).byNumber[fd.Number()]
+	if f == nil || f.isMap {
+		return fmt.Errorf("decode parameter %s: %w", fd.FullName(), ErrUnsupported)
+	}
+	d := newDecoder(nil).rooted(in)
+	d.pushKey(f.name)
+	// An optional list is an inline wrapper around it.
+	for f.single() && f.kind == kindMessage && f.sub.shape == shapeInline {
+		m = m.Mutable(f.desc).Message()
+		f = f.sub.fields[0]
+	}
+	switch {
+	case f.list:
+		d.paramList(m, f, values)
+	case f.kind == kindMessage:
+		// A union takes the text as it would take a string; nothing else can be written in a parameter.
+		d.data = AppendString(nil, strings.ToValidUTF8(values[len(values)-1], "\uFFFD"))
+		d.message(m.Mutable(f.desc).Message(), f.sub, false)
+	default:
+		if v, ok := d.param(f, values[len(values)-1]); ok {
+			m.Set(f.desc, v)
+		}
+	}
+	return d.result(fd)
+}
+
+func (d *decoder) paramList(m protoreflect.Message, f *field, values []string) {
+	list := m.Mutable(f.desc).List()
+	list.Truncate(0)
+	seen := map[any]bool{}
+	for i, text := range values {
+		d.pushIndex(i)
+		v, ok := d.param(f, text)
+		d.pop()
+		if !ok || f.opts.GetUnique() && f.comparable() && seen[v.Interface()] {
+			continue
+		}
+		if f.comparable() {
+			seen[v.Interface()] = true
+		}
+		list.Append(v)
+	}
+	if len(d.faults) == 0 {
+		d.count(f, "List", list.Len(), 0)
+	}
+}
+
+// param reads one text: what is a number or a truth value in JSON has no quotes here.
+func (d *decoder) param(f *field, text string) (protoreflect.Value, bool) {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	raw := AppendString(nil, text)
+	d.data, d.pos = raw, 0
+	switch f.kind {
+	case kindBool:
+		switch strings.ToLower(text) {
+		case "true", "1", "t", "yes", "y", "on":
+			return protoreflect.ValueOfBool(true), true
+		case "false", "0", "f", "no", "n", "off":
+			return protoreflect.ValueOfBool(false), true
+		}
+		return d.bad("bool_parsing", "Input should be a valid boolean, unable to interpret input", raw)
+	case kindInt32, kindInt64, kindUint32, kindUint64:
+		lexeme, ok := numberText(text)
+		if !ok {
+			return d.bad("int_parsing", "Input should be a valid integer, unable to parse string as an integer", raw)
+		}
+		return d.integer(f, lexeme)
+	case kindFloat, kindDouble:
+		lexeme, ok := numberText(text)
+		if !ok {
+			return d.bad("float_parsing", "Input should be a valid number, unable to parse string as a number", raw)
+		}
+		return d.float(f, lexeme)
+	case kindDuration:
+		if lexeme, ok := numberText(text); ok {
+			return d.seconds(f, lexeme)
+		}
+	case kindJSON, kindObject:
+		d.data = []byte(text)
+		v, ok := d.scalar(f)
+		d.end()
+		if d.stopped {
+			d.lexer = lexer{}
+			return d.bad("json_invalid", "Input should be valid JSON", raw)
+		}
+		return v, ok
+	case kindTimestamp:
+		// A plus sign that nobody escaped arrives as a blank.
+		if n := len(text); n > 6 && text[n-6] == ' ' && text[n-3] == ':' && strings.Count(text, ":") > 1 {
+			d.data = AppendString(nil, text[:n-6]+"+"+text[n-5:])
+		}
+	}
+	return d.scalar(f)
+}
+
+// numberText gives the lexeme of a text that is a JSON number, blanks around it and a plus sign before it allowed.
+func numberText(text string) ([]byte, bool) {
+	text = strings.TrimPrefix(strings.TrimSpace(text), "+")
+	l := lexer{data: []byte(text)}
+	lexeme := l.number()
+	l.end()
+	return lexeme, !l.stopped
+}
+
+// ApplyDefault gives a field of a request message its (rest).default, if it has one, because the parameter or body
+// that it stands for is absent.
+func ApplyDefault(m protoreflect.Message, fd protoreflect.FieldDescriptor) error {
+	f := planOf(m.Descriptor()).byNumber[fd.Number()]
+	if f == nil {
+		return fmt.Errorf("default of %s: %w", fd.FullName(), ErrUnsupported)
+	}
+	d := newDecoder(nil)
+	d.setDefault(m, f)
+	return d.result(fd)
+}
+
+// Missing gives the fault of a parameter that is required and absent; in is "path", "query" or "header".
+func Missing(fd protoreflect.FieldDescriptor, in string) *orchv1.FieldError {
+	d := newDecoder(nil).rooted(in)
+	d.pushKey(Name(fd))
+	fe := d.newFault("missing", "Field required")
+	fe.Input = []byte("null")
+	return fe
+}

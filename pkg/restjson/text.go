@@ -1,0 +1,66 @@
+package restjson
+
+import (
+	"math"
+	"strconv"
+)
+
+const hexDigits = "0123456789abcdef"
+
+// AppendString writes s as a JSON string. Only what JSON demands is escaped; s must be valid UTF-8, as every proto
+// string is.
+func AppendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= 0x20 && c != '"' && c != '\\' {
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		}
+		start = i + 1
+	}
+	dst = append(dst, s[start:]...)
+	return append(dst, '"')
+}
+
+// AppendFloat writes the shortest number that reads back as x, always with a point or an exponent: 1.0, 0.00001, 1e-7,
+// 1e+16. What JSON has no word for is null.
+func AppendFloat(dst []byte, x float64) []byte {
+	return appendFloat(dst, x, 64)
+}
+
+func appendFloat(dst []byte, x float64, bits int) []byte {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return append(dst, "null"...)
+	}
+	if a := math.Abs(x); a != 0 && (a < 1e-5 || a >= 1e16) {
+		dst = strconv.AppendFloat(dst, x, 'e', -1, bits)
+		// strconv pads the exponent to two digits.
+		if n := len(dst); dst[n-2] == '0' && (dst[n-3] == '-' || dst[n-3] == '+') {
+			dst[n-2] = dst[n-1]
+			dst = dst[:n-1]
+		}
+		return dst
+	}
+	n := len(dst)
+	dst = strconv.AppendFloat(dst, x, 'f', -1, bits)
+	for _, c := range dst[n:] {
+		if c == '.' {
+			return dst
+		}
+	}
+	return append(dst, ".0"...)
+}

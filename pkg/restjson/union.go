@@ -1,0 +1,272 @@
+package restjson
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// chooseTagged gives the variant that the discriminator of the object ahead names (rule 8a), or records why there is none.
+func (d *decoder) chooseTagged(p *plan) *field {
+	if d.peek() != '{' {
+		d.mismatch("model_attributes_type", notAnObject)
+		return nil
+	}
+	var keys []string
+	var chosen *field
+	var given string
+	var raw []byte
+	found := false
+	ahead := d.lexer
+	ahead.members(func(key []byte) {
+		if found {
+			ahead.skip()
+			return
+		}
+		if string(key) != p.discriminator {
+			keys = append(keys, string(key))
+			ahead.skip()
+			return
+		}
+		found = true
+		at := ahead.pos
+		if ahead.peek() == '"' {
+			given = string(ahead.text())
+			chosen = p.variants[given]
+		} else {
+			given = string(ahead.raw())
+		}
+		if !ahead.stopped {
+			raw = ahead.data[at:ahead.pos]
+		}
+	})
+	switch {
+	case ahead.stopped:
+		d.skip() // finds the same fault of syntax
+	case chosen != nil:
+		return chosen
+	case found:
+		d.skip()
+		if d.whole() {
+			d.fault("union_tag_invalid", "Input tag '"+given+"' found using '"+p.discriminator+
+				"' does not match any of the expected tags: "+p.tags(), raw)
+		}
+	default:
+		if f := p.untagged(keys); f != nil {
+			return f
+		}
+		d.mismatch("union_tag_not_found", "Unable to extract tag using discriminator '"+p.discriminator+"'")
+	}
+	return nil
+}
+
+// untagged gives the variant that misses no required key and knows most of the keys, the first one of equals.
+func (p *plan) untagged(keys []string) (best *field) {
+	most := -1
+	has := make(map[string]bool, len(keys))
+	for _, k := range keys {
+		has[k] = true
+	}
+	for _, v := range p.fields {
+		known := 0
+		for k := range has {
+			if v.sub.byKey[k] != nil {
+				known++
+			}
+		}
+		for _, f := range v.sub.fields {
+			if f.opts.GetRequired() && !has[f.name] {
+				known = -1
+				break
+			}
+		}
+		if known > most {
+			most, best = known, v
+		}
+	}
+	return best
+}
+
+func (p *plan) tags() string {
+	var list []string
+	for _, v := range p.fields {
+		list = append(list, "'"+v.sub.tag+"'")
+	}
+	return strings.Join(list, ", ")
+}
+
+// chooseTyped gives the variant of the value ahead by a key or by its JSON type (rules 8b and 8c), or records the
+// faults that every variant finds.
+func (d *decoder) chooseTyped(p *plan) *field {
+	var chosen *field
+	switch c := d.peek(); c {
+	case '{':
+		chosen = d.chooseObject(p)
+	case '[':
+		chosen = p.first(func(f *field) bool { return f.list || f.tuple() || f.single() && f.kind == kindJSON })
+	case '"':
+		chosen = d.chooseText(p)
+	case 't', 'f':
+		chosen = p.first(func(f *field) bool { return f.single() && (f.kind == kindBool || f.kind == kindJSON) })
+	case 'n':
+		chosen = p.first(func(f *field) bool { return f.single() && f.kind == kindJSON })
+	default:
+		chosen = d.chooseNumber(p)
+	}
+	if chosen == nil {
+		d.noVariant(p)
+	}
+	return chosen
+}
+
+// first gives the first variant that, looked at through inline wrappers, will do.
+func (p *plan) first(will func(*field) bool) *field {
+	for _, f := range p.fields {
+		if will(f.inner()) {
+			return f
+		}
+	}
+	return nil
+}
+
+func (f *field) tuple() bool {
+	return f.single() && f.kind == kindMessage && f.sub.shape == shapeTuple
+}
+
+// chooseObject prefers the variant whose key is present to one without a key.
+func (d *decoder) chooseObject(p *plan) *field {
+	if slices.ContainsFunc(p.fields, func(f *field) bool { return f.opts.GetKey() != "" }) {
+		var chosen *field
+		ahead := d.lexer
+		ahead.members(func(key []byte) {
+			for _, f := range p.fields {
+				if k := f.opts.GetKey(); k != "" && k == string(key) && (chosen == nil || f.index < chosen.index) {
+					chosen = f
+				}
+			}
+			ahead.skip()
+		})
+		if ahead.stopped {
+			return p.fields[0] // whose reader finds the same fault of syntax
+		}
+		if chosen != nil {
+			return chosen
+		}
+	}
+	for _, f := range p.fields {
+		in := f.inner()
+		if f.opts.GetKey() == "" && (in.isMap || in.single() && (in.kind == kindObject || in.kind == kindJSON || in.kind == kindMessage && !in.tuple())) {
+			return f
+		}
+	}
+	return nil
+}
+
+// chooseText prefers a variant that reads the text as something narrower than a string.
+func (d *decoder) chooseText(p *plan) *field {
+	ahead := d.lexer
+	s := string(ahead.text())
+	if f := p.first(func(f *field) bool { return f.single() && f.reads(s) }); f != nil {
+		return f
+	}
+	if f := p.first(func(f *field) bool { return f.single() && (f.kind == kindString || f.kind == kindJSON) }); f != nil {
+		return f
+	}
+	// None takes it: the first one that wants text says why.
+	return p.first(func(f *field) bool {
+		return f.single() && (f.kind == kindEnum || f.kind == kindUUID || f.kind == kindTimestamp || f.kind == kindDuration)
+	})
+}
+
+// reads tells whether a kind that is written as text, and is narrower than a string, takes s.
+func (f *field) reads(s string) bool {
+	reason := "another kind"
+	switch f.kind {
+	case kindEnum:
+		_, ok := f.words.number[s]
+		return ok
+	case kindUUID:
+		_, reason = ParseUUID(s)
+	case kindTimestamp:
+		_, _, reason = ParseTimestamp(s)
+	case kindDuration:
+		_, reason = ParseDuration(s)
+	}
+	return reason == ""
+}
+
+// chooseNumber takes a number without point and exponent for an integer before it takes it for anything else.
+func (d *decoder) chooseNumber(p *plan) *field {
+	ahead := d.lexer
+	whole := !bytes.ContainsAny(ahead.number(), ".eE")
+	integer := p.first(func(f *field) bool { return f.single() && f.kind >= kindInt32 && f.kind <= kindUint64 })
+	if integer != nil && whole {
+		return integer
+	}
+	other := p.first(func(f *field) bool {
+		return f.single() && (f.kind == kindDouble || f.kind == kindFloat || f.kind == kindDuration || f.kind == kindJSON)
+	})
+	if other == nil {
+		return integer
+	}
+	return other
+}
+
+// noVariant records, for a value that no variant takes, what each of them misses.
+func (d *decoder) noVariant(p *plan) {
+	c := d.peek()
+	raw := d.raw()
+	if !d.whole() || d.stopped {
+		return
+	}
+	if len(p.fields) == 0 {
+		d.fault("union", "Input matches no variant", raw)
+	}
+	told := map[string]bool{}
+	for _, f := range p.fields {
+		if k := f.opts.GetKey(); k != "" && c == '{' {
+			d.pushKey(k)
+			d.fault("missing", "Field required", raw)
+			d.pop()
+			continue
+		}
+		typ, msg := f.inner().expected()
+		if !told[typ+msg] {
+			told[typ+msg] = true
+			d.fault(typ, msg, raw)
+		}
+	}
+}
+
+// expected gives the fault of a value of the wrong JSON type.
+func (f *field) expected() (typ, msg string) {
+	switch {
+	case f.list && f.opts.GetUnique():
+		return "set_type", "Input should be a valid set"
+	case f.list:
+		return "list_type", "Input should be a valid list"
+	case f.isMap || f.kind == kindObject:
+		return "dict_type", "Input should be a valid dictionary"
+	case f.tuple():
+		return "tuple_type", "Input should be a valid tuple"
+	}
+	switch f.kind {
+	case kindBool:
+		return "bool_type", "Input should be a valid boolean"
+	case kindInt32, kindInt64, kindUint32, kindUint64:
+		return "int_type", "Input should be a valid integer"
+	case kindFloat, kindDouble:
+		return "float_type", "Input should be a valid number"
+	case kindString:
+		return "string_type", "Input should be a valid string"
+	case kindUUID:
+		return "uuid_type", "UUID input should be a string, bytes or UUID object"
+	case kindEnum:
+		return "enum", f.words.expect
+	case kindTimestamp:
+		return "datetime_type", "Input should be a valid datetime"
+	case kindDuration:
+		return "time_delta_type", "Input should be a valid timedelta"
+	}
+	return "model_attributes_type", notAnObject
+}
