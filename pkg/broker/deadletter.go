@@ -158,14 +158,14 @@ func (c *Conn) Discard(ctx context.Context, seq uint64) error {
 	if err != nil {
 		return unavailable(ctx, "discarding a dead letter", err)
 	}
+	if _, err := stream.GetMsg(ctx, seq); err != nil { // DeleteMsg does not tell absence from other failures.
+		return deadLetterError(ctx, "discarding", seq, err)
+	}
 	return deadLetterError(ctx, "discarding", seq, stream.DeleteMsg(ctx, seq))
 }
 
 func deadLetterError(ctx context.Context, doing string, seq uint64, err error) error {
-	const sequenceNotFound, deleteFailed = jetstream.ErrorCode(10043), jetstream.ErrorCode(10057)
-	var refused *jetstream.APIError
-	if errors.Is(err, jetstream.ErrMsgNotFound) || (errors.As(err, &refused) &&
-		(refused.ErrorCode == sequenceNotFound || refused.ErrorCode == deleteFailed)) {
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return fmt.Errorf("%s dead letter %d: %w", doing, seq, ErrNotFound)
 	}
 	return unavailable(ctx, fmt.Sprintf("%s dead letter %d", doing, seq), err)

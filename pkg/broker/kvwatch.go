@@ -63,7 +63,7 @@ func (k *KV) addWatch(n int) {
 // watch runs one watcher until it ends, lags or ctx ends.
 func (k *KV) watch(ctx context.Context, handle func(Change)) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // Before Stop: the library watches the context too.
+	defer cancel()
 	watcher, err := k.kv.WatchAll(ctx)
 	if err != nil {
 		return err

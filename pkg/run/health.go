@@ -1,0 +1,139 @@
+package run
+
+import (
+	"encoding/json"
+	"net/http"
+	"sync"
+)
+
+// Health knows what state a service is in. It is safe for concurrent use.
+type Health struct {
+	mu     sync.Mutex
+	phase  Phase
+	parts  []*part
+	checks []check
+}
+
+// Phase is where a group is on its way from new to stopped.
+type Phase string
+
+// The phases, in their order.
+const (
+	New      Phase = "new"
+	Starting Phase = "starting"
+	Running  Phase = "running"
+	Draining Phase = "draining"
+	Stopping Phase = "stopping"
+	Stopped  Phase = "stopped"
+)
+
+// part is a worker as the reports show it.
+type part struct {
+	name string
+	err  error // Set when it failed.
+}
+
+// check is a prerequisite that may come and go.
+type check struct {
+	name string
+	f    func() error
+}
+
+// Report is an answer to "how are you", ready to be written as JSON.
+type Report struct {
+	OK     bool   `json:"ok"`
+	Phase  Phase  `json:"phase"`
+	Checks []Item `json:"checks"`
+}
+
+// Item is the state of one worker or check.
+type Item struct {
+	Name  string `json:"name"`
+	OK    bool   `json:"ok"`
+	Error string `json:"error,omitempty"`
+}
+
+// Check adds a prerequisite of readiness. f must answer at once, from what is known: it is called for every request.
+func (h *Health) Check(name string, f func() error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.checks = append(h.checks, check{name, f})
+}
+
+// Live reports whether all workers work as they should. When not, the process should be restarted. It does not look at
+// the checks: a database that is away does not come back by restarting its clients.
+func (h *Health) Live() Report {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.live()
+}
+
+func (h *Health) live() Report {
+	r := Report{OK: true, Phase: h.phase, Checks: make([]Item, 0, len(h.parts)+len(h.checks))}
+	for _, p := range h.parts {
+		r.add(p.name, p.err)
+	}
+	return r
+}
+
+// Ready reports whether requests should come here: the group is running, its workers live and all checks pass.
+func (h *Health) Ready() Report {
+	h.mu.Lock()
+	r := h.live()
+	checks := h.checks[:len(h.checks):len(h.checks)]
+	h.mu.Unlock()
+	if r.Phase != Running {
+		r.OK = false
+	}
+	for _, c := range checks {
+		r.add(c.name, c.f())
+	}
+	return r
+}
+
+func (r *Report) add(name string, err error) {
+	item := Item{Name: name, OK: err == nil}
+	if err != nil {
+		item.Error = err.Error()
+		r.OK = false
+	}
+	r.Checks = append(r.Checks, item)
+}
+
+// LiveHandler answers /health: 200 or 503, with the report as JSON.
+func (h *Health) LiveHandler() http.Handler { return handler(h.Live) }
+
+// ReadyHandler answers /ready: 200 or 503, with the report as JSON.
+func (h *Health) ReadyHandler() http.Handler { return handler(h.Ready) }
+
+func handler(report func() Report) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		r := report()
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		if !r.OK {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_ = json.NewEncoder(w).Encode(r) // The client has gone.
+	})
+}
+
+func (h *Health) enter(p Phase) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.phase = p
+}
+
+func (h *Health) addPart(name string) *part {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := &part{name: name}
+	h.parts = append(h.parts, p)
+	return p
+}
+
+func (h *Health) fail(p *part, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p.err = err
+}
