@@ -7,6 +7,68 @@ package comments
 // empty when it has none. Paragraphs are parted by a blank line.
 func Of(fullName string) string {
 	switch fullName {
+	case "orch.test.v1.AnyJson":
+		return "AnyJson is free JSON as a message."
+	case "orch.test.v1.Bodies":
+		return "Bodies has a body of every kind that an rpc can name."
+	case "orch.test.v1.Bounds":
+		return "Bounds has a bound of every kind."
+	case "orch.test.v1.Color":
+		return "Color has words of both kinds: without prefix, and of its own."
+	case "orch.test.v1.CompoundTrigger":
+		return "CompoundTrigger is a variant of Trigger that holds others."
+	case "orch.test.v1.Cron":
+		return "Cron is a variant of Schedule."
+	case "orch.test.v1.Defaults":
+		return "Defaults has a default of every kind."
+	case "orch.test.v1.Empty":
+		return "Empty has no field."
+	case "orch.test.v1.EventTrigger":
+		return "EventTrigger is a variant of Trigger."
+	case "orch.test.v1.Everything":
+		return "Everything holds one of each, and itself."
+	case "orch.test.v1.Extra":
+		return "Extra keeps the keys that it does not name."
+	case "orch.test.v1.Filter":
+		return "Filter is strict, inside a message that need not be."
+	case "orch.test.v1.FilterName":
+		return "FilterName is a strict message inside a strict message."
+	case "orch.test.v1.Inlines":
+		return "Inlines has inline wrappers that are never null."
+	case "orch.test.v1.Interval":
+		return "Interval is a variant of Schedule."
+	case "orch.test.v1.Lists":
+		return "Lists has a list of every kind."
+	case "orch.test.v1.Maps":
+		return "Maps has a map of every kind."
+	case "orch.test.v1.NoTrigger":
+		return "NoTrigger is a variant of Trigger without fields."
+	case "orch.test.v1.Nullables":
+		return "Nullables has a field of every kind that may be null."
+	case "orch.test.v1.Pair":
+		return "Pair is an array of two."
+	case "orch.test.v1.Pair.second":
+		return "Declared against the order of numbers, which is what counts."
+	case "orch.test.v1.Request":
+		return "Request is what an rpc takes: parameters, a body and a mask."
+	case "orch.test.v1.Resource":
+		return "Resource has fields of every right of way."
+	case "orch.test.v1.ResourceUpdate":
+		return "ResourceUpdate is the body of an update."
+	case "orch.test.v1.Scalar":
+		return "Scalar is chosen by the JSON type."
+	case "orch.test.v1.Scalars":
+		return "Scalars has a field of every kind that is never null."
+	case "orch.test.v1.Schedule":
+		return "Schedule is chosen by a key."
+	case "orch.test.v1.TextList":
+		return "TextList is a list that may be null."
+	case "orch.test.v1.TextMap":
+		return "TextMap is a map that may be null."
+	case "orch.test.v1.Trigger":
+		return "Trigger is chosen by the tag \"type\"."
+	case "orch.test.v1.Typed":
+		return "Typed is chosen by the JSON type, through inline wrappers."
 	case "orch.v1.CountResponse":
 		return "CountResponse is a bare number in REST."
 	case "orch.v1.CreatedBy":
