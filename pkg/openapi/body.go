@@ -1,0 +1,107 @@
+package openapi
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+const (
+	jsonType = "application/json"
+	// anyType stands for bodies that are passed as they are; the handler names their type.
+	anyType = "*/*"
+)
+
+// requestBody describes the field that the binding names; nil without one.
+func (g *generator) requestBody(md protoreflect.MethodDescriptor, name string) (*requestBody, error) {
+	if name == "" {
+		return nil, nil //nolint:nilnil // No body is not an error.
+	}
+	media, content, err := g.body(md.Input(), name, input)
+	if err != nil {
+		return nil, err
+	}
+	return &requestBody{
+		Required: !methodOptions(md).GetOptionalBody(),
+		Content:  map[string]mediaType{media: {Schema: content}},
+	}, nil
+}
+
+// responses describes the statuses of success, 422 where there is input to be wrong, and what all other errors share.
+func (g *generator) responses(md protoreflect.MethodDescriptor, name string, takesInput bool) (*ordered[*response], error) {
+	o := methodOptions(md)
+	main := int(o.GetStatus())
+	if main == 0 {
+		main = http.StatusOK
+	}
+	out := newOrdered[*response]()
+	statuses := append([]int{main}, ints(o.GetAltStatus())...)
+	for _, status := range statuses {
+		if http.StatusText(status) == "" || status < 200 || status > 299 {
+			return nil, fmt.Errorf("%d is no status of success", status)
+		}
+		one, err := g.success(md, name, status)
+		if err != nil {
+			return nil, err
+		}
+		out.set(strconv.Itoa(status), one)
+	}
+	if takesInput {
+		out.set(strconv.Itoa(http.StatusUnprocessableEntity), g.invalid())
+	}
+	out.set("default", g.failure())
+	return out, nil
+}
+
+func (g *generator) success(md protoreflect.MethodDescriptor, name string, status int) (*response, error) {
+	if status == http.StatusNoContent {
+		return &response{Description: "Done; there is no body."}, nil
+	}
+	if md.Output().FullName() == emptyName {
+		// OpenAPI 3.0 has no type that is null.
+		return &response{Description: "Done; the body is null.", Content: map[string]mediaType{jsonType: {Schema: &schema{}}}}, nil
+	}
+	media, content, err := g.body(md.Output(), name, output)
+	if err != nil {
+		return nil, err
+	}
+	return &response{Description: http.StatusText(status), Content: map[string]mediaType{media: {Schema: content}}}, nil
+}
+
+// body describes a message, or the field of it that is the body.
+func (g *generator) body(md protoreflect.MessageDescriptor, name string, dir direction) (media string, content *schema, err error) {
+	of := md
+	if name == "" || name == "*" {
+		content, err = g.message(md, "", dir)
+	} else {
+		fd := md.Fields().ByName(protoreflect.Name(name))
+		if fd == nil {
+			return "", nil, fmt.Errorf("%s has no field %q for the body", md.FullName(), name)
+		}
+		of = fd.Message()
+		content, err = g.field(fd, dir)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	if of != nil && of.FullName() == httpBodyName {
+		return anyType, content, nil
+	}
+	return jsonType, content, nil
+}
+
+func ints(list []int32) []int {
+	out := make([]int, len(list))
+	for i, n := range list {
+		out[i] = int(n)
+	}
+	return out
+}
+
+func deprecated(md protoreflect.MethodDescriptor) bool {
+	o, _ := md.Options().(*descriptorpb.MethodOptions)
+	return o.GetDeprecated()
+}

@@ -1,0 +1,153 @@
+package openapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/orch-project/orch/proto/gen/comments"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// field gives the schema of a field's value as it is used in a message. The result is a bare reference only if the
+// field has nothing to add to it.
+func (g *generator) field(fd protoreflect.FieldDescriptor, dir direction) (*schema, error) {
+	o := fieldOptions(fd)
+	out, err := g.container(fd, dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", fd.FullName(), err)
+	}
+	note := comments.Of(string(fd.FullName()))
+	nullable := fd.HasOptionalKeyword()
+	if note == "" && !nullable && !o.GetDeprecated() && !o.GetComputed() && o.GetDefault() == "" {
+		return out, nil
+	}
+	out = modifiable(out)
+	if note != "" {
+		out.Description = note
+	}
+	out.Nullable = out.Nullable || nullable
+	out.Deprecated = o.GetDeprecated()
+	out.ReadOnly = o.GetComputed()
+	if text := o.GetDefault(); text != "" {
+		if !json.Valid([]byte(text)) {
+			return nil, fmt.Errorf("%s: the default %q is not JSON", fd.FullName(), text)
+		}
+		out.Default = json.RawMessage(text)
+	}
+	return out, nil
+}
+
+// container gives the schema of a field: of its list, its map or its one value.
+func (g *generator) container(fd protoreflect.FieldDescriptor, dir direction) (*schema, error) {
+	o := fieldOptions(fd)
+	switch {
+	case fd.IsMap():
+		values, err := g.value(fd.MapValue(), o, dir)
+		if err != nil {
+			return nil, err
+		}
+		if values.isAny() {
+			return &schema{Type: "object", Additional: true}, nil
+		}
+		return &schema{Type: "object", Additional: values}, nil
+	case fd.IsList():
+		items, err := g.value(fd, o, dir)
+		if err != nil {
+			return nil, err
+		}
+		return &schema{
+			Type: "array", Items: items, MinItems: o.GetMinItems(), MaxItems: o.GetMaxItems(), UniqueItems: o.GetUnique(),
+		}, nil
+	default:
+		one, err := g.value(fd, o, dir)
+		if err != nil {
+			return nil, err
+		}
+		if one.Type == "array" && fd.Kind() == protoreflect.MessageKind {
+			// A list that may be null: the field that uses it sets the limits.
+			one.MinItems, one.MaxItems = max(one.MinItems, o.GetMinItems()), max(one.MaxItems, o.GetMaxItems())
+			one.UniqueItems = one.UniqueItems || o.GetUnique()
+		}
+		return one, nil
+	}
+}
+
+// value gives the schema of one value. The options are those of the field that holds it, which for a map is not fd.
+func (g *generator) value(fd protoreflect.FieldDescriptor, o *orchv1.RestField, dir direction) (*schema, error) {
+	out := &schema{}
+	switch fd.Kind() {
+	case protoreflect.BoolKind:
+		out.Type = "boolean"
+	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind, protoreflect.Uint32Kind,
+		protoreflect.Fixed32Kind:
+		out.Type = "integer"
+	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind, protoreflect.Uint64Kind,
+		protoreflect.Fixed64Kind:
+		out.Type, out.Format = "integer", "int64"
+	case protoreflect.FloatKind, protoreflect.DoubleKind:
+		out.Type, out.Format = "number", "double"
+	case protoreflect.StringKind:
+		out.Type = "string"
+		switch o.GetFormat() {
+		case orchv1.Format_FORMAT_UUID:
+			out.Format = "uuid"
+		case orchv1.Format_FORMAT_URI:
+			out.Format = "uri"
+		}
+	case protoreflect.BytesKind:
+		if o.GetFormat() == orchv1.Format_FORMAT_JSON_OBJECT {
+			out.Type, out.Additional = "object", true
+		}
+	case protoreflect.EnumKind:
+		out = g.enum(fd.Enum())
+	case protoreflect.MessageKind:
+		var err error
+		if out, err = g.message(fd.Message(), o.GetSchema(), dir); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, fmt.Errorf("a %s has no JSON form", fd.Kind())
+	}
+	return bounded(out, o), nil
+}
+
+// bounded adds the limits of a field to the schema of its value.
+func bounded(s *schema, o *orchv1.RestField) *schema {
+	if o == nil || (o.GetPattern() == "" && o.GetMinLength() == 0 && o.GetMaxLength() == 0 && o.Min == nil && o.Max == nil) {
+		return s
+	}
+	s = modifiable(s)
+	s.Pattern, s.MinLength, s.MaxLength = o.GetPattern(), o.GetMinLength(), o.GetMaxLength()
+	s.Minimum, s.Maximum = o.Min, o.Max
+	s.ExclusiveMinimum = o.Min != nil && o.GetExclusiveMin()
+	return s
+}
+
+func (g *generator) enum(ed protoreflect.EnumDescriptor) *schema {
+	component, fresh := g.components.declare(componentKey{name: string(ed.Name()), descriptor: ed.FullName()})
+	if fresh {
+		component.schema = &schema{Type: "string", Enum: words(ed), Description: comments.Of(string(ed.FullName()))}
+	}
+	return &schema{Ref: reference{component}}
+}
+
+// modifiable gives a schema that members may be added to: OpenAPI 3.0 ignores what stands beside a $ref.
+func modifiable(s *schema) *schema {
+	if s.Ref.to == nil {
+		return s
+	}
+	return &schema{AllOf: []*schema{s}}
+}
+
+func (s *schema) same(other *schema) bool { return reflect.DeepEqual(s, other) }
+
+// isAny tells whether a schema says nothing about the value.
+func (s *schema) isAny() bool { return reflect.DeepEqual(s, &schema{}) }
+
+func quote(text string) json.RawMessage {
+	out, _ := json.Marshal(text) //nolint:errchkjson // A string is always valid.
+	return out
+}

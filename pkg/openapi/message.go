@@ -1,0 +1,195 @@
+package openapi
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/orch-project/orch/proto/gen/comments"
+)
+
+// Messages that have a JSON form of their own.
+const (
+	timestampName protoreflect.FullName = "google.protobuf.Timestamp"
+	durationName  protoreflect.FullName = "google.protobuf.Duration"
+	structName    protoreflect.FullName = "google.protobuf.Struct"
+	valueName     protoreflect.FullName = "google.protobuf.Value"
+	emptyName     protoreflect.FullName = "google.protobuf.Empty"
+	maskName      protoreflect.FullName = "google.protobuf.FieldMask"
+	httpBodyName  protoreflect.FullName = "google.api.HttpBody"
+)
+
+// message gives the schema by which a message is used: a reference, or the schema itself where it is inlined. name is
+// the published name that the using field chose; empty leaves it to the message.
+func (g *generator) message(md protoreflect.MessageDescriptor, name string, dir direction) (*schema, error) {
+	switch md.FullName() {
+	case timestampName:
+		return &schema{Type: "string", Format: "date-time"}, nil
+	case durationName:
+		if dir == input {
+			return &schema{Type: "string", Format: "duration"}, nil
+		}
+		return &schema{Type: "number", Description: "Seconds."}, nil
+	case structName:
+		return &schema{Type: "object", Additional: true}, nil
+	case valueName:
+		return &schema{}, nil
+	case httpBodyName:
+		return &schema{Type: "string", Format: "binary"}, nil
+	}
+	if md.ParentFile().Package().Parent() == "google" {
+		return nil, fmt.Errorf("%s has no JSON form here", md.FullName())
+	}
+	shape := shapeOptions(md)
+	if name == "" {
+		name = shape.GetSchema()
+	}
+	if name == "" && (shape.GetInline() || shape.GetTuple()) {
+		return g.describe(md, dir)
+	}
+	if name == "" {
+		name = string(md.Name())
+	}
+	key := componentKey{name: name, descriptor: md.FullName()}
+	if g.components.holdsDuration(md) {
+		key.direction = dir
+	}
+	component, fresh := g.components.declare(key)
+	if fresh {
+		described, err := g.describe(md, dir)
+		if err != nil {
+			return nil, err
+		}
+		component.schema = described
+	}
+	return &schema{Ref: reference{component}}, nil
+}
+
+// describe gives the schema of a message itself.
+func (g *generator) describe(md protoreflect.MessageDescriptor, dir direction) (*schema, error) {
+	shape := shapeOptions(md)
+	var out *schema
+	var err error
+	switch {
+	case shape.GetInline():
+		if md.Fields().Len() != 1 {
+			return nil, fmt.Errorf("%s: an inline message has one field", md.FullName())
+		}
+		if out, err = g.field(md.Fields().Get(0), dir); err == nil {
+			out = modifiable(out)
+		}
+	case shape.GetTuple():
+		out, err = g.tuple(md, dir)
+	case isUnion(md):
+		out, err = g.union(md, dir)
+	default:
+		out, err = g.object(md, dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if text := comments.Of(string(md.FullName())); text != "" {
+		out.Description = text
+	}
+	out.Title = shape.GetTitle()
+	return out, nil
+}
+
+func (g *generator) object(md protoreflect.MessageDescriptor, dir direction) (*schema, error) {
+	shape := shapeOptions(md)
+	out := &schema{Type: "object", Properties: newOrdered[*schema]()}
+	if key := shape.GetTagKey(); key != "" {
+		out.Properties.set(key, &schema{Type: "string", Enum: []string{shape.GetTag()}, Default: quote(shape.GetTag())})
+	}
+	for i := range md.Fields().Len() {
+		fd := md.Fields().Get(i)
+		if internal(fd) || isMask(fd) {
+			continue
+		}
+		property, err := g.field(fd, dir)
+		if err != nil {
+			return nil, err
+		}
+		if fieldOptions(fd).GetExtra() {
+			out.Additional = additional(property)
+			continue
+		}
+		name := jsonName(fd)
+		if _, twice := out.Properties.get(name); twice {
+			return nil, fmt.Errorf("%s: two fields are named %q", md.FullName(), name)
+		}
+		out.Properties.set(name, property)
+		if fieldOptions(fd).GetRequired() {
+			out.Required = append(out.Required, name)
+		}
+	}
+	if shape.GetStrict() {
+		out.Additional = false
+	}
+	return out, nil
+}
+
+// additional gives what keys without a name may hold, from the schema of the map that collects them.
+func additional(property *schema) any {
+	if values, ok := property.Additional.(*schema); ok && !values.isAny() {
+		return values
+	}
+	return true
+}
+
+// tuple describes an array whose elements differ by place. OpenAPI 3.0 cannot say which is where: any element may be
+// any of them.
+func (g *generator) tuple(md protoreflect.MessageDescriptor, dir direction) (*schema, error) {
+	fields := make([]protoreflect.FieldDescriptor, md.Fields().Len())
+	for i := range fields {
+		fields[i] = md.Fields().Get(i)
+	}
+	slices.SortFunc(fields, func(a, b protoreflect.FieldDescriptor) int { return int(a.Number() - b.Number()) })
+	var elements []*schema
+	for _, fd := range fields {
+		element, err := g.field(fd, dir)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(elements, element.same) {
+			elements = append(elements, element)
+		}
+	}
+	items := &schema{AnyOf: elements}
+	if len(elements) == 1 {
+		items = elements[0]
+	}
+	size := uint32(len(fields)) //nolint:gosec // A message has few fields.
+	return &schema{Type: "array", MinItems: size, MaxItems: size, Items: items}, nil
+}
+
+// union describes a message that is one of several. Variants that carry a tag are told apart by a discriminator.
+func (g *generator) union(md protoreflect.MessageDescriptor, dir direction) (*schema, error) {
+	key := shapeOptions(md).GetDiscriminator()
+	mapping := newOrdered[reference]()
+	var variants []*schema
+	for i := range md.Fields().Len() {
+		fd := md.Fields().Get(i)
+		variant, err := g.field(fd, dir)
+		if err != nil {
+			return nil, err
+		}
+		variants = append(variants, variant)
+		if key == "" {
+			continue
+		}
+		if fd.Message() == nil || shapeOptions(fd.Message()).GetTagKey() != key || variant.Ref.to == nil {
+			return nil, fmt.Errorf("%s: the variant %s carries no tag %q", md.FullName(), fd.Name(), key)
+		}
+		mapping.set(shapeOptions(fd.Message()).GetTag(), variant.Ref)
+	}
+	if key == "" {
+		return &schema{AnyOf: variants}, nil
+	}
+	return &schema{OneOf: variants, Discriminator: &discriminator{PropertyName: key, Mapping: mapping}}, nil
+}
+
+func isMask(fd protoreflect.FieldDescriptor) bool {
+	return fd.Message() != nil && fd.Message().FullName() == maskName
+}

@@ -1,0 +1,67 @@
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// Version is the version of the OpenAPI specification that documents are written in.
+const Version = "3.0.3"
+
+// Options is what a document says beside what the descriptors say.
+type Options struct {
+	Title   string
+	Version string
+	// Description is Markdown; it may be empty.
+	Description string
+	// Header is the name of the request header that carries the API version, in the server's vocabulary. Empty leaves
+	// the header out.
+	Header string
+	// Servers are the base addresses, absolute or relative to the document, such as "/api".
+	Servers []string
+}
+
+// Document describes the services, in the order given, as indented JSON. Methods without an HTTP binding and those that
+// are marked hidden are left out. It returns an error when an option or a binding makes no sense, or when two
+// messages or methods want the same name.
+func Document(opts Options, services ...protoreflect.ServiceDescriptor) ([]byte, error) {
+	g := &generator{opts: opts, components: newComponents(), operations: map[string]protoreflect.FullName{}}
+	doc := document{
+		OpenAPI:  Version,
+		Info:     info{Title: opts.Title, Version: opts.Version, Description: opts.Description},
+		Security: alternatives(),
+		Paths:    newOrdered[*ordered[*operation]](),
+	}
+	for _, url := range opts.Servers {
+		doc.Servers = append(doc.Servers, server{URL: url})
+	}
+	for _, sd := range services {
+		if err := g.service(&doc, sd); err != nil {
+			return nil, fmt.Errorf("describe %s: %w", sd.FullName(), err)
+		}
+	}
+	schemas, err := g.components.finish()
+	if err != nil {
+		return nil, err
+	}
+	doc.Components = componentObjects{Schemas: schemas, SecuritySchemes: securitySchemes()}
+
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(doc); err != nil {
+		return nil, fmt.Errorf("write the document: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// generator holds what is known while one document is made.
+type generator struct {
+	opts       Options
+	components *components
+	operations map[string]protoreflect.FullName // operation id → the method that has it
+}
