@@ -1,0 +1,197 @@
+package protobson
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/orch-project/orch/pkg/restjson"
+)
+
+// present tells whether a field of m is stored.
+func (f *field) present(m protoreflect.Message) bool {
+	if f.presence {
+		if !m.Has(f.fd) {
+			return false
+		}
+		// Empty bytes are no JSON; only a union must keep which member was chosen.
+		return f.item.kind != kindText || f.union != nil || len(m.Get(f.fd).Bytes()) > 0
+	}
+	if f.container != single {
+		return m.Has(f.fd)
+	}
+	switch f.item.kind {
+	case kindUUID:
+		return m.Get(f.fd).String() != ""
+	case kindText:
+		return len(m.Get(f.fd).Bytes()) > 0
+	case kindEnum:
+		n := m.Get(f.fd).Enum()
+		if n != 0 {
+			return true
+		}
+		_, word := restjson.EnumWord(f.item.enum, n)
+		return word
+	}
+	return true
+}
+
+// appendFields writes the elements of m. idKey is the key of the field id: "id", or "_id" at the top of a collection's
+// document.
+func (p *plan) appendFields(dst []byte, m protoreflect.Message, idKey string, depth int) ([]byte, error) {
+	var err error
+	for _, f := range p.fields {
+		if !f.present(m) {
+			continue
+		}
+		key := f.key
+		if f == p.id {
+			key = idKey
+		}
+		dst = bsoncore.AppendHeader(dst, f.bsonType(), key)
+		if dst, err = f.appendValue(dst, m.Get(f.fd), depth); err != nil {
+			return nil, at(f.key, err)
+		}
+	}
+	return dst, nil
+}
+
+// appendValue writes the value of a field, whatever its container.
+func (f *field) appendValue(dst []byte, v protoreflect.Value, depth int) ([]byte, error) {
+	switch f.container {
+	case list:
+		return f.appendList(dst, v.List(), depth)
+	case pairs, mapping:
+		return f.appendMap(dst, v.Map(), depth)
+	}
+	return f.item.append(dst, v, depth)
+}
+
+func (f *field) appendList(dst []byte, l protoreflect.List, depth int) ([]byte, error) {
+	if depth >= maxDepth {
+		return nil, ErrDepth
+	}
+	start, dst := bsoncore.AppendArrayStart(dst)
+	t := f.item.bsonType()
+	var err error
+	for i := range l.Len() {
+		dst = appendIndex(dst, t, i)
+		if dst, err = f.item.append(dst, l.Get(i), depth+1); err != nil {
+			return nil, atIndex(i, err)
+		}
+	}
+	return bsoncore.AppendArrayEnd(dst, start)
+}
+
+// appendMap writes a map in the order of its keys, so that equal messages make equal documents.
+func (f *field) appendMap(dst []byte, m protoreflect.Map, depth int) ([]byte, error) {
+	if depth+1 >= maxDepth {
+		return nil, ErrDepth
+	}
+	keys := make([]protoreflect.MapKey, 0, m.Len())
+	m.Range(func(k protoreflect.MapKey, _ protoreflect.Value) bool {
+		keys = append(keys, k)
+		return true
+	})
+	// A key that is no string is ordered by its text, as the store would.
+	slices.SortFunc(keys, func(a, b protoreflect.MapKey) int { return strings.Compare(a.String(), b.String()) })
+	start, dst := bsoncore.AppendDocumentStart(dst)
+	t := f.item.bsonType()
+	for i, k := range keys {
+		var err error
+		if f.container == pairs {
+			dst = appendIndex(dst, bsoncore.TypeEmbeddedDocument, i)
+			dst, err = f.appendPair(dst, k, m.Get(k), t, depth+1)
+		} else if err = checkKey(k.String()); err == nil {
+			dst = bsoncore.AppendHeader(dst, t, k.String())
+			dst, err = f.item.append(dst, m.Get(k), depth+1)
+		}
+		if err != nil {
+			return nil, at(k.String(), err)
+		}
+	}
+	return bsoncore.AppendDocumentEnd(dst, start)
+}
+
+func (f *field) appendPair(
+	dst []byte, k protoreflect.MapKey, v protoreflect.Value, t bsoncore.Type, depth int,
+) ([]byte, error) {
+	start, dst := bsoncore.AppendDocumentStart(dst)
+	dst = bsoncore.AppendHeader(dst, scalarTypes[f.mapKey.kind], "k")
+	dst, err := f.mapKey.append(dst, k.Value(), depth)
+	if err != nil {
+		return nil, err
+	}
+	dst = bsoncore.AppendHeader(dst, t, "v")
+	if dst, err = f.item.append(dst, v, depth+1); err != nil {
+		return nil, err
+	}
+	return bsoncore.AppendDocumentEnd(dst, start)
+}
+
+// checkKey refuses the keys that BSON cannot hold or the store could take for paths and operators.
+func checkKey(k string) error {
+	switch {
+	case k == "":
+		return fmt.Errorf("%w: a key is empty", ErrValue)
+	case strings.HasPrefix(k, "$"):
+		return fmt.Errorf("%w: the key %q starts with $", ErrValue, k)
+	case strings.ContainsAny(k, ".\x00"):
+		return fmt.Errorf("%w: the key %q holds a dot or a NUL", ErrValue, k)
+	}
+	return checkText(k)
+}
+
+// appendMessage writes a message in its form.
+func (c *codec) appendMessage(dst []byte, m protoreflect.Message, depth int) ([]byte, error) {
+	if depth >= maxDepth {
+		return nil, ErrDepth
+	}
+	p := c.use()
+	if p.form == formInline && !c.boxed {
+		return p.fields[0].appendValue(dst, m.Get(p.fields[0].fd), depth)
+	}
+	start, dst := bsoncore.AppendDocumentStart(dst)
+	var err error
+	switch {
+	case c.boxed:
+		dst = bsoncore.AppendHeader(dst, p.fields[0].bsonType(), p.fields[0].key)
+		if dst, err = p.fields[0].appendValue(dst, m.Get(p.fields[0].fd), depth+1); err != nil {
+			err = at(p.fields[0].key, err)
+		}
+	case p.form == formTuple:
+		dst, err = p.appendTuple(dst, m, depth+1)
+	default:
+		dst, err = p.appendFields(dst, m, "id", depth+1)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return bsoncore.AppendDocumentEnd(dst, start)
+}
+
+func (p *plan) appendTuple(dst []byte, m protoreflect.Message, depth int) ([]byte, error) {
+	var err error
+	for i, f := range p.fields {
+		if f.container == single && !f.present(m) {
+			dst = appendIndex(dst, bsoncore.TypeNull, i)
+			continue
+		}
+		dst = appendIndex(dst, f.bsonType(), i)
+		if dst, err = f.appendValue(dst, m.Get(f.fd), depth); err != nil {
+			return nil, atIndex(i, err)
+		}
+	}
+	return dst, nil
+}
+
+// appendIndex writes the header of an array's element.
+func appendIndex(dst []byte, t bsoncore.Type, i int) []byte {
+	dst = append(dst, byte(t))
+	dst = strconv.AppendInt(dst, int64(i), 10)
+	return append(dst, 0)
+}

@@ -1,0 +1,93 @@
+package protobson
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"pgregory.net/rapid"
+)
+
+// TestEveryMessageSurvives writes random messages of every type of the contract and reads them back.
+func TestEveryMessageSurvives(t *testing.T) {
+	t.Parallel()
+	for _, mt := range contractMessages(t) {
+		t.Run(string(mt.Descriptor().Name()), func(t *testing.T) {
+			t.Parallel()
+			if planOf(mt.Descriptor()).form != formDocument {
+				_, err := Marshal(mt.New().Interface())
+				require.ErrorIs(t, err, ErrMessage)
+				return
+			}
+			rapid.Check(t, func(t *rapid.T) {
+				m := mt.New()
+				generateInto(t, m, 4)
+				want := m.Interface()
+
+				raw, err := Marshal(want)
+				require.NoError(t, err)
+				require.NoError(t, raw.Validate())
+				got := mt.New().Interface()
+				require.NoError(t, Unmarshal(raw, got))
+				require.Empty(t, cmp.Diff(want, got, protocmp.Transform()))
+
+				again, err := Marshal(got)
+				require.NoError(t, err)
+				require.Equal(t, raw, again, "equal messages make equal documents")
+
+				doc, err := MarshalDocument(want)
+				if errors.Is(err, ErrMessage) || errors.Is(err, ErrValue) {
+					return
+				}
+				require.NoError(t, err)
+				require.NoError(t, UnmarshalDocument(doc, got))
+				require.Empty(t, cmp.Diff(want, got, protocmp.Transform()))
+			})
+		})
+	}
+}
+
+// TestSetIsWhatInsertWrites holds Set against AppendDocument: setting every field of a message is inserting it.
+func TestSetIsWhatInsertWrites(t *testing.T) {
+	t.Parallel()
+	for _, mt := range contractMessages(t) {
+		p := planOf(mt.Descriptor())
+		if p.form != formDocument || p.reserved != "" {
+			continue
+		}
+		t.Run(string(mt.Descriptor().Name()), func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) {
+				m := mt.New()
+				generateInto(t, m, 3)
+				if p.id != nil {
+					m.Clear(p.id.fd)
+				}
+				var mask []string
+				for _, f := range p.fields {
+					if f != p.id {
+						mask = append(mask, f.key)
+					}
+				}
+				set, unset, err := Set(m.Interface(), mask)
+				require.NoError(t, err)
+				require.Len(t, append(set[:len(set):len(set)], unset...), len(mask))
+				if set == nil {
+					set = bson.D{}
+				}
+				raw, err := bson.Marshal(set)
+				require.NoError(t, err)
+				want, err := Marshal(m.Interface())
+				require.NoError(t, err)
+				require.Equal(t, want, bson.Raw(raw))
+				got := mt.New().Interface()
+				require.NoError(t, Unmarshal(raw, got))
+				require.True(t, proto.Equal(m.Interface(), got))
+			})
+		})
+	}
+}

@@ -1,0 +1,37 @@
+package protobson
+
+import "encoding/hex"
+
+// parseUUID reads 32 hexadecimal digits, with hyphens at their four places or with none.
+func parseUUID(s string) (u [16]byte, ok bool) {
+	var digits [32]byte
+	switch len(s) {
+	case 32:
+		copy(digits[:], s)
+	case 36:
+		if s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
+			return u, false
+		}
+		copy(digits[:], s[:8])
+		copy(digits[8:], s[9:13])
+		copy(digits[12:], s[14:18])
+		copy(digits[16:], s[19:23])
+		copy(digits[20:], s[24:])
+	default:
+		return u, false
+	}
+	_, err := hex.Decode(u[:], digits[:])
+	return u, err == nil
+}
+
+// formatUUID writes 16 bytes in lower case with hyphens.
+func formatUUID(u []byte) string {
+	var s [36]byte
+	hex.Encode(s[:8], u[:4])
+	hex.Encode(s[9:13], u[4:6])
+	hex.Encode(s[14:18], u[6:8])
+	hex.Encode(s[19:23], u[8:10])
+	hex.Encode(s[24:], u[10:16])
+	s[8], s[13], s[18], s[23] = '-', '-', '-', '-'
+	return string(s[:])
+}

@@ -1,0 +1,63 @@
+package protobson
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+func TestSet(t *testing.T) {
+	t.Parallel()
+	set, unset, err := Set(&orchv1.Webhook{Name: "n", Description: ""},
+		[]string{"name", "description", "service_account_id", "template", "name"})
+	require.NoError(t, err)
+	require.Equal(t, bson.D{{Key: "service_account_id", Value: ""}}, unset)
+	raw, err := bson.Marshal(set)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"name": "n", "description": "", "template": ""}`, bson.Raw(raw).String())
+
+	_, unset, err = Set(&orchv1.FlowUpdate{}, []string{"tags"})
+	require.NoError(t, err)
+	require.Equal(t, bson.D{{Key: "tags", Value: ""}}, unset)
+
+	for _, mask := range []string{"nothing", "id", "url", "state.name", ""} {
+		_, _, err = Set(&orchv1.Webhook{}, []string{mask})
+		require.ErrorIs(t, err, ErrMask, mask)
+	}
+	_, _, err = Set(&orchv1.Webhook{ServiceAccountId: proto.String("no UUID")}, []string{"service_account_id"})
+	require.ErrorIs(t, err, ErrValue)
+}
+
+func TestValue(t *testing.T) {
+	t.Parallel()
+	m := &orchv1.UuidFilter{Any_: &orchv1.UuidList{Values: []string{someID}}}
+	fd := m.ProtoReflect().Descriptor().Fields().ByName("any_")
+	v, err := Value(fd, m.ProtoReflect().Get(fd))
+	require.NoError(t, err)
+	require.Equal(t, bson.TypeArray, v.Type)
+	var items []bson.Binary
+	require.NoError(t, v.Unmarshal(&items))
+	require.Equal(t, []bson.Binary{uuid(someID)}, items)
+
+	ids := m.Any_.ProtoReflect().Descriptor().Fields().ByName("values")
+	item, err := Item(ids, protoreflect.ValueOfString(someID))
+	require.NoError(t, err)
+	_, data := item.Binary()
+	require.Equal(t, uuid(someID).Data, data)
+	_, err = Item(ids, protoreflect.ValueOfString("$ne"))
+	require.ErrorIs(t, err, ErrValue)
+
+	url := (&orchv1.Webhook{}).ProtoReflect().Descriptor().Fields().ByName("url")
+	_, err = Value(url, protoreflect.ValueOfString("x"))
+	require.Error(t, err)
+	_, stored := Key(url)
+	require.False(t, stored)
+	key, stored := Key(fd)
+	require.True(t, stored)
+	require.Equal(t, "any_", key)
+}
