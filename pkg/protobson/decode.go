@@ -97,7 +97,11 @@ func (f *field) readInto(m protoreflect.Message, v bsoncore.Value, depth int) er
 		value = m.NewField(f.fd)
 		err = f.readMapping(v, value.Map(), depth)
 	default:
-		value, err = f.item.read(v, func() protoreflect.Value { return m.NewField(f.fd) }, depth)
+		var empty protoreflect.Value
+		if f.item.isMessage() {
+			empty = m.NewField(f.fd)
+		}
+		value, err = f.item.read(v, empty, depth)
 	}
 	if err != nil {
 		return err
@@ -116,7 +120,11 @@ func (f *field) readList(v bsoncore.Value, l protoreflect.List, depth int) error
 		if err != nil || !more {
 			return err
 		}
-		item, err := f.item.read(e.val, l.NewElement, depth+1)
+		var empty protoreflect.Value
+		if f.item.isMessage() {
+			empty = l.NewElement()
+		}
+		item, err := f.item.read(e.val, empty, depth+1)
 		if err != nil {
 			return atIndex(i, err)
 		}
@@ -156,11 +164,11 @@ func (f *field) readPair(v bsoncore.Value, m protoreflect.Map, depth int) error 
 		}
 		switch string(e.key) {
 		case "k":
-			if key, err = f.mapKey.read(e.val, nil, depth+1); err != nil {
+			if key, err = f.mapKey.read(e.val, protoreflect.Value{}, depth+1); err != nil {
 				return at("k", err)
 			}
 		case "v":
-			if value, err = f.item.read(e.val, m.NewValue, depth+1); err != nil {
+			if value, err = f.item.read(e.val, m.NewValue(), depth+1); err != nil {
 				return at("v", err)
 			}
 		}
@@ -186,7 +194,7 @@ func (f *field) readMapping(v bsoncore.Value, m protoreflect.Map, depth int) err
 		if err != nil {
 			return at(string(e.key), err)
 		}
-		value, err := f.item.read(e.val, m.NewValue, depth+1)
+		value, err := f.item.read(e.val, m.NewValue(), depth+1)
 		if err != nil {
 			return at(string(e.key), err)
 		}

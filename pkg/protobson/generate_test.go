@@ -2,6 +2,8 @@ package protobson
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -118,7 +120,7 @@ func must(err error) {
 	}
 }
 
-// contractMessages are all messages of the contract.
+// contractMessages are all messages of the contract, in the order of their names.
 func contractMessages(tb testing.TB) []protoreflect.MessageType {
 	tb.Helper()
 	var all []protoreflect.MessageType
@@ -127,6 +129,9 @@ func contractMessages(tb testing.TB) []protoreflect.MessageType {
 			all = append(all, mt)
 		}
 		return true
+	})
+	slices.SortFunc(all, func(a, b protoreflect.MessageType) int {
+		return strings.Compare(string(a.Descriptor().FullName()), string(b.Descriptor().FullName()))
 	})
 	if len(all) == 0 {
 		tb.Fatal("no message of orch.v1 is registered")

@@ -32,7 +32,7 @@ const (
 	kindText   // bytes that hold JSON, stored as a string
 	kindBinary // other bytes
 	kindEnum
-	kindTimestamp
+	kindTimestamp // This kind and those after it are proto messages.
 	kindDuration
 	kindMessage
 )

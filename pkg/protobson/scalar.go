@@ -118,8 +118,11 @@ func (c *codec) setMicros(m protoreflect.Message, us int64) error {
 	return nil
 }
 
-// read makes a value of the field out of a stored one. empty gives a fresh message for kinds that are messages.
-func (c *codec) read(v bsoncore.Value, empty func() protoreflect.Value, depth int) (protoreflect.Value, error) {
+// isMessage tells whether a value of the codec is a proto message, so that read needs an empty one to fill.
+func (c *codec) isMessage() bool { return c.kind >= kindTimestamp }
+
+// read makes a value of the field out of a stored one. empty is a fresh message when isMessage, else not looked at.
+func (c *codec) read(v bsoncore.Value, empty protoreflect.Value, depth int) (protoreflect.Value, error) {
 	switch c.kind {
 	case kindBool:
 		if b, ok := v.BooleanOK(); ok {
@@ -157,12 +160,10 @@ func (c *codec) read(v bsoncore.Value, empty func() protoreflect.Value, depth in
 		}
 	case kindTimestamp, kindDuration:
 		if us, ok := integer(v); ok {
-			m := empty()
-			return m, c.setMicros(m.Message(), us)
+			return empty, c.setMicros(empty.Message(), us)
 		}
 	case kindMessage:
-		m := empty()
-		return m, c.readMessage(v, m.Message(), depth)
+		return empty, c.readMessage(v, empty.Message(), depth)
 	}
 	return protoreflect.Value{}, c.mismatch(v)
 }
