@@ -1,0 +1,92 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/caarlos0/env/v11"
+)
+
+// ErrInvalid is wrapped by every error about a setting.
+var ErrInvalid = errors.New("invalid configuration")
+
+// Validator is implemented by settings that must agree with each other.
+type Validator interface {
+	// Validate returns what is wrong, naming the settings. It may fill in what follows from other settings.
+	Validate() error
+}
+
+// Load reads the settings T, a struct, from the environment. The error names every setting that is wrong.
+func Load[T any]() (T, error) {
+	return LoadFrom[T](environ())
+}
+
+// LoadFrom is Load from the given variables.
+func LoadFrom[T any](variables map[string]string) (T, error) {
+	var settings T
+	fields, err := Fields[T]()
+	if err != nil {
+		return settings, err
+	}
+	resolved, err := readFiles(fields, variables)
+	if err != nil {
+		return settings, err
+	}
+	if err := env.ParseWithOptions(&settings, env.Options{Environment: resolved}); err != nil {
+		return settings, parseError(err)
+	}
+	if v, ok := any(&settings).(Validator); ok {
+		if err := v.Validate(); err != nil {
+			return settings, fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+	}
+	return settings, nil
+}
+
+// parseError lists the faults one by one.
+func parseError(err error) error {
+	var all env.AggregateError
+	if !errors.As(err, &all) {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return fmt.Errorf("%w: %w", ErrInvalid, errors.Join(all.Errors...))
+}
+
+// readFiles returns the variables with each NAME_FILE replaced by a NAME that holds the file's text, without the line
+// break at its end.
+func readFiles(fields []Field, variables map[string]string) (map[string]string, error) {
+	resolved := make(map[string]string, len(variables))
+	for name, value := range variables {
+		resolved[name] = value
+	}
+	var errs []error
+	for _, f := range fields {
+		path := variables[f.Name+"_FILE"]
+		if path == "" {
+			continue
+		}
+		if variables[f.Name] != "" {
+			errs = append(errs, fmt.Errorf("%w: both %s and %s_FILE are set", ErrInvalid, f.Name, f.Name))
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%w: read %s_FILE: %w", ErrInvalid, f.Name, err))
+			continue
+		}
+		resolved[f.Name] = strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
+	}
+	return resolved, errors.Join(errs...)
+}
+
+func environ() map[string]string {
+	variables := map[string]string{}
+	for _, entry := range os.Environ() {
+		if name, value, found := strings.Cut(entry, "="); found {
+			variables[name] = value
+		}
+	}
+	return variables
+}

@@ -1,0 +1,80 @@
+package config
+
+import (
+	"encoding"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"text/tabwriter"
+)
+
+// Print writes a table of the settings' names, values and defaults, for --check-config. A secret's value is shown as
+// "(set)" or "(not set)".
+func Print[T any](w io.Writer, settings T) error {
+	fields, err := Fields[T]()
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tVALUE\tDEFAULT")
+	v := reflect.ValueOf(settings)
+	for _, f := range fields {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", f.Name, shown(f, v.FieldByIndex(f.index)), f.Default)
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("print the settings: %w", err)
+	}
+	return nil
+}
+
+func shown(f Field, v reflect.Value) string {
+	if f.Secret {
+		if v.IsZero() {
+			return "(not set)"
+		}
+		return "(set)"
+	}
+	return text(v)
+}
+
+func text(v reflect.Value) string {
+	if m, ok := v.Interface().(encoding.TextMarshaler); ok {
+		if out, err := m.MarshalText(); err == nil {
+			return string(out)
+		}
+	}
+	if v.Kind() == reflect.Slice {
+		items := make([]string, v.Len())
+		for i := range items {
+			items[i] = text(v.Index(i))
+		}
+		return strings.Join(items, ",")
+	}
+	return fmt.Sprint(v.Interface())
+}
+
+// Markdown writes a table that documents the settings of T.
+func Markdown[T any](w io.Writer) error {
+	fields, err := Fields[T]()
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	b.WriteString("| Variable | Type | Default | Meaning |\n| --- | --- | --- | --- |\n")
+	for _, f := range fields {
+		value := "–"
+		if f.Default != "" {
+			value = "`" + f.Default + "`"
+		}
+		description := f.Description
+		if f.Secret {
+			description += " A secret: prefer `" + f.Name + "_FILE`."
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, f.Type, value, strings.ReplaceAll(description, "|", `\|`))
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write the table of settings: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+// Package telemetry gives a service its logs, its metrics and the internal address where operators find them.
+//
+// Logs are structured, one JSON object a line, or coloured text on a terminal. The keys are fixed: service,
+// request_id, workspace, run_id, webhook_id, error. Metrics are Prometheus's; their names begin with "orch_" and end in
+// their unit. The internal address serves /metrics, /health, /ready and /debug/pprof; it never faces the public.
+package telemetry
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/lmittmann/tint"
+)
+
+// Logging are the settings of a service's logs.
+type Logging struct {
+	Level  slog.Level `env:"ORCH_LOG_LEVEL" envDefault:"info" desc:"The least level that is logged: debug, info, warn or error."`
+	Format Format     `env:"ORCH_LOG_FORMAT" envDefault:"auto" desc:"The form of logs: json, text, or auto, which is text on a terminal."`
+}
+
+// Format is the form of logs.
+type Format string
+
+// The forms.
+const (
+	FormatAuto Format = "auto"
+	FormatJSON Format = "json"
+	FormatText Format = "text"
+)
+
+// UnmarshalText lets configuration read the form.
+func (f *Format) UnmarshalText(text []byte) error {
+	switch v := Format(strings.ToLower(string(text))); v {
+	case FormatAuto, FormatJSON, FormatText:
+		*f = v
+		return nil
+	}
+	return fmt.Errorf("read the log format %q: neither json, text nor auto", text)
+}
+
+// NewLogger returns a logger that writes to w and names the service in each line.
+func NewLogger(w io.Writer, service string, l Logging) *slog.Logger {
+	terminal := isTerminal(w)
+	var handler slog.Handler
+	if l.Format == FormatText || (l.Format != FormatJSON && terminal) {
+		handler = tint.NewHandler(w, &tint.Options{Level: l.Level, TimeFormat: time.TimeOnly, NoColor: !terminal || os.Getenv("NO_COLOR") != ""})
+	} else {
+		handler = slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l.Level})
+	}
+	return slog.New(handler).With("service", service)
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
