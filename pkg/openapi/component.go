@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/orch-project/orch/pkg/restjson"
 )
 
 // direction tells whether a schema describes what is sent to the server or what it answers.
@@ -107,7 +109,7 @@ func reachesDuration(md protoreflect.MessageDescriptor, seen map[protoreflect.Fu
 		if fd.IsMap() {
 			fd = fd.MapValue()
 		}
-		if fd.Message() != nil && !internal(md.Fields().Get(i)) && reachesDuration(fd.Message(), seen) {
+		if fd.Message() != nil && !restjson.Internal(md.Fields().Get(i)) && reachesDuration(fd.Message(), seen) {
 			return true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/proto/gen/comments"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -14,7 +15,7 @@ import (
 // field gives the schema of a field's value as it is used in a message. The result is a bare reference only if the
 // field has nothing to add to it.
 func (g *generator) field(fd protoreflect.FieldDescriptor, dir direction) (*schema, error) {
-	o := fieldOptions(fd)
+	o := restjson.Options(fd)
 	out, err := g.container(fd, dir)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", fd.FullName(), err)
@@ -42,7 +43,7 @@ func (g *generator) field(fd protoreflect.FieldDescriptor, dir direction) (*sche
 
 // container gives the schema of a field: of its list, its map or its one value.
 func (g *generator) container(fd protoreflect.FieldDescriptor, dir direction) (*schema, error) {
-	o := fieldOptions(fd)
+	o := restjson.Options(fd)
 	switch {
 	case fd.IsMap():
 		values, err := g.value(fd.MapValue(), o, dir)

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/proto/gen/comments"
 )
 
@@ -41,7 +42,7 @@ func (g *generator) message(md protoreflect.MessageDescriptor, name string, dir 
 	if md.ParentFile().Package().Parent() == "google" {
 		return nil, fmt.Errorf("%s has no JSON form here", md.FullName())
 	}
-	shape := shapeOptions(md)
+	shape := restjson.Shape(md)
 	if name == "" {
 		name = shape.GetSchema()
 	}
@@ -68,7 +69,7 @@ func (g *generator) message(md protoreflect.MessageDescriptor, name string, dir 
 
 // describe gives the schema of a message itself.
 func (g *generator) describe(md protoreflect.MessageDescriptor, dir direction) (*schema, error) {
-	shape := shapeOptions(md)
+	shape := restjson.Shape(md)
 	var out *schema
 	var err error
 	switch {
@@ -81,7 +82,7 @@ func (g *generator) describe(md protoreflect.MessageDescriptor, dir direction) (
 		}
 	case shape.GetTuple():
 		out, err = g.tuple(md, dir)
-	case isUnion(md):
+	case restjson.Union(md) != nil:
 		out, err = g.union(md, dir)
 	default:
 		out, err = g.object(md, dir)
@@ -97,30 +98,30 @@ func (g *generator) describe(md protoreflect.MessageDescriptor, dir direction) (
 }
 
 func (g *generator) object(md protoreflect.MessageDescriptor, dir direction) (*schema, error) {
-	shape := shapeOptions(md)
+	shape := restjson.Shape(md)
 	out := &schema{Type: "object", Properties: newOrdered[*schema]()}
 	if key := shape.GetTagKey(); key != "" {
 		out.Properties.set(key, &schema{Type: "string", Enum: []string{shape.GetTag()}, Default: quote(shape.GetTag())})
 	}
 	for i := range md.Fields().Len() {
 		fd := md.Fields().Get(i)
-		if internal(fd) || isMask(fd) {
+		if restjson.Internal(fd) || isMask(fd) {
 			continue
 		}
 		property, err := g.field(fd, dir)
 		if err != nil {
 			return nil, err
 		}
-		if fieldOptions(fd).GetExtra() {
+		if restjson.Options(fd).GetExtra() {
 			out.Additional = additional(property)
 			continue
 		}
-		name := jsonName(fd)
+		name := restjson.Name(fd)
 		if _, twice := out.Properties.get(name); twice {
 			return nil, fmt.Errorf("%s: two fields are named %q", md.FullName(), name)
 		}
 		out.Properties.set(name, property)
-		if fieldOptions(fd).GetRequired() {
+		if restjson.Options(fd).GetRequired() {
 			out.Required = append(out.Required, name)
 		}
 	}
@@ -166,7 +167,7 @@ func (g *generator) tuple(md protoreflect.MessageDescriptor, dir direction) (*sc
 
 // union describes a message that is one of several. Variants that carry a tag are told apart by a discriminator.
 func (g *generator) union(md protoreflect.MessageDescriptor, dir direction) (*schema, error) {
-	key := shapeOptions(md).GetDiscriminator()
+	key := restjson.Shape(md).GetDiscriminator()
 	mapping := newOrdered[reference]()
 	var variants []*schema
 	for i := range md.Fields().Len() {
@@ -179,10 +180,10 @@ func (g *generator) union(md protoreflect.MessageDescriptor, dir direction) (*sc
 		if key == "" {
 			continue
 		}
-		if fd.Message() == nil || shapeOptions(fd.Message()).GetTagKey() != key || variant.Ref.to == nil {
+		if fd.Message() == nil || restjson.Shape(fd.Message()).GetTagKey() != key || variant.Ref.to == nil {
 			return nil, fmt.Errorf("%s: the variant %s carries no tag %q", md.FullName(), fd.Name(), key)
 		}
-		mapping.set(shapeOptions(fd.Message()).GetTag(), variant.Ref)
+		mapping.set(restjson.Shape(fd.Message()).GetTag(), variant.Ref)
 	}
 	if key == "" {
 		return &schema{AnyOf: variants}, nil

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -28,8 +29,8 @@ func (g *generator) parameters(md protoreflect.MethodDescriptor, template string
 	}
 	for i := range fields.Len() {
 		fd := fields.Get(i)
-		in, known := place[fieldOptions(fd).GetIn()]
-		if !known || internal(fd) {
+		in, known := place[restjson.Options(fd).GetIn()]
+		if !known || restjson.Internal(fd) {
 			continue
 		}
 		one, err := g.parameter(fd, in)
@@ -57,9 +58,9 @@ func (g *generator) parameter(fd protoreflect.FieldDescriptor, in string) (param
 		return parameter{}, err
 	}
 	one := parameter{
-		Name:        jsonName(fd),
+		Name:        restjson.Name(fd),
 		In:          in,
-		Required:    fieldOptions(fd).GetRequired(),
+		Required:    restjson.Options(fd).GetRequired(),
 		Description: s.Description,
 		Deprecated:  s.Deprecated,
 	}

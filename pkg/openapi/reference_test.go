@@ -1,0 +1,129 @@
+package openapi_test
+
+import (
+	"encoding/json"
+	"flag"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/vocabulary"
+)
+
+const (
+	// reference holds the facts of the API that this one is compatible with: routes, parameters, schemas; no prose.
+	reference = "testdata/reference.json"
+	// intended lists, with reasons, what differs on purpose.
+	intended = "testdata/intended-differences.txt"
+	// absent lists the reference's operations that this API does not have. It may only shrink.
+	absent = "testdata/absent-operations.txt"
+)
+
+var verbose = flag.Bool("differences", false, "print the intended differences too")
+
+// TestDocumentAgreesWithReference compares every operation that both documents have, through all references. 3.1 and 3.0
+// write the same things differently; both are brought into one form first (normal_test.go).
+func TestDocumentAgreesWithReference(t *testing.T) {
+	t.Parallel()
+	// The vocabulary's names are no difference: the server speaks either.
+	ours, theirs := load(t, contract(t, vocabulary.Prefect)), loadFile(t, reference)
+	found := compareDocuments(ours, theirs)
+
+	allowed := readIntended(t)
+	used := map[string]bool{}
+	for _, difference := range found {
+		reason := ""
+		for pattern, why := range allowed {
+			if glob(pattern).MatchString(difference) {
+				reason, used[pattern] = why, true
+			}
+		}
+		switch {
+		case reason == "":
+			t.Errorf("not intended: %s", difference)
+		case *verbose:
+			t.Logf("intended: %s (%s)", difference, reason)
+		}
+	}
+	for _, pattern := range slices.Sorted(maps.Keys(allowed)) {
+		if !used[pattern] {
+			t.Errorf("%s: nothing differs as %q says", intended, pattern)
+		}
+	}
+}
+
+// TestAbsentOperationsAreKnown guards against an operation that is lost.
+func TestAbsentOperationsAreKnown(t *testing.T) {
+	t.Parallel()
+	ours, theirs := load(t, contract(t, vocabulary.Prefect)), loadFile(t, reference)
+	have := ours.operations()
+	var missing []string
+	for _, op := range slices.Sorted(maps.Keys(theirs.operations())) {
+		if _, ok := have[op]; !ok {
+			missing = append(missing, op)
+		}
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(absent, []byte(strings.Join(append(missing, ""), "\n")), 0o600))
+	}
+	text, err := os.ReadFile(absent)
+	require.NoError(t, err)
+	known := strings.Split(strings.TrimSpace(string(text)), "\n")
+	for _, op := range missing {
+		if !slices.Contains(known, op) {
+			t.Errorf("%s is not described", op)
+		}
+	}
+	t.Logf("%d operations of the reference are not described", len(missing))
+}
+
+// readIntended reads patterns and the reason above each group of them. In a pattern * stands for anything.
+func readIntended(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(intended)
+	require.NoError(t, err)
+	out := map[string]string{}
+	var reason []string
+	pattern := false
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		comment, isComment := strings.CutPrefix(line, "#")
+		switch {
+		case line == "":
+			reason = nil
+		case isComment:
+			if pattern {
+				reason = nil
+			}
+			reason = append(reason, strings.TrimSpace(comment))
+		default:
+			require.NotEmpty(t, reason, "%s: %q has no reason above it", intended, line)
+			out[line] = strings.Join(reason, " ")
+		}
+		pattern = line != "" && !isComment
+	}
+	return out
+}
+
+func glob(pattern string) *regexp.Regexp {
+	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
+}
+
+func load(t *testing.T, data []byte) *described {
+	t.Helper()
+	var out described
+	require.NoError(t, json.Unmarshal(data, &out))
+	return &out
+}
+
+func loadFile(t *testing.T, name string) *described {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return load(t, data)
+}
