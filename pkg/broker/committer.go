@@ -24,7 +24,7 @@ import (
 type committer struct {
 	cfg     Config
 	js      jetstream.JetStream
-	nc      *nats.Conn
+	epoch   *epoch
 	subject string
 	closing <-chan struct{}
 
@@ -41,7 +41,7 @@ func newCommitter(c *Conn, shard int, closing <-chan struct{}) *committer {
 	return &committer{
 		cfg:     c.cfg,
 		js:      c.js,
-		nc:      c.nc,
+		epoch:   c.epoch,
 		subject: subjectPrefix + strconv.Itoa(shard),
 		closing: closing,
 		queue:   make(chan *waiter, c.cfg.QueueEvents),
@@ -165,6 +165,8 @@ func (k *committer) send(frame []byte) error {
 func (k *committer) attempt(ctx context.Context, frameID string, frame []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, k.cfg.AckTimeout/2)
 	defer cancel()
+	ctx, unbind := k.epoch.bind(ctx)
+	defer unbind()
 	msg := &nats.Msg{
 		Subject: k.subject,
 		Data:    frame,

@@ -12,6 +12,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// requestTimeout bounds each question to JetStream whose caller sets no deadline.
+const requestTimeout = 2 * time.Second
+
 // Conn is a connection to the broker. It reconnects by itself, for ever. It is safe for concurrent use.
 type Conn struct {
 	cfg Config
@@ -19,6 +22,7 @@ type Conn struct {
 	nc  *nats.Conn
 	js  jetstream.JetStream
 
+	epoch     *epoch
 	publisher *Publisher
 
 	ctx    context.Context // Ends with Close: the life of the goroutines below.
@@ -38,7 +42,7 @@ func Connect(ctx context.Context, cfg Config) (*Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, cfg.ConnectTimeout)
 	defer cancel()
 
-	c := &Conn{cfg: cfg, log: cfg.Logger}
+	c := &Conn{cfg: cfg, log: cfg.Logger, epoch: newEpoch()}
 	if err := c.dial(ctx); err != nil {
 		return nil, err
 	}
@@ -79,6 +83,7 @@ func (c *Conn) options() []nats.Option {
 		// was told that it was not.
 		nats.ReconnectBufSize(-1),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			c.epoch.disconnected()
 			if err != nil {
 				c.log.Warn("disconnected from the broker", "error", err)
 			}
@@ -104,7 +109,7 @@ func (c *Conn) prepare(ctx context.Context) error {
 	if err := c.assertSync(ctx); err != nil {
 		return err
 	}
-	js, err := jetstream.New(c.nc)
+	js, err := jetstream.New(c.nc, jetstream.WithDefaultTimeout(requestTimeout))
 	if err != nil {
 		return fmt.Errorf("opening JetStream: %w", err)
 	}

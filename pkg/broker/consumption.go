@@ -31,7 +31,9 @@ type frame struct {
 
 // consume handles frames until ctx ends or the iterator breaks.
 func (k *consumption) consume(ctx context.Context) error {
-	consumer, err := k.conn.js.Consumer(ctx, StreamEvents, k.durable)
+	lookup, unbind := k.conn.epoch.bind(ctx)
+	consumer, err := k.conn.js.Consumer(lookup, StreamEvents, k.durable)
+	unbind()
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,9 @@ func (c *Conn) KeyValue(ctx context.Context, bucket string, cfg KVConfig) (*KV, 
 // Put stores a value durably and returns its revision, which grows with every change of the bucket. Keys consist of
 // letters, digits, and - _ = / . (a dot neither first nor last).
 func (k *KV) Put(ctx context.Context, key string, value []byte) (revision uint64, err error) {
-	revision, err = k.kv.Put(ctx, key, value)
+	bound, unbind := k.conn.epoch.bind(ctx)
+	defer unbind()
+	revision, err = k.kv.Put(bound, key, value)
 	if errors.Is(err, jetstream.ErrInvalidKey) {
 		return 0, fmt.Errorf("putting %q into bucket %s: %w", key, k.bucket, err)
 	}
@@ -80,7 +82,9 @@ func (k *KV) Put(ctx context.Context, key string, value []byte) (revision uint64
 
 // Get is the value of a key; ErrNotFound when there is none.
 func (k *KV) Get(ctx context.Context, key string) ([]byte, error) {
-	entry, err := k.kv.Get(ctx, key)
+	bound, unbind := k.conn.epoch.bind(ctx)
+	defer unbind()
+	entry, err := k.kv.Get(bound, key)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return nil, fmt.Errorf("getting %q from bucket %s: %w", key, k.bucket, ErrNotFound)
 	}
@@ -92,7 +96,9 @@ func (k *KV) Get(ctx context.Context, key string) ([]byte, error) {
 
 // Delete removes a key. Removing an absent key is no error.
 func (k *KV) Delete(ctx context.Context, key string) error {
-	err := k.kv.Delete(ctx, key)
+	bound, unbind := k.conn.epoch.bind(ctx)
+	defer unbind()
+	err := k.kv.Delete(bound, key)
 	if errors.Is(err, jetstream.ErrInvalidKey) {
 		return fmt.Errorf("deleting %q from bucket %s: %w", key, k.bucket, err)
 	}
@@ -101,7 +107,9 @@ func (k *KV) Delete(ctx context.Context, key string) error {
 
 // Keys lists the keys, in no order.
 func (k *KV) Keys(ctx context.Context) ([]string, error) {
-	keys, err := k.kv.Keys(ctx)
+	bound, unbind := k.conn.epoch.bind(ctx)
+	defer unbind()
+	keys, err := k.kv.Keys(bound)
 	if errors.Is(err, jetstream.ErrNoKeysFound) {
 		return nil, nil
 	}
@@ -123,6 +131,8 @@ func (k *KV) LastContact() time.Time {
 func (k *KV) probe(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*probeInterval)
 	defer cancel()
+	ctx, unbind := k.conn.epoch.bind(ctx)
+	defer unbind()
 	asked := time.Now()
 	stream, err := k.conn.js.Stream(ctx, "KV_"+k.bucket)
 	if err != nil {
