@@ -1,0 +1,50 @@
+// Package openapi_test reads the OpenAPI document with a parser that is not ours.
+package openapi_test
+
+import (
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/orch-project/orch/pkg/openapi"
+	"github.com/orch-project/orch/pkg/vocabulary"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func load(t *testing.T, words vocabulary.Vocabulary) *openapi3.T {
+	t.Helper()
+	data, err := openapi.Document(openapi.Options{
+		Title: "Orch", Version: "0.8.4", Header: words.VersionHeader(), Servers: []string{"/api"},
+	}, openapi.Services()...)
+	require.NoError(t, err)
+	document, err := openapi3.NewLoader().LoadFromData(data)
+	require.NoError(t, err)
+	return document
+}
+
+// TestDocumentIsValid checks the document against the OpenAPI 3.0 specification: references, schemas, patterns, and
+// defaults against their schemas.
+func TestDocumentIsValid(t *testing.T) {
+	t.Parallel()
+	for _, words := range []vocabulary.Vocabulary{vocabulary.Orch, vocabulary.Prefect} {
+		t.Run(words.String(), func(t *testing.T) {
+			t.Parallel()
+			require.NoError(t, load(t, words).Validate(t.Context()))
+		})
+	}
+}
+
+// TestEveryOperationIsCommented keeps the document useful to read: an operation says what it does, and a tag what it
+// gathers.
+func TestEveryOperationIsCommented(t *testing.T) {
+	t.Parallel()
+	for path, item := range load(t, vocabulary.Orch).Paths.Map() {
+		for method, op := range item.Operations() {
+			require.NotEmpty(t, op.Summary, "%s %s: the rpc has no comment", method, path)
+			require.Len(t, op.Tags, 1, "%s %s", method, path)
+		}
+	}
+}
