@@ -25,12 +25,12 @@ type Change struct {
 }
 
 // Watch gives the present values of all keys to handle, then one Change with InitialDone, then each change as it
-// happens, until ctx ends; it then returns nil (ErrClosed when
-// the connection was closed first). handle is called by one goroutine.
+// happens, until ctx ends; it then returns nil (ErrClosed when the connection was closed first). handle is called by one
+// goroutine.
 //
-// After an interruption the values may be given again, with another InitialDone; a key that was removed meanwhile is
-// given as Deleted. So a receiver that applies every Change is always right in the end. A bucket has one watch per KV:
-// LastContact speaks about it.
+// Changes of one key in quick succession may be given as the last of them alone. After an interruption the values may be
+// given again, with another InitialDone; a key that was removed meanwhile is given as Deleted. So a receiver that applies
+// every Change is always right in the end. A KV has one watch: LastContact speaks about it.
 func (k *KV) Watch(ctx context.Context, handle func(Change)) error {
 	owner := ctx
 	ctx, cancel := context.WithCancel(owner)

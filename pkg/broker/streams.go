@@ -37,9 +37,7 @@ func (c *Conn) ensureStreams(ctx context.Context) error {
 		Replicas:    c.cfg.Replicas,
 		Duplicates:  duplicateWindow,
 	}
-	if err := c.ensureStream(ctx, events, c.cfg.MaxBytes, defaultMaxBytes); err != nil {
-		return err
-	}
+	// The small stream first: when the disk is small, the large one takes what is left.
 	dead := jetstream.StreamConfig{
 		Name:        StreamDeadLetters,
 		Description: "Events that a durable consumer rejected.",
@@ -52,6 +50,9 @@ func (c *Conn) ensureStreams(ctx context.Context) error {
 		MaxAge:      deadLetterAge,
 	}
 	if err := c.ensureStream(ctx, dead, c.cfg.DeadLetterBytes, defaultDeadLetterBytes); err != nil {
+		return err
+	}
+	if err := c.ensureStream(ctx, events, c.cfg.MaxBytes, defaultMaxBytes); err != nil {
 		return err
 	}
 	return c.ensureDurables(ctx)
@@ -87,10 +88,15 @@ func (c *Conn) createStream(ctx context.Context, want jetstream.StreamConfig, ma
 	if maxBytes == 0 {
 		want.MaxBytes = fallback
 	}
+	halved := false
 	for {
 		_, err := c.js.CreateStream(ctx, want)
 		var refused *jetstream.APIError
 		switch {
+		case err == nil && halved:
+			want.MaxBytes /= 2 // Leaves room for the key-value buckets.
+			_, err = c.js.UpdateStream(ctx, want)
+			return unavailable(ctx, fmt.Sprintf("setting the size of stream %s to %d bytes", want.Name, want.MaxBytes), err)
 		case err == nil:
 			c.log.InfoContext(ctx, "created stream", "stream", want.Name, "max_bytes", want.MaxBytes)
 			return nil
@@ -99,6 +105,7 @@ func (c *Conn) createStream(ctx context.Context, want jetstream.StreamConfig, ma
 		case maxBytes == 0 && want.MaxBytes/2 >= leastStreamBytes &&
 			errors.As(err, &refused) && refused.ErrorCode == insufficientStorage:
 			want.MaxBytes /= 2
+			halved = true
 		default:
 			return unavailable(ctx, fmt.Sprintf("creating stream %s of %d bytes", want.Name, want.MaxBytes), err)
 		}
@@ -151,14 +158,19 @@ func (c *Conn) ensureDurables(ctx context.Context) error {
 func (c *Conn) guardDurables() {
 	for pause(c.ctx, guardInterval) {
 		ctx, cancel := context.WithTimeout(c.ctx, guardInterval/2)
-		for _, name := range c.cfg.Durables {
-			if _, err := c.js.Consumer(ctx, StreamEvents, name); errors.Is(err, jetstream.ErrConsumerNotFound) {
-				c.log.ErrorContext(ctx, "a durable consumer was deleted; creating it again", "durable", name)
-				if err := c.ensureDurables(ctx); err != nil {
-					c.log.ErrorContext(ctx, "creating a durable consumer", "durable", name, "error", err)
-				}
-			}
-		}
+		c.restoreDurables(ctx)
 		cancel()
+	}
+}
+
+func (c *Conn) restoreDurables(ctx context.Context) {
+	for _, name := range c.cfg.Durables {
+		if _, err := c.js.Consumer(ctx, StreamEvents, name); !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			continue
+		}
+		c.log.ErrorContext(ctx, "a durable consumer was deleted; creating it again", "durable", name)
+		if err := c.ensureDurables(ctx); err != nil {
+			c.log.ErrorContext(ctx, "creating a durable consumer", "durable", name, "error", err)
+		}
 	}
 }

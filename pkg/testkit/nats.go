@@ -50,6 +50,9 @@ func (n *NATS) Server() *embeddednats.Server {
 	return n.server
 }
 
+// Address is the host and port of a server with Options.Listen. It stays the same after a restart.
+func (n *NATS) Address() string { return n.opts.Listen }
+
 // Start starts a stopped server.
 func (n *NATS) Start(tb testing.TB) {
 	tb.Helper()

@@ -1,0 +1,92 @@
+package broker
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+func TestEventOnTheWire(t *testing.T) {
+	t.Parallel()
+	e := Event{
+		ID:          uuid.MustParse("018f4f2c-0000-7000-8000-000000000001"),
+		Source:      "/a?b&c",
+		Type:        "orch.test",
+		Subject:     `a "quoted" <name>`,
+		Time:        time.Date(2026, 1, 2, 3, 4, 5, 678_900_999, time.FixedZone("", 3600)),
+		Workspace:   uuid.MustParse("018f4f2c-0000-7000-8000-000000000002"),
+		Data:        json.RawMessage(" {\"n\": 1.00, \"h\": \"<&>\"}\n"),
+		TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+	}
+	const want = `{"specversion":"1.0","id":"018f4f2c-0000-7000-8000-000000000001","source":"/a?b\u0026c","type":"orch.test",` +
+		`"subject":"a \"quoted\" \u003cname\u003e","time":"2026-01-02T02:04:05.6789Z",` +
+		`"orchworkspace":"018f4f2c-0000-7000-8000-000000000002",` +
+		`"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",` +
+		`"datacontenttype":"application/json","data":{"n": 1.00, "h": "<&>"}}`
+	require.Equal(t, want, string(appendEvent(nil, &e)))
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	t.Parallel()
+	const id = `"id":"018f4f2c-0000-7000-8000-000000000001"`
+	for name, text := range map[string]string{
+		"an object":     `{}`,
+		"no version":    `[{` + id + `,"source":"s","type":"t"}]`,
+		"other version": `[{"specversion":"0.3",` + id + `,"source":"s","type":"t"}]`,
+		"no id":         `[{"specversion":"1.0","source":"s","type":"t"}]`,
+		"id no UUID":    `[{"specversion":"1.0","id":"1","source":"s","type":"t"}]`,
+		"no source":     `[{"specversion":"1.0",` + id + `,"type":"t"}]`,
+		"binary data":   `[{"specversion":"1.0",` + id + `,"source":"s","type":"t","data_base64":"AA=="}]`,
+		"other data":    `[{"specversion":"1.0",` + id + `,"source":"s","type":"t","datacontenttype":"text/xml","data":"<a/>"}]`,
+		"bad time":      `[{"specversion":"1.0",` + id + `,"source":"s","type":"t","time":"yesterday"}]`,
+		"bad workspace": `[{"specversion":"1.0",` + id + `,"source":"s","type":"t","orchworkspace":"w"}]`,
+		"truncated":     `[{"specversion":"1.0"`,
+	} {
+		_, err := decodeFrame([]byte(text))
+		require.Error(t, err, name)
+	}
+}
+
+// FuzzDecodeFrame: no input is a panic, and what was decoded survives being written and read again.
+func FuzzDecodeFrame(f *testing.F) {
+	f.Add([]byte(`[]`))
+	f.Add([]byte(`null`))
+	f.Add([]byte(`[{"specversion":"1.0","id":"018f4f2c-0000-7000-8000-000000000001","source":"s","type":"t","data":null}]`))
+	f.Add([]byte(`[{"specversion":"1.0","id":"018f4f2c-0000-7000-8000-000000000001","source":"s","type":"t",` +
+		`"time":"2026-01-02T03:04:05.123456789+01:00","data":{"a":[1e999,"\ud800"]}}]`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		events, err := decodeFrame(data)
+		if err != nil {
+			return
+		}
+		waiters := make([]*waiter, len(events))
+		for i := range events {
+			waiters[i] = &waiter{body: appendEvent(nil, &events[i])}
+		}
+		again, err := decodeFrame(appendFrame(nil, waiters))
+		require.NoError(t, err)
+		require.Empty(t, cmp.Diff(events, again))
+	})
+}
+
+// Workspaces spread over the shards, and each stays on its own.
+func TestShard(t *testing.T) {
+	t.Parallel()
+	const shards, workspaces = 8, 8000
+	var count [shards]float64
+	for range workspaces {
+		w := uuid.Must(uuid.NewV7())
+		n := shard(w, shards)
+		require.Equal(t, n, shard(w, shards))
+		count[n]++
+	}
+	for _, n := range count {
+		require.Less(t, math.Abs(n-workspaces/shards), 0.25*workspaces/shards)
+	}
+	require.Zero(t, shard(uuid.New(), 1))
+}

@@ -1,0 +1,36 @@
+package broker
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// consumeOne handles events until the first has come.
+func consumeOne(t *testing.T, c *Conn) Event {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var got Event
+	require.NoError(t, c.Consume(ctx, DurablePersist, ConsumeOptions{}, func(_ context.Context, batch []Event) error {
+		got = batch[0]
+		cancel()
+		return nil
+	}))
+	return got
+}
+
+// An event that every durable consumer has handled leaves the stream.
+func TestHandledEventsLeaveTheStream(t *testing.T) {
+	t.Parallel()
+	c := connectInProcess(t)
+	require.NoError(t, c.Publisher().Publish(t.Context(), testEvent()))
+	require.EqualValues(t, 1, storedFrames(t, c))
+	consumeOne(t, c)
+	require.NoError(t, c.nc.Flush())
+	for deadline := time.Now().Add(20 * time.Second); storedFrames(t, c) != 0; { // The server removes it in its own time.
+		require.True(t, time.Now().Before(deadline), "still in the stream")
+	}
+}
