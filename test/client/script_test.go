@@ -1,0 +1,33 @@
+package client_test
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/orch-project/orch/test/client"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestReadmeScript runs the README's script with a client that was generated from the OpenAPI document.
+func TestReadmeScript(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	require.NoError(t, client.Script(ctx, serverURL(t)))
+}
+
+// serverURL gives the address of a running server's API.
+func serverURL(t *testing.T) string {
+	t.Helper()
+	url := os.Getenv("ORCH_TEST_URL")
+	if url == "" {
+		t.Skip("ORCH_TEST_URL names no server")
+	}
+	return url
+}
