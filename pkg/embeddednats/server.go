@@ -63,17 +63,20 @@ func (s *Server) start(so *server.Options, o Options) error {
 	if timeout == 0 {
 		timeout = 30 * time.Second
 	}
-	ready := make(chan bool, 1)
-	go func() { ready <- ns.ReadyForConnections(timeout) }()
-	select {
-	case reason := <-fatal:
-		ns.Shutdown()
-		<-ready
-		return fmt.Errorf("embeddednats: starting the server: %s", reason)
-	case ok := <-ready:
-		if !ok {
+	for deadline := time.Now().Add(timeout); !ns.ReadyForConnections(25 * time.Millisecond); {
+		select {
+		case reason := <-fatal: // A taken port, for one: it will never be ready.
+			return fmt.Errorf("embeddednats: starting the server: %s", reason)
+		default:
+		}
+		if time.Now().After(deadline) {
 			return fmt.Errorf("embeddednats: not ready after %s", timeout)
 		}
+	}
+	select {
+	case reason := <-fatal:
+		return fmt.Errorf("embeddednats: starting the server: %s", reason)
+	default:
 	}
 	if !ns.JetStreamEnabled() {
 		return errors.New("embeddednats: JetStream did not start")
