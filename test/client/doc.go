@@ -1,5 +1,5 @@
 // Package client is a Go client of the REST API, generated from the OpenAPI document: what a stranger gets who has
 // nothing but the document. [Script] does with it what the README shows.
-//
-// After a change of the document (`go test ./pkg/openapi -update`): `make client`.
 package client
+
+//go:generate env GOWORK=off go -C ../../tools/oapi tool oapi-codegen -config client.yaml ../../pkg/openapi/testdata/openapi.json
