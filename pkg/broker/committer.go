@@ -34,7 +34,13 @@ type committer struct {
 	carry *waiter // Taken from the queue, but it did not fit the last frame. Owned by run.
 	frame []byte  // The buffer of the frame in flight. Owned by run.
 
-	lastError atomic.Pointer[error] // Nil after a frame that was acknowledged.
+	lastFailure atomic.Pointer[failure] // Nil after a frame that was acknowledged.
+}
+
+// failure is why and when a frame was given up.
+type failure struct {
+	err error
+	at  time.Time
 }
 
 func newCommitter(c *Conn, shard int, closing <-chan struct{}) *committer {
@@ -116,10 +122,10 @@ func (k *committer) commit(waiters []*waiter) error {
 		k.frame = nil // A single large event should not hold its memory for ever.
 	}
 	if err != nil {
-		k.lastError.Store(&err)
+		k.lastFailure.Store(&failure{err, time.Now()})
 		return err
 	}
-	k.lastError.Store(nil)
+	k.lastFailure.Store(nil)
 	return nil
 }
 

@@ -120,7 +120,8 @@ func (c *Conn) prepare(ctx context.Context) error {
 // Publisher publishes events. There is one per connection.
 func (c *Conn) Publisher() *Publisher { return c.publisher }
 
-// Healthy is nil while the broker is connected and takes events, else the reason; it never blocks.
+// Healthy is nil while the broker is connected and took the last frame (or refused it a while ago), else the reason. It
+// never blocks.
 func (c *Conn) Healthy() error {
 	if status := c.nc.Status(); status != nats.CONNECTED {
 		return fmt.Errorf("%w: connection is %s", ErrUnavailable, status)

@@ -54,7 +54,7 @@ type Delivery struct {
 //   - nil from handle acknowledges the batch. *Rejected acknowledges it too, but writes the events it names to the
 //     dead-letter stream first, each alone. Any other error delivers all of the batch again after a backoff, for ever.
 //
-// While handle works the broker is kept from delivering its batch to others, however long it takes.
+// When ctx ends, frames that were fetched ahead are given back at once. While handle works the broker is kept from delivering its batch to others, however long it takes.
 func (c *Conn) Consume(
 	ctx context.Context, durable string, opts ConsumeOptions, handle func(ctx context.Context, batch []Event) error,
 ) error {

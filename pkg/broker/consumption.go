@@ -41,49 +41,54 @@ func (k *consumption) consume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	incoming := make(chan jetstream.Msg)
-	broken := make(chan error, 1)
+	var broken error // Read after incoming is closed.
 	go func() {
 		defer close(incoming)
+		defer messages.Stop()
 		for {
-			msg, err := messages.Next(jetstream.NextContext(ctx))
+			msg, err := messages.Next()
 			if err != nil {
-				broken <- err
+				broken = err
 				return
 			}
-			select {
-			case incoming <- msg:
-			case <-ctx.Done():
-				broken <- ctx.Err()
-				return
-			}
+			incoming <- msg
 		}
 	}()
-	defer func() {
-		cancel()
-		messages.Stop()
-		for range incoming { //nolint:revive // Waits for the goroutine; frames not handled are delivered again.
-		}
-	}()
+	defer handBack(messages, incoming)
 
 	var next *frame
 	for {
-		if next == nil {
-			msg, ok := <-incoming
-			if !ok {
-				return <-broken
-			}
-			next = k.open(ctx, msg)
-			continue
-		}
-		batch := []*frame{next}
-		batch, next = k.gather(ctx, batch, incoming)
-		k.process(ctx, batch)
 		if ctx.Err() != nil {
+			if next != nil {
+				_ = next.msg.Nak()
+			}
 			return ctx.Err()
 		}
+		if next != nil {
+			var batch []*frame
+			batch, next = k.gather(ctx, []*frame{next}, incoming)
+			k.process(ctx, batch)
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case msg, ok := <-incoming:
+			if !ok {
+				return broken
+			}
+			next = k.open(ctx, msg)
+		}
+	}
+}
+
+// handBack ends the iterator and returns what it had fetched ahead, so that another process need not wait for the ack
+// wait to get it. Nak may fail; then it is the ack wait after all.
+func handBack(messages jetstream.MessagesContext, incoming <-chan jetstream.Msg) {
+	messages.Drain()
+	defer time.AfterFunc(time.Second, messages.Stop).Stop() // Draining does not end while disconnected.
+	for msg := range incoming {
+		_ = msg.Nak()
 	}
 }
 

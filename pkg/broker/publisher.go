@@ -17,6 +17,9 @@ type Publisher struct {
 	once       sync.Once
 }
 
+// failureIsFresh is how long a frame that was not acknowledged counts against the health of the connection.
+const failureIsFresh = 5 * time.Second
+
 // waiter is one encoded event and the publisher that waits for it.
 type waiter struct {
 	body      []byte
@@ -162,11 +165,12 @@ func (p *Publisher) await(ctx context.Context, w *waiter, timeout <-chan time.Ti
 	}
 }
 
-// healthy is the outcome of the last frame, of any shard.
+// healthy is the failure of a last frame, of any shard, while it is fresh. An old failure says nothing: when readiness
+// follows it, no request may come any more that could disprove it.
 func (p *Publisher) healthy() error {
 	for _, k := range p.committers {
-		if err := k.lastError.Load(); err != nil {
-			return *err
+		if f := k.lastFailure.Load(); f != nil && time.Since(f.at) < failureIsFresh {
+			return f.err
 		}
 	}
 	return nil

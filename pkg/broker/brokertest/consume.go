@@ -98,6 +98,28 @@ func slowHandler(t *testing.T, b Broker) {
 	}
 }
 
+// handsBack: a consumer that stops gives back what it has fetched ahead, long before the ack wait is over.
+func handsBack(t *testing.T, b Broker) {
+	c := connect(t, b, func(cfg *broker.Config) { cfg.AckWait = 10 * time.Minute })
+	want := events(40)
+	for _, e := range want {
+		require.NoError(t, c.Publisher().Publish(t.Context(), e))
+	}
+	working := make(chan int, 1)
+	stop := background(t, func(ctx context.Context) error {
+		return c.Consume(ctx, broker.DurablePersist, broker.ConsumeOptions{MaxEvents: 1},
+			func(ctx context.Context, batch []broker.Event) error {
+				working <- len(batch)
+				<-ctx.Done()
+				return ctx.Err()
+			})
+	})
+	receive(t, working)
+	stop()
+	got, _ := consume(t, connect(t, b), broker.DurablePersist)
+	receiveAll(t, got, want)
+}
+
 // batchLimit: batches keep to the limit, whatever the frames hold.
 func batchLimit(t *testing.T, b Broker) {
 	const limit = 7

@@ -1,0 +1,52 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// swapAttempts bounds how often a lost race is run again.
+const swapAttempts = 20
+
+// Swap changes a key by compare-and-set. Decide is given the key's value, nil when there is none, and returns the new
+// one, nil for no change; it is asked again when another writer was faster, so it must look afresh at whatever its
+// answer depends on. An error of decide is returned as it is.
+func (k *KV) Swap(ctx context.Context, key string, decide func(current []byte) (next []byte, err error)) error {
+	bound, unbind := k.conn.epoch.bind(ctx)
+	defer unbind()
+	for range swapAttempts {
+		entry, err := k.kv.Get(bound, key)
+		absent := errors.Is(err, jetstream.ErrKeyNotFound)
+		if err != nil && !absent {
+			return unavailable(ctx, "getting from bucket "+k.bucket, err)
+		}
+		var current []byte
+		if !absent {
+			current = entry.Value()
+		}
+		next, err := decide(current)
+		if err != nil || next == nil {
+			return err
+		}
+		if absent {
+			_, err = k.kv.Create(bound, key, next)
+		} else {
+			_, err = k.kv.Update(bound, key, next, entry.Revision())
+		}
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, jetstream.ErrKeyExists) && !wrongRevision(err) {
+			return unavailable(ctx, "putting into bucket "+k.bucket, err)
+		}
+	}
+	return fmt.Errorf("putting %q into bucket %s: other writers were always faster: %w", key, k.bucket, ErrUnavailable)
+}
+
+func wrongRevision(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence
+}
