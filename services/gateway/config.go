@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/orch-project/orch/pkg/auth"
+	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/services/gateway/internal/address"
+	"github.com/orch-project/orch/services/gateway/internal/authn"
+)
+
+// Config are the gateway's settings. The tags are read by package config.
+type Config struct {
+	Listen         string                `env:"ORCH_GATEWAY_LISTEN" envDefault:"127.0.0.1:4200" desc:"The address of API, dashboard and webhooks."`
+	InternalListen string                `env:"ORCH_GATEWAY_INTERNAL_LISTEN" envDefault:"127.0.0.1:9400" desc:"The address of metrics, profiles and health; never expose it."`
+	Vocabulary     vocabulary.Vocabulary `env:"ORCH_VOCABULARY" envDefault:"orch" desc:"The server's choice of words; see the guide for existing clients."`
+
+	OrchestrationAddr string `env:"ORCH_ORCHESTRATION_ADDR" envDefault:"127.0.0.1:4202" desc:"The gRPC address of the orchestration service."`
+	HooksAddr         string `env:"ORCH_HOOKS_ADDR" envDefault:"127.0.0.1:4201" desc:"The HTTP address of the hooks service."`
+
+	PublicURL      string   `env:"ORCH_PUBLIC_URL" desc:"The root of the server as clients see it, such as https://orch.example.com; else each request's Host tells."`
+	HooksURL       string   `env:"ORCH_HOOKS_URL" desc:"The root of webhook addresses, such as https://hooks.example.com/hooks; else /hooks below the public URL."`
+	TrustedProxies []string `env:"ORCH_TRUSTED_PROXIES" desc:"Addresses or networks (CIDR) of proxies whose X-Forwarded headers are believed."`
+
+	AuthBasic    string   `env:"ORCH_AUTH_BASIC" secret:"true" desc:"The user:password that every request must carry; no authentication when empty."`
+	Insecure     bool     `env:"ORCH_INSECURE" envDefault:"false" desc:"Allow an address that other machines reach without authentication."`
+	AllowedHosts []string `env:"ORCH_ALLOWED_HOSTS" desc:"Host names that requests may name when there is no authentication, beside loopback and the configured URLs; * allows all."`
+	CORSOrigins  []string `env:"ORCH_CORS_ORIGINS" desc:"Origins of web pages that may use the API; * allows all."`
+
+	SlowRequest time.Duration `env:"ORCH_SLOW_REQUEST" envDefault:"1s" desc:"Requests that take longer are logged at info."`
+	DrainDelay  time.Duration `env:"ORCH_GATEWAY_DRAIN_DELAY" envDefault:"0s" desc:"How long requests are still taken after readiness turned false, for load balancers to notice."`
+}
+
+// Validate implements config.Validator.
+func (c *Config) Validate() error {
+	var errs []error
+	if c.AuthBasic != "" {
+		if _, err := auth.ParseBasic(c.AuthBasic); err != nil {
+			errs = append(errs, fmt.Errorf("ORCH_AUTH_BASIC: %w", err))
+		}
+	} else if !c.Insecure {
+		errs = append(errs, authn.CheckExposure(c.Listen))
+	}
+	if _, err := c.book(); err != nil {
+		errs = append(errs, err)
+	}
+	if c.SlowRequest <= 0 {
+		errs = append(errs, errors.New("ORCH_SLOW_REQUEST: must be more than 0"))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) book() (*address.Book, error) {
+	return address.New(address.Options{PublicURL: c.PublicURL, HooksURL: c.HooksURL, TrustedProxies: c.TrustedProxies})
+}
+
+var _ config.Validator = (*Config)(nil)

@@ -1,0 +1,203 @@
+// Package gateway is the front door of Orch: the REST API, authentication, the dashboard, and the way to the hooks
+// service.
+//
+//	             ┌─ /hooks/… ─────────────────────────────────▶ hooks service
+//	observe ─────┤
+//	             │            ┌─ /api, /api/v1 ──▶ transcode ──▶ orchestration service
+//	             └─ guard ────┤                        └───────▶ about (in this process)
+//	                          └─ /, /docs ───────▶ web
+//
+// observe gives every request its id, log line and metrics; guard checks Host, Origin and credentials. Webhooks pass
+// the guard by: the secret in their path is their credential.
+package gateway
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/orch-project/orch/pkg/auth"
+	"github.com/orch-project/orch/pkg/openapi"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/run"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/about"
+	"github.com/orch-project/orch/services/gateway/internal/address"
+	"github.com/orch-project/orch/services/gateway/internal/authn"
+	"github.com/orch-project/orch/services/gateway/internal/observe"
+	"github.com/orch-project/orch/services/gateway/internal/transcode"
+)
+
+// Deps are what the gateway works with. The zero value means: all services in other processes.
+type Deps struct {
+	// Caller serves all rpcs but the gateway's own; nil dials Config.OrchestrationAddr.
+	Caller rpc.Caller
+	// Hooks serves /hooks/; nil passes requests on to Config.HooksAddr.
+	Hooks http.Handler
+	// Log defaults to slog.Default().
+	Log *slog.Logger
+	// Registry gets the metrics; nil means that nobody reads them.
+	Registry *prometheus.Registry
+	// Health is the state of the process that the gateway is a part of; nil when it is alone.
+	Health *run.Health
+	// Version is the server's own.
+	Version string
+	// InternalURL is where metrics are, for the status page; empty when unknown.
+	InternalURL string
+}
+
+// Gateway is a run.Worker that serves HTTP.
+type Gateway struct {
+	cfg      Config
+	deps     Deps
+	log      *slog.Logger
+	ln       net.Listener
+	book     *address.Book
+	guard    *authn.Guard
+	about    *rpc.Local
+	caller   rpc.Caller
+	api      *transcode.Transcoder
+	hooks    http.Handler
+	handler  http.Handler
+	closers  []func()
+	ready    []func() error
+	draining atomic.Bool
+}
+
+// New builds a gateway and listens on its address, so that a busy port or an unsafe setting is an error before anything
+// starts. Run it, or Close it.
+func New(cfg Config, deps Deps) (_ *Gateway, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("configure the gateway: %w", err)
+	}
+	if deps.Log == nil {
+		deps.Log = slog.Default()
+	}
+	if deps.Registry == nil {
+		deps.Registry = prometheus.NewRegistry()
+	}
+	g := &Gateway{cfg: cfg, deps: deps, log: deps.Log.With("component", "gateway")}
+	defer func() {
+		if err != nil {
+			_ = g.Close() // The error at hand says more.
+		}
+	}()
+	if err := g.connect(); err != nil {
+		return nil, err
+	}
+	if err := g.build(); err != nil {
+		return nil, err
+	}
+	if g.ln, err = net.Listen("tcp", cfg.Listen); err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", cfg.Listen, err)
+	}
+	return g, nil
+}
+
+// build makes the handlers, from the inside out.
+func (g *Gateway) build() error {
+	var err error
+	if g.book, err = g.cfg.book(); err != nil {
+		return err
+	}
+	options := authn.Options{
+		Insecure:     g.cfg.Insecure,
+		AllowedHosts: g.cfg.AllowedHosts,
+		Origins:      g.cfg.CORSOrigins,
+		Book:         g.book,
+	}
+	if g.cfg.AuthBasic != "" {
+		basic, err := auth.ParseBasic(g.cfg.AuthBasic)
+		if err != nil {
+			return err
+		}
+		options.Basic = &basic
+	}
+	g.guard = authn.New(options)
+	g.about = rpc.NewLocal(rpc.Recover(g.log))
+	orchv1.RegisterServerServiceServer(g.about, &about.Server{
+		Version:    g.deps.Version,
+		Vocabulary: g.cfg.Vocabulary,
+		Ready:      g.Ready,
+	})
+	g.api, err = transcode.New(transcode.Options{
+		Services: openapi.Services(),
+		Caller:   g.callerOf,
+		Admit:    g.admit,
+		Log:      g.log,
+	})
+	if err != nil {
+		return fmt.Errorf("build the API: %w", err)
+	}
+	g.handler = observe.Handler(observe.Options{
+		Log:        g.log,
+		Registry:   g.deps.Registry,
+		Slow:       g.cfg.SlowRequest,
+		Vocabulary: g.cfg.Vocabulary,
+	}, http.HandlerFunc(g.route))
+	return nil
+}
+
+// callerOf serves the gateway's own rpcs here.
+func (g *Gateway) callerOf(method string) rpc.Caller {
+	if g.about.Has(method) {
+		return g.about
+	}
+	return g.caller
+}
+
+// Handler serves everything that the gateway serves, for those who listen themselves.
+func (g *Gateway) Handler() http.Handler { return g.handler }
+
+// Addr is the address that the gateway listens on.
+func (g *Gateway) Addr() net.Addr { return g.ln.Addr() }
+
+// Name implements run.Worker.
+func (g *Gateway) Name() string { return "gateway" }
+
+// Ready returns why requests cannot be served, nil when they can.
+func (g *Gateway) Ready() error {
+	if g.draining.Load() {
+		return errDraining
+	}
+	if g.deps.Health != nil {
+		report := g.deps.Health.Ready()
+		for _, item := range report.Checks {
+			if !item.OK {
+				return fmt.Errorf("%s: %s", item.Name, item.Error)
+			}
+		}
+		if !report.OK {
+			return fmt.Errorf("the process is %s", report.Phase)
+		}
+	}
+	return g.Reachable()
+}
+
+// Reachable returns which service that the gateway depends on cannot be reached, nil when all can.
+func (g *Gateway) Reachable() error {
+	for _, check := range g.ready {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close frees what New took, for a gateway that was not run.
+func (g *Gateway) Close() error {
+	for _, c := range g.closers {
+		c()
+	}
+	g.closers = nil
+	if g.ln != nil {
+		return g.ln.Close()
+	}
+	return nil
+}
+
+var _ run.Worker = (*Gateway)(nil)

@@ -1,0 +1,174 @@
+// Package address knows under which addresses clients reach the server: what absolute URLs are built on, and which
+// hosts and origins are its own.
+//
+// A configured public URL decides. Without one it is what the request says: its Host, or, from a trusted proxy only,
+// its X-Forwarded-Host and X-Forwarded-Proto.
+package address
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// Options are the configured addresses.
+type Options struct {
+	// PublicURL is the root of the server as clients see it, such as "https://orch.example.com"; empty means that
+	// requests tell.
+	PublicURL string
+	// HooksURL is the root of webhook addresses, such as "https://hooks.example.com/hooks"; empty means /hooks below the
+	// public URL.
+	HooksURL string
+	// TrustedProxies are addresses or networks whose X-Forwarded headers are believed.
+	TrustedProxies []string
+}
+
+// Book finds addresses.
+type Book struct {
+	public  string // Without a slash at the end; empty: from the request.
+	hooks   string
+	trusted []netip.Prefix
+}
+
+// New reads the configured addresses.
+func New(opts Options) (*Book, error) {
+	b := &Book{}
+	var err error
+	if b.public, err = root(opts.PublicURL); err != nil {
+		return nil, fmt.Errorf("read the public URL: %w", err)
+	}
+	b.public = strings.TrimSuffix(b.public, "/api")
+	if b.hooks, err = root(opts.HooksURL); err != nil {
+		return nil, fmt.Errorf("read the hooks URL: %w", err)
+	}
+	for _, text := range opts.TrustedProxies {
+		prefix, err := network(strings.TrimSpace(text))
+		if err != nil {
+			return nil, fmt.Errorf("read the trusted proxy %q: %w", text, err)
+		}
+		b.trusted = append(b.trusted, prefix)
+	}
+	return b, nil
+}
+
+// root checks that a URL is absolute and takes the slash from its end.
+func root(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", err
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return "", fmt.Errorf("%q is not of the form https://host or https://host/path", text)
+	}
+	return strings.TrimRight(text, "/"), nil
+}
+
+func network(text string) (netip.Prefix, error) {
+	if prefix, err := netip.ParsePrefix(text); err == nil {
+		return prefix.Masked(), nil
+	}
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	return netip.PrefixFrom(address, address.BitLen()), nil
+}
+
+// Root is the root of the server as the client of this request sees it, without a slash at the end.
+func (b *Book) Root(r *http.Request) string {
+	if b.public != "" {
+		return b.public
+	}
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	if b.fromTrusted(r) {
+		if proto := forwarded(r, "X-Forwarded-Proto"); proto == "http" || proto == "https" {
+			scheme = proto
+		}
+	}
+	return scheme + "://" + b.Host(r)
+}
+
+// Hooks is the root of webhook addresses as the client of this request sees it, without a slash at the end.
+func (b *Book) Hooks(r *http.Request) string {
+	if b.hooks != "" {
+		return b.hooks
+	}
+	return b.Root(r) + "/hooks"
+}
+
+// Host is the host, with its port if there is one, that the client of this request asked for.
+func (b *Book) Host(r *http.Request) string {
+	if b.fromTrusted(r) {
+		if host := forwarded(r, "X-Forwarded-Host"); plausibleHost(host) {
+			return host
+		}
+	}
+	return r.Host
+}
+
+// Configured lists the hosts, without ports, of the configured URLs.
+func (b *Book) Configured() []string {
+	var hosts []string
+	for _, text := range []string{b.public, b.hooks} {
+		if u, err := url.Parse(text); err == nil && u.Host != "" {
+			hosts = append(hosts, strings.ToLower(u.Hostname()))
+		}
+	}
+	return hosts
+}
+
+func (b *Book) fromTrusted(r *http.Request) bool {
+	if len(b.trusted) == 0 {
+		return false
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return false
+	}
+	for _, prefix := range b.trusted {
+		if prefix.Contains(peer.Addr().Unmap()) {
+			return true
+		}
+	}
+	return false
+}
+
+// forwarded returns the value that the proxy nearest to the client wrote.
+func forwarded(r *http.Request, name string) string {
+	first, _, _ := strings.Cut(r.Header.Get(name), ",")
+	return strings.TrimSpace(first)
+}
+
+func plausibleHost(host string) bool {
+	if host == "" || len(host) > 255 {
+		return false
+	}
+	u, err := url.Parse("http://" + host)
+	return err == nil && u.Host == host && u.User == nil
+}
+
+// Hostname returns a host without its port and brackets, in lower case.
+func Hostname(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+}
+
+// Loopback tells whether a host name or address can only mean this machine.
+func Loopback(hostname string) bool {
+	if hostname == "localhost" || strings.HasSuffix(hostname, ".localhost") {
+		return true
+	}
+	address, err := netip.ParseAddr(hostname)
+	return err == nil && address.Unmap().IsLoopback()
+}

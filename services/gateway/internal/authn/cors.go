@@ -1,0 +1,40 @@
+package authn
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/orch-project/orch/pkg/vocabulary"
+)
+
+// CORS writes the headers that let configured origins read the answer. It returns true when the request was a
+// preflight and is answered.
+func (g *Guard) CORS(w http.ResponseWriter, r *http.Request) bool {
+	if len(g.origins) == 0 {
+		return false
+	}
+	header := w.Header()
+	header.Add("Vary", "Origin")
+	origin := r.Header.Get("Origin")
+	if origin == "" || !g.allowedOrigin(origin) {
+		return false
+	}
+	if g.origins[strings.ToLower(origin)] {
+		header.Set("Access-Control-Allow-Origin", origin)
+		header.Set("Access-Control-Allow-Credentials", "true")
+	} else {
+		header.Set("Access-Control-Allow-Origin", "*") // Any page may read, but none with the user's credentials.
+	}
+	header.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After, ETag")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	header.Add("Vary", "Access-Control-Request-Method, Access-Control-Request-Headers")
+	header.Set("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE")
+	header.Set("Access-Control-Allow-Headers", allowedHeaders)
+	header.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+var allowedHeaders = strings.Join(append([]string{"Authorization", "Content-Type", "X-Request-Id"}, vocabulary.VersionHeaders()...), ", ")

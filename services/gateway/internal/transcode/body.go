@@ -1,0 +1,119 @@
+package transcode
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// maxPooled bounds, in bytes, the buffers that are kept for the next request.
+const maxPooled = 1 << 20
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+func release(b *bytes.Buffer) {
+	if b.Cap() <= maxPooled {
+		b.Reset()
+		buffers.Put(b)
+	}
+}
+
+// readBody reads at most limit bytes, inflated, into the buffer. Errors are answers.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64, into *bytes.Buffer) error {
+	if r.ContentLength > limit {
+		return tooLarge()
+	}
+	if r.ContentLength > 0 {
+		into.Grow(int(r.ContentLength) + bytes.MinRead)
+	}
+	var from io.Reader = http.MaxBytesReader(w, r.Body, limit)
+	switch encoding := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))); encoding {
+	case "", "identity":
+	case "gzip", "x-gzip":
+		inflated, err := gzip.NewReader(from)
+		if errors.Is(err, io.EOF) {
+			return nil // No body at all.
+		}
+		if err != nil {
+			return readError(err)
+		}
+		defer func() { _ = inflated.Close() }() // It only reports what reading has reported.
+		from = io.LimitReader(inflated, limit+1)
+	default:
+		return rpc.Error(&orchv1.HttpError{
+			Status:  http.StatusUnsupportedMediaType,
+			Form:    &orchv1.HttpError_Detail{Detail: "Unsupported content encoding: only gzip is understood."},
+			Headers: map[string]string{"Accept-Encoding": "gzip"},
+		})
+	}
+	if _, err := into.ReadFrom(from); err != nil {
+		return readError(err)
+	}
+	if int64(into.Len()) > limit {
+		return tooLarge()
+	}
+	return nil
+}
+
+func readError(err error) error {
+	var over *http.MaxBytesError
+	if errors.As(err, &over) {
+		return tooLarge()
+	}
+	return rpc.Detail(http.StatusBadRequest, "There was an error parsing the body")
+}
+
+func tooLarge() error {
+	return rpc.Error(&orchv1.HttpError{
+		Status:  http.StatusRequestEntityTooLarge,
+		Form:    &orchv1.HttpError_Detail{Detail: "Request body too large"},
+		Headers: map[string]string{"Connection": "close"},
+	})
+}
+
+// decodeBody reads the body into its field. It returns the faults of the request, and an error only when the server
+// is at fault.
+func (op *Operation) decodeBody(m protoreflect.Message, r *http.Request, body []byte) ([]*orchv1.FieldError, error) {
+	if !op.rawBody && len(body) > 0 && !isJSON(r.Header.Get("Content-Type")) {
+		return []*orchv1.FieldError{rpc.BodyFault("model_attributes_type",
+			"Input should be a valid dictionary or object to extract fields from")}, nil
+	}
+	var opts []restjson.DecodeOption
+	if op.optionalBody {
+		opts = append(opts, restjson.WithOptionalBody())
+	}
+	err := restjson.UnmarshalField(body, m, op.body, opts...)
+	if list := restjson.AsErrors(err); list != nil {
+		return list.List, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if op.rawBody {
+		raw := m.Mutable(op.body).Message()
+		raw.Set(raw.Descriptor().Fields().ByName("content_type"),
+			protoreflect.ValueOfString(strings.ToValidUTF8(r.Header.Get("Content-Type"), "")))
+	}
+	return nil, nil
+}
+
+// isJSON tells whether a content type promises JSON; none does.
+func isJSON(contentType string) bool {
+	mediaType, _, _ := strings.Cut(contentType, ";")
+	mediaType = strings.ToLower(strings.TrimSpace(mediaType))
+	if mediaType == "" {
+		return strings.TrimSpace(contentType) == ""
+	}
+	subtype, found := strings.CutPrefix(mediaType, "application/")
+	return found && (subtype == "json" || strings.HasSuffix(subtype, "+json"))
+}

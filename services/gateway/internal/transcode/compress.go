@@ -1,0 +1,63 @@
+package transcode
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// minCompressed is the size in bytes above which an answer is compressed.
+const minCompressed = 500
+
+var compressors = sync.Pool{New: func() any {
+	w, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // The level is a valid one.
+	return w
+}}
+
+// writeBody answers with a body, compressed when that is asked for and worth it.
+func writeBody(w http.ResponseWriter, r *http.Request, status int, contentType string, body []byte) {
+	header := w.Header()
+	header.Set("Content-Type", contentType)
+	if len(body) > minCompressed && header.Get("Content-Encoding") == "" {
+		header.Add("Vary", "Accept-Encoding")
+		if AcceptsGzip(r.Header) {
+			small := buffers.Get().(*bytes.Buffer)
+			defer release(small)
+			z := compressors.Get().(*gzip.Writer)
+			z.Reset(small)
+			_, _ = z.Write(body) // A buffer takes everything.
+			_ = z.Close()
+			compressors.Put(z)
+			header.Set("Content-Encoding", "gzip")
+			body = small.Bytes()
+		}
+	}
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // The client has gone.
+}
+
+// AcceptsGzip tells whether a client understands gzip.
+func AcceptsGzip(header http.Header) bool {
+	for _, line := range header.Values("Accept-Encoding") {
+		for item := range strings.SplitSeq(line, ",") {
+			coding, params, _ := strings.Cut(item, ";")
+			coding = strings.TrimSpace(coding)
+			if !strings.EqualFold(coding, "gzip") && coding != "*" {
+				continue
+			}
+			name, weight, found := strings.Cut(strings.TrimSpace(params), "=")
+			if !found || strings.TrimSpace(name) != "q" {
+				return true
+			}
+			q, err := strconv.ParseFloat(strings.TrimSpace(weight), 64)
+			return err != nil || q > 0
+		}
+	}
+	return false
+}

@@ -1,0 +1,177 @@
+package transcode
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"google.golang.org/genproto/googleapis/api/annotations"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/orch-project/orch/pkg/restjson"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// The messages that have a form of their own in HTTP.
+const (
+	emptyName    = "google.protobuf.Empty"
+	httpBodyName = "google.api.HttpBody"
+)
+
+// Operation is one rpc at one of its HTTP bindings.
+type Operation struct {
+	// RPC is the method's full name, such as "/orch.v1.FlowService/CreateFlow".
+	RPC string
+	// Method and Template are the binding, without prefix and trailing slash: "GET", "/flows/{id}".
+	Method, Template string
+	// Scope is the permission that a caller needs; empty when Public.
+	Scope string
+	// Public operations need no permission.
+	Public bool
+	// AnyVersion operations do not look at the version header.
+	AnyVersion bool
+
+	segments     []segment
+	input        protoreflect.MessageType
+	params       []param
+	body         protoreflect.FieldDescriptor // nil: a body is ignored.
+	rawBody      bool                         // The body is a google.api.HttpBody: any content type.
+	optionalBody bool
+	status       int
+	altStatus    []int32
+	responseBody protoreflect.FieldDescriptor // nil: the whole message.
+	redact       redactor
+}
+
+// param is a field that is read from path, query or header.
+type param struct {
+	field    protoreflect.FieldDescriptor
+	name     string
+	in       string // "path", "query" or "header".
+	required bool
+}
+
+// operations lists the operations of a service's methods; a method without binding has none.
+func operations(sd protoreflect.ServiceDescriptor) ([]*Operation, error) {
+	var list []*Operation
+	for i := range sd.Methods().Len() {
+		md := sd.Methods().Get(i)
+		rule, _ := proto.GetExtension(md.Options(), annotations.E_Http).(*annotations.HttpRule)
+		if rule == nil || md.IsStreamingClient() || md.IsStreamingServer() {
+			continue
+		}
+		for _, r := range append([]*annotations.HttpRule{rule}, rule.GetAdditionalBindings()...) {
+			op, err := newOperation(md, r)
+			if err != nil {
+				return nil, fmt.Errorf("bind %s: %w", md.FullName(), err)
+			}
+			list = append(list, op)
+		}
+	}
+	return list, nil
+}
+
+func newOperation(md protoreflect.MethodDescriptor, rule *annotations.HttpRule) (*Operation, error) {
+	api, _ := proto.GetExtension(md.Options(), orchv1.E_Api).(*orchv1.RestMethod)
+	op := &Operation{
+		RPC:          fmt.Sprintf("/%s/%s", md.Parent().FullName(), md.Name()),
+		Scope:        api.GetScope(),
+		Public:       api.GetPublic(),
+		AnyVersion:   api.GetAnyVersion(),
+		optionalBody: api.GetOptionalBody(),
+		status:       int(api.GetStatus()),
+		altStatus:    api.GetAltStatus(),
+	}
+	if op.status == 0 {
+		op.status = http.StatusOK
+	}
+	var path string
+	if op.Method, path = binding(rule); op.Method == "" {
+		return nil, fmt.Errorf("no HTTP method in %v", rule)
+	}
+	var err error
+	if op.segments, err = parseTemplate(path, md.Input()); err != nil {
+		return nil, err
+	}
+	op.Template = templateOf(op.segments)
+	if op.input, err = protoregistry.GlobalTypes.FindMessageByName(md.Input().FullName()); err != nil {
+		return nil, fmt.Errorf("find the message %s: %w", md.Input().FullName(), err)
+	}
+	if err := op.bindBodies(md, rule); err != nil {
+		return nil, err
+	}
+	op.bindParams(md.Input())
+	return op, nil
+}
+
+func binding(rule *annotations.HttpRule) (method, path string) {
+	switch p := rule.GetPattern().(type) {
+	case *annotations.HttpRule_Get:
+		return http.MethodGet, p.Get
+	case *annotations.HttpRule_Put:
+		return http.MethodPut, p.Put
+	case *annotations.HttpRule_Post:
+		return http.MethodPost, p.Post
+	case *annotations.HttpRule_Delete:
+		return http.MethodDelete, p.Delete
+	case *annotations.HttpRule_Patch:
+		return http.MethodPatch, p.Patch
+	case *annotations.HttpRule_Custom:
+		return p.Custom.GetKind(), p.Custom.GetPath()
+	}
+	return "", ""
+}
+
+func (op *Operation) bindBodies(md protoreflect.MethodDescriptor, rule *annotations.HttpRule) error {
+	if name := rule.GetBody(); name != "" {
+		op.body = md.Input().Fields().ByName(protoreflect.Name(name))
+		if op.body == nil {
+			return fmt.Errorf("the body %q is no field of %s", name, md.Input().FullName())
+		}
+		if m := op.body.Message(); m != nil && !op.body.IsMap() {
+			op.rawBody = m.FullName() == httpBodyName
+			op.redact = redactorOf(m)
+		}
+	}
+	if name := rule.GetResponseBody(); name != "" {
+		op.responseBody = md.Output().Fields().ByName(protoreflect.Name(name))
+		if op.responseBody == nil {
+			return fmt.Errorf("the response body %q is no field of %s", name, md.Output().FullName())
+		}
+	}
+	return nil
+}
+
+func (op *Operation) bindParams(input protoreflect.MessageDescriptor) {
+	for _, s := range op.segments {
+		if s.field != nil {
+			op.params = append(op.params, param{field: s.field, name: string(s.field.Name()), in: "path", required: true})
+		}
+	}
+	for i := range input.Fields().Len() {
+		fd := input.Fields().Get(i)
+		in := ""
+		switch restjson.Options(fd).GetIn() {
+		case orchv1.In_IN_QUERY:
+			in = "query"
+		case orchv1.In_IN_HEADER:
+			in = "header"
+		default:
+			continue
+		}
+		op.params = append(op.params, param{field: fd, name: restjson.Name(fd), in: in, required: restjson.Required(fd)})
+	}
+}
+
+// statusOf returns the status of success: the documented one, or the declared alternative that the handler chose.
+func (op *Operation) statusOf(chosen int) (status int, declared bool) {
+	if chosen == 0 || chosen == op.status {
+		return op.status, true
+	}
+	if slices.Contains(op.altStatus, int32(chosen)) {
+		return chosen, true
+	}
+	return op.status, false
+}

@@ -1,0 +1,53 @@
+package transcode
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/orch-project/orch/pkg/restjson"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// decodeParams reads path, query and header into the message. It returns the faults of the request, and an error only
+// when the server is at fault.
+func (op *Operation) decodeParams(m protoreflect.Message, r *http.Request, vars map[string]string) ([]*orchv1.FieldError, error) {
+	var faults []*orchv1.FieldError
+	var query url.Values
+	for _, p := range op.params {
+		var values []string
+		switch p.in {
+		case "path":
+			// The escapes are sound: the URL has been parsed.
+			text, err := url.PathUnescape(vars[p.name])
+			if err != nil {
+				text = vars[p.name]
+			}
+			values = []string{text}
+		case "query":
+			if query == nil {
+				query, _ = url.ParseQuery(r.URL.RawQuery) // What cannot be read is left out, as if it were not there.
+			}
+			values = query[p.name]
+		case "header":
+			values = r.Header.Values(p.name)
+		}
+		if len(values) == 0 {
+			if p.required {
+				faults = append(faults, restjson.Missing(p.field, p.in))
+			} else if err := restjson.ApplyDefault(m, p.field); err != nil {
+				return nil, fmt.Errorf("default the parameter %s: %w", p.name, err)
+			}
+			continue
+		}
+		err := restjson.SetParam(m, p.field, values, p.in)
+		if list := restjson.AsErrors(err); list != nil {
+			faults = append(faults, list.List...)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return faults, nil
+}

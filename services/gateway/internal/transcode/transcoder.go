@@ -1,0 +1,181 @@
+package transcode
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/observe"
+)
+
+// MaxBody is the size in bytes of the largest body that is read, also after inflating.
+const MaxBody = 5 << 20
+
+// Unmatched is the route under which requests for unknown paths are counted.
+const Unmatched = "unmatched"
+
+// Options are what a Transcoder needs.
+type Options struct {
+	// Services are served, as far as their methods have HTTP bindings.
+	Services []protoreflect.ServiceDescriptor
+	// Caller returns the caller that serves an rpc, by its full name.
+	Caller func(rpc string) rpc.Caller
+	// Admit decides whether a request may go on, and returns the context of its call, which carries what the services
+	// must know of it. The operation is nil when the path is unknown, so that strangers learn nothing of the paths.
+	// Its error is the answer.
+	Admit func(r *http.Request, op *Operation) (context.Context, error)
+	// Log gets the failures of the server.
+	Log *slog.Logger
+}
+
+// Transcoder is an http.Handler for paths without prefix, such as "/flows/filter".
+type Transcoder struct {
+	opts   Options
+	ops    []*Operation
+	router *router
+}
+
+// New reads the descriptors. It returns an error when one makes no sense or two methods want the same route.
+func New(opts Options) (*Transcoder, error) {
+	t := &Transcoder{opts: opts}
+	for _, sd := range opts.Services {
+		ops, err := operations(sd)
+		if err != nil {
+			return nil, err
+		}
+		t.ops = append(t.ops, ops...)
+	}
+	var err error
+	if t.router, err = newRouter(t.ops); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Operations lists what is served.
+func (t *Transcoder) Operations() []*Operation { return t.ops }
+
+// ServeHTTP answers a request whose URL has no prefix any more.
+func (t *Transcoder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	found := t.router.find(r.Method, r.URL)
+	route := Unmatched
+	if found.op != nil {
+		route = found.op.Template
+	}
+	observe.SetRoute(w, route)
+	ctx, err := t.opts.Admit(r, found.op)
+	switch {
+	case err != nil:
+		writeHTTPError(w, rpc.HTTPError(err), nil)
+	case found.op != nil:
+		t.serve(ctx, w, r, found)
+	case len(found.allow) > 0:
+		w.Header().Set("Allow", strings.Join(found.allow, ", "))
+		writeHTTPError(w, notAllowed, nil)
+	default:
+		writeHTTPError(w, notFound, nil)
+	}
+}
+
+var (
+	notFound   = &orchv1.HttpError{Status: http.StatusNotFound, Form: &orchv1.HttpError_Detail{Detail: "Not Found"}}
+	notAllowed = &orchv1.HttpError{Status: http.StatusMethodNotAllowed, Form: &orchv1.HttpError_Detail{Detail: "Method Not Allowed"}}
+)
+
+// NotFound answers that there is no such path.
+func NotFound(w http.ResponseWriter) { writeHTTPError(w, notFound, nil) }
+
+func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.Request, found match) {
+	op := found.op
+	body := buffers.Get().(*bytes.Buffer)
+	defer release(body)
+	if op.body != nil {
+		if err := readBody(w, r, MaxBody, body); err != nil {
+			writeHTTPError(w, rpc.HTTPError(err), nil)
+			return
+		}
+	}
+	request := op.input.New()
+	faults, err := op.decodeParams(request, r, found.vars)
+	if err == nil && op.body != nil {
+		var more []*orchv1.FieldError
+		more, err = op.decodeBody(request, r, body.Bytes())
+		faults = append(faults, more...)
+	}
+	if err != nil {
+		t.fail(ctx, w, op, body.Bytes(), err)
+		return
+	}
+	if len(faults) > 0 {
+		op.refuse(w, invalid(faults), body.Bytes())
+		return
+	}
+	response, reply, err := t.opts.Caller(op.RPC).Call(ctx, op.RPC, request.Interface())
+	for name, value := range reply.Header {
+		w.Header().Set(name, value)
+	}
+	if err != nil {
+		t.fail(ctx, w, op, body.Bytes(), err)
+		return
+	}
+	status, declared := op.statusOf(reply.Status)
+	if !declared {
+		t.opts.Log.WarnContext(ctx, "a handler chose a status that its method does not declare", "method", op.RPC, "status", reply.Status)
+	}
+	answer := answers.Get().(*[]byte)
+	defer func() {
+		if cap(*answer) <= maxPooled {
+			answers.Put(answer)
+		}
+	}()
+	out, contentType, err := op.appendAnswer((*answer)[:0], status, response)
+	if err != nil {
+		t.fail(ctx, w, op, nil, err)
+		return
+	}
+	*answer = out
+	if bodiless(status) {
+		w.WriteHeader(status)
+		return
+	}
+	writeBody(w, r, status, contentType, out)
+}
+
+var answers = sync.Pool{New: func() any { return new([]byte) }}
+
+// fail answers with an error; what is the server's fault is logged.
+func (t *Transcoder) fail(ctx context.Context, w http.ResponseWriter, op *Operation, body []byte, err error) {
+	e := rpc.HTTPError(err)
+	if e.GetStatus() == http.StatusInternalServerError {
+		t.opts.Log.ErrorContext(ctx, "a call went wrong", "method", op.RPC, "request_id", observe.RequestID(w), "error", err)
+	}
+	op.refuse(w, e, body)
+}
+
+func invalid(faults []*orchv1.FieldError) *orchv1.HttpError {
+	return &orchv1.HttpError{
+		Status: http.StatusUnprocessableEntity,
+		Form:   &orchv1.HttpError_FieldErrors{FieldErrors: &orchv1.FieldErrors{Errors: faults}},
+	}
+}
+
+// refuse answers with an error, echoing of the request only what may be shown.
+func (op *Operation) refuse(w http.ResponseWriter, e *orchv1.HttpError, body []byte) {
+	if list := e.GetFieldErrors(); list != nil {
+		list.Errors = op.redact.faults(list.GetErrors())
+	}
+	writeHTTPError(w, e, op.redact.body(body))
+}
+
+// Describe names an operation for people: "GET /flows/{id} (orch.v1.FlowService.ReadFlow)".
+func (op *Operation) Describe() string {
+	return fmt.Sprintf("%s %s (%s)", op.Method, op.Template, op.RPC)
+}

@@ -1,0 +1,117 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/address"
+	"github.com/orch-project/orch/services/gateway/internal/authn"
+	"github.com/orch-project/orch/services/gateway/internal/observe"
+	"github.com/orch-project/orch/services/gateway/internal/transcode"
+)
+
+// route sends a request to the part that answers it.
+func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
+	if below(r.URL.Path, "/hooks") {
+		observe.SetRoute(w, "/hooks/{slug}")
+		g.hooks.ServeHTTP(w, r)
+		return
+	}
+	if err := g.guard.Surroundings(r); err != nil {
+		transcode.WriteError(w, rpc.HTTPError(err))
+		return
+	}
+	if g.guard.CORS(w, r) {
+		return
+	}
+	if below(r.URL.Path, "/api") {
+		g.serveAPI(w, r)
+		return
+	}
+	if err := g.guard.Credentials(r); err != nil {
+		transcode.WriteError(w, rpc.HTTPError(err))
+		return
+	}
+	transcode.NotFound(w)
+}
+
+// below tells whether a path is the root or under it.
+func below(path, root string) bool {
+	rest, found := strings.CutPrefix(path, root)
+	return found && (rest == "" || rest[0] == '/')
+}
+
+// serveAPI takes the prefix away, binds the request to its workspace and transcodes it.
+func (g *Gateway) serveAPI(w http.ResponseWriter, r *http.Request) {
+	place, ok := address.Split(r.URL)
+	ok = ok && (place.Account == uuid.Nil || place.Account == request.DefaultAccount && place.Workspace == request.DefaultWorkspace)
+	if !ok {
+		observe.SetRoute(w, transcode.Unmatched)
+		if err := g.guard.Credentials(r); err != nil {
+			transcode.WriteError(w, rpc.HTTPError(err))
+			return
+		}
+		transcode.NotFound(w)
+		return
+	}
+	stripped := r.WithContext(request.Outgoing(r.Context(), g.info(w, r, place.Prefix)))
+	stripped.URL = place.URL
+	g.api.ServeHTTP(w, stripped)
+}
+
+// info is what the services must know of a request.
+func (g *Gateway) info(w http.ResponseWriter, r *http.Request, prefix string) request.Info {
+	return request.Info{
+		Account:   request.DefaultAccount,
+		Workspace: request.DefaultWorkspace,
+		PublicURL: printable(g.book.Root(r) + prefix),
+		HooksURL:  printable(g.book.Hooks(r)),
+		UserAgent: printable(r.UserAgent()),
+		ID:        observe.RequestID(w),
+	}
+}
+
+// printable keeps what gRPC metadata can carry; a longer text than anybody's User-Agent is cut.
+func printable(text string) string {
+	const longest = 1024
+	clean := true
+	for i := range len(text) {
+		clean = clean && text[i] >= 0x20 && text[i] < 0x7f
+	}
+	if !clean {
+		text = strings.Map(func(c rune) rune {
+			if c < 0x20 || c >= 0x7f {
+				return '?'
+			}
+			return c
+		}, text)
+	}
+	return text[:min(len(text), longest)]
+}
+
+// probes are open even to those without credentials: orchestrators of containers have none.
+func isProbe(op *transcode.Operation) bool {
+	return op != nil && (op.RPC == orchv1.ServerService_HealthCheck_FullMethodName ||
+		op.RPC == orchv1.ServerService_PerformReadinessCheck_FullMethodName)
+}
+
+// admit decides whether a call may be made.
+func (g *Gateway) admit(r *http.Request, op *transcode.Operation) (context.Context, error) {
+	if !isProbe(op) {
+		if err := g.guard.Credentials(r); err != nil {
+			return nil, err
+		}
+	}
+	if op != nil && !op.AnyVersion {
+		if err := authn.Version(r.Header); err != nil {
+			return nil, err
+		}
+	}
+	return r.Context(), nil
+}

@@ -1,0 +1,55 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/orch-project/orch/pkg/run"
+)
+
+// What one connection may take.
+const (
+	readHeaderTimeout = 5 * time.Second
+	readTimeout       = time.Minute     // A whole request.
+	writeTimeout      = 2 * time.Minute // A whole answer, counted from the end of the request's header.
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 64 << 10
+	shutdownTimeout   = 30 * time.Second
+)
+
+var errDraining = errors.New("the server is shutting down")
+
+// Run serves until ctx ends; then it is not ready any more, finishes what is in flight and returns nil.
+func (g *Gateway) Run(ctx context.Context) error {
+	server := &http.Server{
+		Handler:           g.handler,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
+	}
+	g.log.InfoContext(ctx, "listening", "address", g.ln.Addr().String())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(g.ln) }()
+	var err error
+	select {
+	case err = <-served:
+		err = fmt.Errorf("serve HTTP on %s: %w", g.ln.Addr(), err)
+	case <-ctx.Done():
+		g.draining.Store(true)
+		grace, cancel := context.WithTimeout(run.Grace(ctx), shutdownTimeout)
+		defer cancel()
+		if err = server.Shutdown(grace); err != nil {
+			err = errors.Join(fmt.Errorf("finish the requests in flight: %w", err), server.Close())
+		}
+		<-served
+	}
+	_ = g.Close() // The listener is closed already.
+	return err
+}
