@@ -32,11 +32,10 @@ func (g *generator) field(fd protoreflect.FieldDescriptor, dir direction) (*sche
 	out.Nullable = out.Nullable || nullable
 	out.Deprecated = o.GetDeprecated()
 	out.ReadOnly = o.GetComputed()
-	if text := o.GetDefault(); text != "" {
-		if !json.Valid([]byte(text)) {
-			return nil, fmt.Errorf("%s: the default %q is not JSON", fd.FullName(), text)
+	if o.GetDefault() != "" {
+		if out.Default, err = defaultValue(fd, o.GetDefault(), dir); err != nil {
+			return nil, err
 		}
-		out.Default = json.RawMessage(text)
 	}
 	return out, nil
 }
@@ -106,8 +105,9 @@ func (g *generator) value(fd protoreflect.FieldDescriptor, o *orchv1.RestField, 
 		out = g.enum(fd.Enum())
 	case protoreflect.MessageKind:
 		var err error
-		if out, err = g.message(fd.Message(), o.GetSchema(), dir); err != nil {
-			return nil, err
+		out, err = g.message(fd.Message(), o.GetSchema(), dir)
+		if err != nil || fd.Message().FullName() == durationName {
+			return out, err // The bounds of a duration are in seconds, and a text has none.
 		}
 	default:
 		return nil, fmt.Errorf("a %s has no JSON form", fd.Kind())

@@ -28,10 +28,7 @@ func (g *generator) message(md protoreflect.MessageDescriptor, name string, dir 
 	case timestampName:
 		return &schema{Type: "string", Format: "date-time"}, nil
 	case durationName:
-		if dir == input {
-			return &schema{Type: "string", Format: "duration"}, nil
-		}
-		return &schema{Type: "number", Description: "Seconds."}, nil
+		return duration(dir), nil
 	case structName:
 		return &schema{Type: "object", Additional: true}, nil
 	case valueName:
@@ -90,7 +87,9 @@ func (g *generator) describe(md protoreflect.MessageDescriptor, dir direction) (
 	if err != nil {
 		return nil, err
 	}
-	if text := comments.Of(string(md.FullName())); text != "" {
+	// A wrapper that makes a list or a map nullable says nothing of the value; one that is published by name does.
+	wrapper := shape.GetInline() && shape.GetSchema() == "" && (out.Type == "array" || out.Type == "object")
+	if text := comments.Of(string(md.FullName())); text != "" && !wrapper {
 		out.Description = text
 	}
 	out.Title = shape.GetTitle()

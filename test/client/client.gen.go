@@ -463,16 +463,12 @@ type DeploymentFilterConcurrencyLimit struct {
 
 // DeploymentFilterId defines model for DeploymentFilterId.
 type DeploymentFilterId struct {
-	// Any UuidList is a list that may be null.
-	Any *[]openapi_types.UUID `json:"any_,omitempty"`
-
-	// NotAny UuidList is a list that may be null.
+	Any    *[]openapi_types.UUID `json:"any_,omitempty"`
 	NotAny *[]openapi_types.UUID `json:"not_any_,omitempty"`
 }
 
 // DeploymentFilterName defines model for DeploymentFilterName.
 type DeploymentFilterName struct {
-	// Any StringList is a list that may be null.
 	Any *[]string `json:"any_,omitempty"`
 
 	// Like A part of the name, in any case.
@@ -486,10 +482,7 @@ type DeploymentFilterPaused struct {
 
 // DeploymentFilterTags defines model for DeploymentFilterTags.
 type DeploymentFilterTags struct {
-	// All StringList is a list that may be null.
-	All *[]string `json:"all_,omitempty"`
-
-	// Any StringList is a list that may be null.
+	All      *[]string `json:"all_,omitempty"`
 	Any      *[]string `json:"any_,omitempty"`
 	IsNull   *bool     `json:"is_null_,omitempty"`
 	Operator *Operator `json:"operator,omitempty"`
@@ -497,7 +490,6 @@ type DeploymentFilterTags struct {
 
 // DeploymentFilterWorkQueueName defines model for DeploymentFilterWorkQueueName.
 type DeploymentFilterWorkQueueName struct {
-	// Any StringList is a list that may be null.
 	Any *[]string `json:"any_,omitempty"`
 }
 
@@ -521,22 +513,17 @@ type Event struct {
 	Id       openapi_types.UUID      `json:"id"`
 	Occurred time.Time               `json:"occurred"`
 	Payload  *map[string]interface{} `json:"payload,omitempty"`
-	Related  *[]map[string]string    `json:"related,omitempty"`
+	Related  *[]RelatedResource      `json:"related,omitempty"`
 
 	// Resource Resource is what an event happened to: labels, the resource id among them.
-	Resource map[string]string `json:"resource"`
+	Resource Resource `json:"resource"`
 }
 
 // EventAnyResourceFilter defines model for EventAnyResourceFilter.
 type EventAnyResourceFilter struct {
-	// Id StringList is a list that may be null.
-	Id *[]string `json:"id,omitempty"`
-
-	// IdPrefix StringList is a list that may be null.
-	IdPrefix *[]string `json:"id_prefix,omitempty"`
-
-	// Labels ResourceSpecification maps labels to the value, or the values one of which, they must have; values may end in "*" or start with "!".
-	Labels *map[string]StringOrList `json:"labels,omitempty"`
+	Id       *[]string              `json:"id,omitempty"`
+	IdPrefix *[]string              `json:"id_prefix,omitempty"`
+	Labels   *ResourceSpecification `json:"labels,omitempty"`
 }
 
 // EventAnyResourceFilters EventAnyResourceFilters is one criterion on the resource or a related one, or several that must all hold.
@@ -570,23 +557,15 @@ type EventFilter struct {
 
 // EventIDFilter defines model for EventIDFilter.
 type EventIDFilter struct {
-	// Id UuidList is a list that may be null.
 	Id *[]openapi_types.UUID `json:"id,omitempty"`
 }
 
 // EventNameFilter defines model for EventNameFilter.
 type EventNameFilter struct {
-	// ExcludeName StringList is a list that may be null.
-	ExcludeName *[]string `json:"exclude_name,omitempty"`
-
-	// ExcludePrefix StringList is a list that may be null.
+	ExcludeName   *[]string `json:"exclude_name,omitempty"`
 	ExcludePrefix *[]string `json:"exclude_prefix,omitempty"`
-
-	// Name StringList is a list that may be null.
-	Name *[]string `json:"name,omitempty"`
-
-	// Prefix StringList is a list that may be null.
-	Prefix *[]string `json:"prefix,omitempty"`
+	Name          *[]string `json:"name,omitempty"`
+	Prefix        *[]string `json:"prefix,omitempty"`
 }
 
 // EventOccurredFilter defines model for EventOccurredFilter.
@@ -614,15 +593,10 @@ type EventPage struct {
 
 // EventRelatedFilter defines model for EventRelatedFilter.
 type EventRelatedFilter struct {
-	// Id StringList is a list that may be null.
-	Id *[]string `json:"id,omitempty"`
-
-	// Labels ResourceSpecification maps labels to the value, or the values one of which, they must have; values may end in "*" or start with "!".
-	Labels           *map[string]StringOrList `json:"labels,omitempty"`
-	ResourcesInRoles *[][]string              `json:"resources_in_roles,omitempty"`
-
-	// Role StringList is a list that may be null.
-	Role *[]string `json:"role,omitempty"`
+	Id               *[]string              `json:"id,omitempty"`
+	Labels           *ResourceSpecification `json:"labels,omitempty"`
+	ResourcesInRoles *[][]string            `json:"resources_in_roles,omitempty"`
+	Role             *[]string              `json:"role,omitempty"`
 }
 
 // EventRelatedFilters EventRelatedFilters is one criterion on the related resources, or several that must all hold.
@@ -636,16 +610,10 @@ type EventRelatedFilters1 = []EventRelatedFilter
 // EventResourceFilter defines model for EventResourceFilter.
 type EventResourceFilter struct {
 	// Distinct Only the newest event of each resource.
-	Distinct *bool `json:"distinct,omitempty"`
-
-	// Id StringList is a list that may be null.
-	Id *[]string `json:"id,omitempty"`
-
-	// IdPrefix StringList is a list that may be null.
-	IdPrefix *[]string `json:"id_prefix,omitempty"`
-
-	// Labels ResourceSpecification maps labels to the value, or the values one of which, they must have; values may end in "*" or start with "!".
-	Labels *map[string]StringOrList `json:"labels,omitempty"`
+	Distinct *bool                  `json:"distinct,omitempty"`
+	Id       *[]string              `json:"id,omitempty"`
+	IdPrefix *[]string              `json:"id_prefix,omitempty"`
+	Labels   *ResourceSpecification `json:"labels,omitempty"`
 }
 
 // EventTextFilter defines model for EventTextFilter.
@@ -657,8 +625,6 @@ type EventTextFilter struct {
 type Flow struct {
 	Created *time.Time         `json:"created"`
 	Id      openapi_types.UUID `json:"id"`
-
-	// Labels Labels is a map that may be null.
 	Labels  *map[string]Scalar `json:"labels,omitempty"`
 	Name    string             `json:"name"`
 	Tags    *[]string          `json:"tags,omitempty"`
@@ -667,7 +633,6 @@ type Flow struct {
 
 // FlowCreate defines model for FlowCreate.
 type FlowCreate struct {
-	// Labels Labels is a map that may be null.
 	Labels *map[string]Scalar `json:"labels,omitempty"`
 	Name   string             `json:"name"`
 	Tags   *[]string          `json:"tags,omitempty"`
@@ -691,16 +656,12 @@ type FlowFilterDeployment struct {
 
 // FlowFilterId defines model for FlowFilterId.
 type FlowFilterId struct {
-	// Any UuidList is a list that may be null.
-	Any *[]openapi_types.UUID `json:"any_,omitempty"`
-
-	// NotAny UuidList is a list that may be null.
+	Any    *[]openapi_types.UUID `json:"any_,omitempty"`
 	NotAny *[]openapi_types.UUID `json:"not_any_,omitempty"`
 }
 
 // FlowFilterName defines model for FlowFilterName.
 type FlowFilterName struct {
-	// Any StringList is a list that may be null.
 	Any *[]string `json:"any_,omitempty"`
 
 	// Like A part of the name, in any case.
@@ -709,7 +670,6 @@ type FlowFilterName struct {
 
 // FlowFilterTags defines model for FlowFilterTags.
 type FlowFilterTags struct {
-	// All StringList is a list that may be null.
 	All      *[]string `json:"all_,omitempty"`
 	IsNull   *bool     `json:"is_null_,omitempty"`
 	Operator *Operator `json:"operator,omitempty"`
@@ -728,16 +688,14 @@ type FlowRunCreate struct {
 	IdempotencyKey           *string                 `json:"idempotency_key,omitempty"`
 	InfrastructureDocumentId *openapi_types.UUID     `json:"infrastructure_document_id,omitempty"`
 	JobVariables             *map[string]interface{} `json:"job_variables,omitempty"`
-
-	// Labels Labels is a map that may be null.
-	Labels          *map[string]Scalar      `json:"labels,omitempty"`
-	Name            *string                 `json:"name,omitempty"`
-	Parameters      *map[string]interface{} `json:"parameters,omitempty"`
-	ParentTaskRunId *openapi_types.UUID     `json:"parent_task_run_id,omitempty"`
-	State           *StateCreate            `json:"state,omitempty"`
-	Tags            *[]string               `json:"tags,omitempty"`
-	WorkPoolName    *string                 `json:"work_pool_name,omitempty"`
-	WorkQueueName   *string                 `json:"work_queue_name,omitempty"`
+	Labels                   *map[string]Scalar      `json:"labels,omitempty"`
+	Name                     *string                 `json:"name,omitempty"`
+	Parameters               *map[string]interface{} `json:"parameters,omitempty"`
+	ParentTaskRunId          *openapi_types.UUID     `json:"parent_task_run_id,omitempty"`
+	State                    *StateCreate            `json:"state,omitempty"`
+	Tags                     *[]string               `json:"tags,omitempty"`
+	WorkPoolName             *string                 `json:"work_pool_name,omitempty"`
+	WorkQueueName            *string                 `json:"work_queue_name,omitempty"`
 }
 
 // FlowRunFilter FlowRunFilter selects flow runs.
@@ -764,18 +722,14 @@ type FlowRunFilter struct {
 
 // FlowRunFilterCreatedBy defines model for FlowRunFilterCreatedBy.
 type FlowRunFilterCreatedBy struct {
-	// Id UuidList is a list that may be null.
 	Id       *[]openapi_types.UUID `json:"id_,omitempty"`
 	IsNull   *bool                 `json:"is_null_,omitempty"`
 	Operator *Operator             `json:"operator,omitempty"`
-
-	// Type StringList is a list that may be null.
-	Type *[]string `json:"type_,omitempty"`
+	Type     *[]string             `json:"type_,omitempty"`
 }
 
 // FlowRunFilterDeploymentId defines model for FlowRunFilterDeploymentId.
 type FlowRunFilterDeploymentId struct {
-	// Any UuidList is a list that may be null.
 	Any      *[]openapi_types.UUID `json:"any_,omitempty"`
 	IsNull   *bool                 `json:"is_null_,omitempty"`
 	Operator *Operator             `json:"operator,omitempty"`
@@ -799,31 +753,23 @@ type FlowRunFilterExpectedStartTime struct {
 
 // FlowRunFilterFlowVersion defines model for FlowRunFilterFlowVersion.
 type FlowRunFilterFlowVersion struct {
-	// Any StringList is a list that may be null.
 	Any *[]string `json:"any_,omitempty"`
 }
 
 // FlowRunFilterId defines model for FlowRunFilterId.
 type FlowRunFilterId struct {
-	// Any UuidList is a list that may be null.
-	Any *[]openapi_types.UUID `json:"any_,omitempty"`
-
-	// NotAny UuidList is a list that may be null.
+	Any    *[]openapi_types.UUID `json:"any_,omitempty"`
 	NotAny *[]openapi_types.UUID `json:"not_any_,omitempty"`
 }
 
 // FlowRunFilterIdempotencyKey defines model for FlowRunFilterIdempotencyKey.
 type FlowRunFilterIdempotencyKey struct {
-	// Any StringList is a list that may be null.
-	Any *[]string `json:"any_,omitempty"`
-
-	// NotAny StringList is a list that may be null.
+	Any    *[]string `json:"any_,omitempty"`
 	NotAny *[]string `json:"not_any_,omitempty"`
 }
 
 // FlowRunFilterName defines model for FlowRunFilterName.
 type FlowRunFilterName struct {
-	// Any StringList is a list that may be null.
 	Any *[]string `json:"any_,omitempty"`
 
 	// Like A part of the name, in any case.
@@ -841,14 +787,12 @@ type FlowRunFilterNextScheduledStartTime struct {
 
 // FlowRunFilterParentFlowRunId defines model for FlowRunFilterParentFlowRunId.
 type FlowRunFilterParentFlowRunId struct {
-	// Any UuidList is a list that may be null.
 	Any      *[]openapi_types.UUID `json:"any_,omitempty"`
 	Operator *Operator             `json:"operator,omitempty"`
 }
 
 // FlowRunFilterParentTaskRunId defines model for FlowRunFilterParentTaskRunId.
 type FlowRunFilterParentTaskRunId struct {
-	// Any UuidList is a list that may be null.
 	Any      *[]openapi_types.UUID `json:"any_,omitempty"`
 	IsNull   *bool                 `json:"is_null_,omitempty"`
 	Operator *Operator             `json:"operator,omitempty"`
@@ -870,10 +814,7 @@ type FlowRunFilterState struct {
 
 // FlowRunFilterStateName defines model for FlowRunFilterStateName.
 type FlowRunFilterStateName struct {
-	// Any StringList is a list that may be null.
-	Any *[]string `json:"any_,omitempty"`
-
-	// NotAny StringList is a list that may be null.
+	Any    *[]string `json:"any_,omitempty"`
 	NotAny *[]string `json:"not_any_,omitempty"`
 }
 
@@ -885,10 +826,7 @@ type FlowRunFilterStateType struct {
 
 // FlowRunFilterTags defines model for FlowRunFilterTags.
 type FlowRunFilterTags struct {
-	// All StringList is a list that may be null.
-	All *[]string `json:"all_,omitempty"`
-
-	// Any StringList is a list that may be null.
+	All      *[]string `json:"all_,omitempty"`
 	Any      *[]string `json:"any_,omitempty"`
 	IsNull   *bool     `json:"is_null_,omitempty"`
 	Operator *Operator `json:"operator,omitempty"`
@@ -896,7 +834,6 @@ type FlowRunFilterTags struct {
 
 // FlowRunFilterWorkQueueName defines model for FlowRunFilterWorkQueueName.
 type FlowRunFilterWorkQueueName struct {
-	// Any StringList is a list that may be null.
 	Any      *[]string `json:"any_,omitempty"`
 	IsNull   *bool     `json:"is_null_,omitempty"`
 	Operator *Operator `json:"operator,omitempty"`
@@ -905,12 +842,10 @@ type FlowRunFilterWorkQueueName struct {
 // FlowRunPolicy FlowRunPolicy says how a run is retried, and keeps what pausing needs to know.
 type FlowRunPolicy struct {
 	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
-	MaxRetries *int64 `json:"max_retries,omitempty"`
-
-	// PauseKeys StringSet is a list without repetition that may be null.
-	PauseKeys *[]string `json:"pause_keys,omitempty"`
-	Resuming  *bool     `json:"resuming,omitempty"`
-	Retries   *int64    `json:"retries,omitempty"`
+	MaxRetries *int64    `json:"max_retries,omitempty"`
+	PauseKeys  *[]string `json:"pause_keys,omitempty"`
+	Resuming   *bool     `json:"resuming,omitempty"`
+	Retries    *int64    `json:"retries,omitempty"`
 
 	// RetryDelay Seconds.
 	RetryDelay *int64 `json:"retry_delay,omitempty"`
@@ -1021,12 +956,21 @@ type ReceivedEvent struct {
 	Payload  *map[string]interface{} `json:"payload,omitempty"`
 
 	// Received The server's clock when it was taken in.
-	Received *time.Time           `json:"received,omitempty"`
-	Related  *[]map[string]string `json:"related,omitempty"`
+	Received *time.Time         `json:"received,omitempty"`
+	Related  *[]RelatedResource `json:"related,omitempty"`
 
 	// Resource Resource is what an event happened to: labels, the resource id among them.
-	Resource map[string]string `json:"resource"`
+	Resource Resource `json:"resource"`
 }
+
+// RelatedResource RelatedResource is what else an event concerns: labels, the resource id and the role among them.
+type RelatedResource map[string]string
+
+// Resource Resource is what an event happened to: labels, the resource id among them.
+type Resource map[string]string
+
+// ResourceSpecification ResourceSpecification maps labels to the value, or the values one of which, they must have; values may end in "*" or start with "!".
+type ResourceSpecification map[string]StringOrList
 
 // RetryType defines model for RetryType.
 type RetryType string
@@ -1105,15 +1049,13 @@ type StateDetails struct {
 	PauseTimeout                 *time.Time          `json:"pause_timeout,omitempty"`
 	RefreshCache                 *bool               `json:"refresh_cache,omitempty"`
 	Retriable                    *bool               `json:"retriable,omitempty"`
-
-	// RunInputKeyset StringMap is a map of strings that may be null.
-	RunInputKeyset    *map[string]string  `json:"run_input_keyset,omitempty"`
-	ScheduledTime     *time.Time          `json:"scheduled_time,omitempty"`
-	TaskParametersId  *openapi_types.UUID `json:"task_parameters_id,omitempty"`
-	TaskRunId         *openapi_types.UUID `json:"task_run_id,omitempty"`
-	Traceparent       *string             `json:"traceparent,omitempty"`
-	TransitionId      *openapi_types.UUID `json:"transition_id,omitempty"`
-	UntrackableResult *bool               `json:"untrackable_result,omitempty"`
+	RunInputKeyset               *map[string]string  `json:"run_input_keyset,omitempty"`
+	ScheduledTime                *time.Time          `json:"scheduled_time,omitempty"`
+	TaskParametersId             *openapi_types.UUID `json:"task_parameters_id,omitempty"`
+	TaskRunId                    *openapi_types.UUID `json:"task_run_id,omitempty"`
+	Traceparent                  *string             `json:"traceparent,omitempty"`
+	TransitionId                 *openapi_types.UUID `json:"transition_id,omitempty"`
+	UntrackableResult            *bool               `json:"untrackable_result,omitempty"`
 }
 
 // StateRejectDetails defines model for StateRejectDetails.
@@ -1146,7 +1088,7 @@ type StringOrList struct {
 // StringOrList0 defines model for StringOrList.0.
 type StringOrList0 = string
 
-// StringOrList1 StringList is a list that may be null.
+// StringOrList1 defines model for StringOrList.1.
 type StringOrList1 = []string
 
 // TaskRunFilter TaskRunFilter selects task runs.
@@ -1183,7 +1125,6 @@ type TaskRunFilterExpectedStartTime struct {
 
 // TaskRunFilterFlowRunId defines model for TaskRunFilterFlowRunId.
 type TaskRunFilterFlowRunId struct {
-	// Any UuidList is a list that may be null.
 	Any      *[]openapi_types.UUID `json:"any_,omitempty"`
 	IsNull   *bool                 `json:"is_null_,omitempty"`
 	Operator *Operator             `json:"operator,omitempty"`
@@ -1191,13 +1132,11 @@ type TaskRunFilterFlowRunId struct {
 
 // TaskRunFilterId defines model for TaskRunFilterId.
 type TaskRunFilterId struct {
-	// Any UuidList is a list that may be null.
 	Any *[]openapi_types.UUID `json:"any_,omitempty"`
 }
 
 // TaskRunFilterName defines model for TaskRunFilterName.
 type TaskRunFilterName struct {
-	// Any StringList is a list that may be null.
 	Any *[]string `json:"any_,omitempty"`
 
 	// Like A part of the name, in any case.
@@ -1220,7 +1159,6 @@ type TaskRunFilterState struct {
 
 // TaskRunFilterStateName defines model for TaskRunFilterStateName.
 type TaskRunFilterStateName struct {
-	// Any StringList is a list that may be null.
 	Any *[]string `json:"any_,omitempty"`
 }
 
@@ -1236,7 +1174,6 @@ type TaskRunFilterSubFlowRuns struct {
 
 // TaskRunFilterTags defines model for TaskRunFilterTags.
 type TaskRunFilterTags struct {
-	// All StringList is a list that may be null.
 	All      *[]string `json:"all_,omitempty"`
 	IsNull   *bool     `json:"is_null_,omitempty"`
 	Operator *Operator `json:"operator,omitempty"`
@@ -1332,16 +1269,12 @@ type WebhookFilterEnabled struct {
 
 // WebhookFilterId defines model for WebhookFilterId.
 type WebhookFilterId struct {
-	// Any UuidList is a list that may be null.
-	Any *[]openapi_types.UUID `json:"any_,omitempty"`
-
-	// NotAny UuidList is a list that may be null.
+	Any    *[]openapi_types.UUID `json:"any_,omitempty"`
 	NotAny *[]openapi_types.UUID `json:"not_any_,omitempty"`
 }
 
 // WebhookFilterName defines model for WebhookFilterName.
 type WebhookFilterName struct {
-	// Any StringList is a list that may be null.
 	Any *[]string `json:"any_,omitempty"`
 
 	// Like A part of the name, in any case.
@@ -1350,7 +1283,6 @@ type WebhookFilterName struct {
 
 // WebhookFilterServiceAccountId defines model for WebhookFilterServiceAccountId.
 type WebhookFilterServiceAccountId struct {
-	// Any UuidList is a list that may be null.
 	Any      *[]openapi_types.UUID `json:"any_,omitempty"`
 	IsNull   *bool                 `json:"is_null_,omitempty"`
 	Operator *Operator             `json:"operator,omitempty"`
@@ -1396,19 +1328,16 @@ type WorkPoolFilter struct {
 
 // WorkPoolFilterId defines model for WorkPoolFilterId.
 type WorkPoolFilterId struct {
-	// Any UuidList is a list that may be null.
 	Any *[]openapi_types.UUID `json:"any_,omitempty"`
 }
 
 // WorkPoolFilterName defines model for WorkPoolFilterName.
 type WorkPoolFilterName struct {
-	// Any StringList is a list that may be null.
 	Any *[]string `json:"any_,omitempty"`
 }
 
 // WorkPoolFilterType defines model for WorkPoolFilterType.
 type WorkPoolFilterType struct {
-	// Any StringList is a list that may be null.
 	Any *[]string `json:"any_,omitempty"`
 }
 
@@ -1421,16 +1350,12 @@ type WorkQueueFilter struct {
 
 // WorkQueueFilterId defines model for WorkQueueFilterId.
 type WorkQueueFilterId struct {
-	// Any UuidList is a list that may be null.
 	Any *[]openapi_types.UUID `json:"any_,omitempty"`
 }
 
 // WorkQueueFilterName defines model for WorkQueueFilterName.
 type WorkQueueFilterName struct {
-	// Any StringList is a list that may be null.
-	Any *[]string `json:"any_,omitempty"`
-
-	// Startswith StringList is a list that may be null.
+	Any        *[]string `json:"any_,omitempty"`
 	Startswith *[]string `json:"startswith_,omitempty"`
 }
 

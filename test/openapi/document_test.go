@@ -37,6 +37,14 @@ func TestDocumentIsValid(t *testing.T) {
 	}
 }
 
+// TestEveryShapeIsValid checks a document of all that the contract may hold, whether or not it does so today.
+func TestEveryShapeIsValid(t *testing.T) {
+	t.Parallel()
+	document, err := openapi3.NewLoader().LoadFromFile("../../pkg/openapi/testdata/shapes.json")
+	require.NoError(t, err)
+	require.NoError(t, document.Validate(t.Context()))
+}
+
 // TestEveryOperationIsCommented keeps the document useful to read: an operation says what it does, and a tag what it
 // gathers.
 func TestEveryOperationIsCommented(t *testing.T) {

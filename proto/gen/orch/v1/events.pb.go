@@ -1880,17 +1880,17 @@ var File_orch_v1_events_proto protoreflect.FileDescriptor
 
 const file_orch_v1_events_proto_rawDesc = "" +
 	"\n" +
-	"\x14orch/v1/events.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x12orch/v1/rest.proto\"\x8d\x01\n" +
+	"\x14orch/v1/events.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x12orch/v1/rest.proto\"\x97\x01\n" +
 	"\bResource\x12>\n" +
 	"\x06labels\x18\x01 \x03(\v2\x1d.orch.v1.Resource.LabelsEntryB\a\xca\xf3\x18\x03\xa8\x01\x01R\x06labels\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01:\x06\xd2\xf3\x18\x02\x10\x01\"\x9b\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01:\x10\xd2\xf3\x18\f\x10\x01:\bResource\"\xac\x01\n" +
 	"\x0fRelatedResource\x12E\n" +
 	"\x06labels\x18\x01 \x03(\v2$.orch.v1.RelatedResource.LabelsEntryB\a\xca\xf3\x18\x03\xa8\x01\x01R\x06labels\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01:\x06\xd2\xf3\x18\x02\x10\x01\"\xbf\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01:\x17\xd2\xf3\x18\x13\x10\x01:\x0fRelatedResource\"\xbf\x02\n" +
 	"\x05Event\x12>\n" +
 	"\boccurred\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01R\boccurred\x12\x1c\n" +
 	"\x05event\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x05event\x125\n" +
@@ -1949,12 +1949,12 @@ const file_orch_v1_events_proto_rawDesc = "" +
 	"\a_prefixB\x11\n" +
 	"\x0f_exclude_prefixB\a\n" +
 	"\x05_nameB\x0f\n" +
-	"\r_exclude_name\"\xb5\x01\n" +
+	"\r_exclude_name\"\xcc\x01\n" +
 	"\x15ResourceSpecification\x12B\n" +
 	"\x06labels\x18\x01 \x03(\v2*.orch.v1.ResourceSpecification.LabelsEntryR\x06labels\x1aP\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12+\n" +
-	"\x05value\x18\x02 \x01(\v2\x15.orch.v1.StringOrListR\x05value:\x028\x01:\x06\xd2\xf3\x18\x02\x10\x01\"\x84\x02\n" +
+	"\x05value\x18\x02 \x01(\v2\x15.orch.v1.StringOrListR\x05value:\x028\x01:\x1d\xd2\xf3\x18\x19\x10\x01:\x15ResourceSpecification\"\x84\x02\n" +
 	"\x13EventResourceFilter\x12(\n" +
 	"\x02id\x18\x01 \x01(\v2\x13.orch.v1.StringListH\x00R\x02id\x88\x01\x01\x125\n" +
 	"\tid_prefix\x18\x02 \x01(\v2\x13.orch.v1.StringListH\x01R\bidPrefix\x88\x01\x01\x12;\n" +
