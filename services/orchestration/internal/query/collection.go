@@ -1,0 +1,75 @@
+package query
+
+// Collection is the name of a collection.
+type Collection string
+
+// The collections.
+const (
+	Flow         Collection = "flow"
+	FlowRun      Collection = "flow_run"
+	FlowRunState Collection = "flow_run_state"
+	TaskRun      Collection = "task_run"
+	Deployment   Collection = "deployment"
+	WorkPool     Collection = "work_pool"
+	WorkQueue    Collection = "work_queue"
+	Webhook      Collection = "webhook"
+	Event        Collection = "event"
+)
+
+// queryFields are the fields of query messages that hold filters, with the collection that each speaks of.
+var queryFields = map[string]Collection{
+	"flows": Flow, "flow_runs": FlowRun, "task_runs": TaskRun, "deployments": Deployment,
+	"work_pools": WorkPool, "work_pool_queues": WorkQueue, "webhooks": Webhook,
+}
+
+// relation says that a document of from and one of to belong together when local of the one equals foreign of the other.
+type relation struct {
+	from    Collection
+	local   string
+	to      Collection
+	foreign string
+}
+
+// The relations. Ids of other documents never change, except where a run's work queue does.
+var (
+	flowRuns        = relation{Flow, "_id", FlowRun, "flow_id"}
+	flowDeployments = relation{Flow, "_id", Deployment, "flow_id"}
+	runFlow         = relation{FlowRun, "flow_id", Flow, "_id"}
+	runDeployment   = relation{FlowRun, "deployment_id", Deployment, "_id"}
+	runTaskRuns     = relation{FlowRun, "_id", TaskRun, "flow_run_id"}
+	runWorkQueue    = relation{FlowRun, "work_queue_id", WorkQueue, "_id"}
+	runParentTask   = relation{FlowRun, "parent_task_run_id", TaskRun, "_id"}
+	taskFlowRun     = relation{TaskRun, "flow_run_id", FlowRun, "_id"}
+	taskSubflowRun  = relation{TaskRun, "_id", FlowRun, "parent_task_run_id"}
+	deploymentFlow  = relation{Deployment, "flow_id", Flow, "_id"}
+	deploymentRuns  = relation{Deployment, "_id", FlowRun, "deployment_id"}
+	deploymentQueue = relation{Deployment, "work_queue_id", WorkQueue, "_id"}
+	queuePool       = relation{WorkQueue, "work_pool_id", WorkPool, "_id"}
+	allRelations    = []relation{
+		flowRuns, flowDeployments, runFlow, runDeployment, runTaskRuns, runWorkQueue, runParentTask, taskFlowRun,
+		taskSubflowRun, deploymentFlow, deploymentRuns, deploymentQueue, queuePool,
+	}
+)
+
+// routes are the ways from a collection to those that its queries may filter by. Routes that begin alike share the
+// documents on that part of the way.
+var routes = map[Collection]map[Collection][]relation{
+	Flow: {
+		FlowRun: {flowRuns}, TaskRun: {flowRuns, runTaskRuns},
+		Deployment: {flowDeployments}, WorkQueue: {flowDeployments, deploymentQueue},
+		WorkPool: {flowDeployments, deploymentQueue, queuePool},
+	},
+	FlowRun: {
+		Flow: {runFlow}, TaskRun: {runTaskRuns}, Deployment: {runDeployment},
+		WorkQueue: {runWorkQueue}, WorkPool: {runWorkQueue, queuePool},
+	},
+	TaskRun: {
+		FlowRun: {taskFlowRun}, Flow: {taskFlowRun, runFlow}, Deployment: {taskFlowRun, runDeployment},
+		WorkQueue: {taskFlowRun, runWorkQueue}, WorkPool: {taskFlowRun, runWorkQueue, queuePool},
+	},
+	Deployment: {
+		Flow: {deploymentFlow}, FlowRun: {deploymentRuns}, TaskRun: {deploymentRuns, runTaskRuns},
+		WorkQueue: {deploymentQueue}, WorkPool: {deploymentQueue, queuePool},
+	},
+	WorkQueue: {WorkPool: {queuePool}},
+}

@@ -1,0 +1,105 @@
+package query
+
+import (
+	"fmt"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/orch-project/orch/pkg/restjson"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// operatorField is the field of a filter message that joins its criteria.
+const operatorField = "operator"
+
+// Filter is a compiled filter message. The zero Filter matches everything.
+type Filter struct{ root node }
+
+// Compile compiles a filter message; nil, or an empty one, matches everything.
+func Compile(m proto.Message) (Filter, error) {
+	if m == nil || !m.ProtoReflect().IsValid() {
+		return Filter{root: always{}}, nil
+	}
+	n, err := compileMessage(m.ProtoReflect(), "")
+	if err != nil {
+		return Filter{}, fmt.Errorf("query: %w", err)
+	}
+	return Filter{root: n}, nil
+}
+
+// BSON gives the MongoDB filter, not yet scoped to a workspace. It is ErrRelated when the filter speaks of other
+// collections: such a filter belongs into a Plan.
+func (f Filter) BSON() (bson.D, error) {
+	if f.root == nil {
+		return bson.D{}, nil
+	}
+	return toBSON(f.root)
+}
+
+// compileMessage joins the criteria of one filter message, whose fields lie at path.
+func compileMessage(m protoreflect.Message, path string) (node, error) {
+	if special := specialMessage(m.Descriptor().FullName()); special != nil {
+		return special(m, path)
+	}
+	list := hasOperator(m.Descriptor(), "all_")
+	var kids []node
+	fds := m.Descriptor().Fields()
+	for i := range fds.Len() {
+		fd := fds.Get(i)
+		name := string(fd.Name())
+		if name == operatorField || !m.Has(fd) {
+			continue
+		}
+		n, err := compileField(m, fd, path, list)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		kids = append(kids, n)
+	}
+	if disjunctive(m) {
+		return or(kids...), nil
+	}
+	return and(kids...), nil
+}
+
+func compileField(m protoreflect.Message, fd protoreflect.FieldDescriptor, path string, list bool) (node, error) {
+	if special := specialField(fd.FullName()); special != nil {
+		return special(m.Get(fd).Message(), path)
+	}
+	if strings.HasSuffix(string(fd.Name()), "_") {
+		return compileOperator(m, fd, path, list)
+	}
+	if fd.Message() == nil || fd.IsList() || fd.IsMap() {
+		return nil, fmt.Errorf("%w: neither an operator nor a nested filter", ErrUnsupported)
+	}
+	return compileMessage(m.Get(fd).Message(), join2(path, fieldPath(fd)))
+}
+
+// fieldPath is the path of the document field that a filter's field speaks of.
+func fieldPath(fd protoreflect.FieldDescriptor) string {
+	if p := restjson.Options(fd).GetPath(); p != "" {
+		return p
+	}
+	return string(fd.Name())
+}
+
+func join2(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// disjunctive tells whether a filter message joins its criteria by or.
+func disjunctive(m protoreflect.Message) bool {
+	fd := m.Descriptor().Fields().ByName(operatorField)
+	return fd != nil && orchv1.Operator(m.Get(fd).Enum()) == orchv1.Operator_OPERATOR_OR
+}
+
+// hasOperator tells whether a leaf message knows an operator. One that knows all_ speaks of a list.
+func hasOperator(md protoreflect.MessageDescriptor, name protoreflect.Name) bool {
+	return md.Fields().ByName(name) != nil
+}

@@ -1,0 +1,142 @@
+package query
+
+import (
+	"fmt"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/protobson"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// EventWindow is how far back events are looked for when the filter does not say since when.
+const EventWindow = 180 * 24 * time.Hour
+
+// EventOptions are what an EventFilter means by itself.
+type EventOptions struct {
+	// Now is the end of the window when the filter names none, and EventWindow before it the start.
+	Now time.Time
+	// Vocabulary tells the labels that carry a resource's id and role.
+	Vocabulary vocabulary.Vocabulary
+}
+
+// CompileEvents compiles an EventFilter, not yet scoped to a workspace; nil is the filter without criteria. All criteria
+// must hold; empty lists say nothing, as in the reference, but a label without values matches nothing.
+//
+//	occurred              since ≤ occurred ≤ until
+//	event                 names exactly; prefixes as they are (no wildcard, case kept); exclude_* none of them
+//	resource.id           resource_id, exactly or by prefix; labels: see label
+//	related               ONE related resource has the id, the role, one of resources_in_roles, and all labels;
+//	                      several filters may be met by different ones
+//	any_resource          the resource, or ONE related one, has the id, the prefix and all labels
+//	id                    _id
+//	text                  see compileText
+//
+// order and resource.distinct are for the reader of events: the one is EventSort, the other takes a group per resource.
+//
+// A stored event holds resource: [{k, v}] and related: [{labels: [{k, v}]}], so that one $elemMatch speaks of one
+// resource and one inside it of one label; resource_id and resource_ids repeat the ids for their indexes.
+func CompileEvents(f *orchv1.EventFilter, o EventOptions) (bson.D, error) {
+	e := events{id: o.Vocabulary.ResourceID(), role: o.Vocabulary.ResourceRole()}
+	var kids []node
+	for _, c := range []struct {
+		name    string
+		compile func() (node, error)
+	}{
+		{"occurred", func() (node, error) { return e.occurred(f.GetOccurred(), o.Now) }},
+		{"event", func() (node, error) { return e.names(f.GetEvent()) }},
+		{"resource", func() (node, error) { return e.resource(f.GetResource()) }},
+		{"related", func() (node, error) { return e.allRelated(f.GetRelated()) }},
+		{"any_resource", func() (node, error) { return e.allAny(f.GetAnyResource()) }},
+		{"id", func() (node, error) { return e.ids(f.GetId()) }},
+		{"text", func() (node, error) { return compileText(f.GetText().GetQuery()) }},
+	} {
+		n, err := c.compile()
+		if err != nil {
+			return nil, fmt.Errorf("query: %s: %w", c.name, err)
+		}
+		kids = append(kids, n)
+	}
+	return toBSON(and(kids...))
+}
+
+// EventSort gives the order of an EventFilter: newest first unless asked otherwise.
+func EventSort(order orchv1.EventOrder) bson.D {
+	direction := -1
+	if order == orchv1.EventOrder_EVENT_ORDER_ASC {
+		direction = 1
+	}
+	return bson.D{{Key: "occurred", Value: direction}, {Key: "_id", Value: direction}}
+}
+
+// events compiles the parts of an EventFilter; id and role are the labels of these names.
+type events struct{ id, role string }
+
+func (events) occurred(f *orchv1.EventOccurredFilter, now time.Time) (node, error) {
+	since, until := now.Add(-EventWindow).UnixMicro(), now.UnixMicro()
+	for _, b := range []struct {
+		given *timestamppb.Timestamp
+		to    *int64
+	}{{f.GetSince(), &since}, {f.GetUntil(), &until}} {
+		if b.given == nil {
+			continue
+		}
+		if err := b.given.CheckValid(); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrOperand, err)
+		}
+		*b.to = b.given.AsTime().UnixMicro()
+	}
+	return match{{Key: "occurred", Value: bson.D{{Key: "$gte", Value: since}, {Key: "$lte", Value: until}}}}, nil
+}
+
+func (events) names(f *orchv1.EventNameFilter) (node, error) {
+	var kids []node
+	if names := f.GetName().GetValues(); len(names) > 0 {
+		kids = append(kids, criterion("event", "$in", names))
+	}
+	if names := f.GetExcludeName().GetValues(); len(names) > 0 {
+		kids = append(kids, criterion("event", "$nin", names))
+	}
+	n, err := prefixed("event", f.GetPrefix().GetValues())
+	if err != nil {
+		return nil, err
+	}
+	kids = append(kids, n)
+	for _, prefix := range f.GetExcludePrefix().GetValues() {
+		pattern, err := literal(prefix)
+		if err != nil {
+			return nil, err
+		}
+		kids = append(kids, match{{Key: "event", Value: not(regex("event", "^"+pattern, ""))}})
+	}
+	return and(kids...), nil
+}
+
+// prefixed matches values that begin with one of the prefixes, if there are any.
+func prefixed(path string, prefixes []string) (node, error) {
+	kids := make([]node, len(prefixes))
+	for i, prefix := range prefixes {
+		pattern, err := literal(prefix)
+		if err != nil {
+			return nil, err
+		}
+		kids[i] = regex(path, "^"+pattern, "")
+	}
+	return or(kids...), nil
+}
+
+func (events) ids(f *orchv1.EventIdFilter) (node, error) {
+	if len(f.GetId().GetValues()) == 0 {
+		return always{}, nil
+	}
+	m := f.ProtoReflect()
+	fd := m.Descriptor().Fields().ByName("id")
+	operand, err := protobson.Value(fd, m.Get(fd))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOperand, err)
+	}
+	return criterion("_id", "$in", operand), nil
+}

@@ -1,0 +1,222 @@
+package query
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// resourceCriteria are what one resource must be; all of it. pairs are ids with roles, one of which it must have.
+type resourceCriteria struct {
+	ids, prefixes, roles []string
+	pairs                []*orchv1.ResourceInRole
+	labels               map[string]*orchv1.StringOrList
+}
+
+func (e events) resource(f *orchv1.EventResourceFilter) (node, error) {
+	return e.own(resourceCriteria{
+		ids: f.GetId().GetValues(), prefixes: f.GetIdPrefix().GetValues(), labels: f.GetLabels().GetLabels(),
+	})
+}
+
+func (e events) allRelated(f *orchv1.EventRelatedFilters) (node, error) {
+	list := f.GetList().GetValues()
+	if f.GetObject() != nil {
+		list = []*orchv1.EventRelatedFilter{f.GetObject()}
+	}
+	kids := make([]node, len(list))
+	for i, r := range list {
+		var err error
+		if kids[i], err = e.related(resourceCriteria{
+			ids: r.GetId().GetValues(), roles: r.GetRole().GetValues(), pairs: r.GetResourcesInRoles().GetValues(),
+			labels: r.GetLabels().GetLabels(),
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return and(kids...), nil
+}
+
+func (e events) allAny(f *orchv1.EventAnyResourceFilters) (node, error) {
+	list := f.GetList().GetValues()
+	if f.GetObject() != nil {
+		list = []*orchv1.EventAnyResourceFilter{f.GetObject()}
+	}
+	kids := make([]node, len(list))
+	for i, r := range list {
+		c := resourceCriteria{
+			ids: r.GetId().GetValues(), prefixes: r.GetIdPrefix().GetValues(), labels: r.GetLabels().GetLabels(),
+		}
+		own, err := e.own(c)
+		if err != nil {
+			return nil, err
+		}
+		related, err := e.related(c)
+		if err != nil {
+			return nil, err
+		}
+		kids[i] = or(own, related)
+		if len(c.ids) > 0 {
+			// One range of an index for both sides of the or.
+			kids[i] = and(criterion("resource_ids", "$in", c.ids), kids[i])
+		}
+	}
+	return and(kids...), nil
+}
+
+// own matches events whose resource meets the criteria.
+func (e events) own(c resourceCriteria) (node, error) {
+	var kids []node
+	if len(c.ids) > 0 {
+		kids = append(kids, criterion("resource_id", "$in", c.ids))
+	}
+	n, err := prefixed("resource_id", c.prefixes)
+	if err != nil {
+		return nil, err
+	}
+	kids = append(kids, n)
+	for _, name := range slices.Sorted(maps.Keys(c.labels)) {
+		var n node
+		var err error
+		if values := labelValues(c.labels[name]); name == e.id {
+			n, err = specified("resource_id", values) // Every resource has an id, and this field its index.
+		} else {
+			n, err = label("resource", name, values)
+		}
+		if err != nil {
+			return nil, err
+		}
+		kids = append(kids, n)
+	}
+	return and(kids...), nil
+}
+
+// related matches events of which one related resource meets the criteria; without criteria, all events.
+func (e events) related(c resourceCriteria) (node, error) {
+	var kids []node
+	if len(c.ids) > 0 {
+		kids = append(kids, pair("labels", e.id, criterion("v", "$in", c.ids)))
+	}
+	n, err := prefixed("v", c.prefixes)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.prefixes) > 0 {
+		kids = append(kids, pair("labels", e.id, n))
+	}
+	if len(c.roles) > 0 {
+		kids = append(kids, pair("labels", e.role, criterion("v", "$in", c.roles)))
+	}
+	inRoles := make([]node, len(c.pairs))
+	for i, p := range c.pairs {
+		inRoles[i] = and(
+			pair("labels", e.id, criterion("v", "$eq", p.GetId())),
+			pair("labels", e.role, criterion("v", "$eq", p.GetRole())),
+		)
+	}
+	kids = append(kids, or(inRoles...))
+	for _, name := range slices.Sorted(maps.Keys(c.labels)) {
+		n, err := label("labels", name, labelValues(c.labels[name]))
+		if err != nil {
+			return nil, err
+		}
+		kids = append(kids, n)
+	}
+	one := and(kids...)
+	if _, all := one.(always); all {
+		return one, nil
+	}
+	d, err := toBSON(one)
+	if err != nil {
+		return nil, err
+	}
+	of := criterion("related", "$elemMatch", d)
+	if ids := relatedIDs(c); len(ids) > 0 {
+		return and(criterion("resource_ids", "$in", ids), of), nil
+	}
+	return of, nil
+}
+
+// relatedIDs are ids one of which any resource that meets the criteria has, for the index on resource_ids.
+func relatedIDs(c resourceCriteria) []string {
+	if len(c.ids) > 0 {
+		return c.ids
+	}
+	ids := make([]string, len(c.pairs))
+	for i, p := range c.pairs {
+		ids[i] = p.GetId()
+	}
+	return ids
+}
+
+// pair matches documents whose list of {k, v} at path has the key k with a value as v says.
+func pair(path, k string, v node) node {
+	d, err := toBSON(and(match{{Key: "k", Value: bson.D{{Key: "$eq", Value: k}}}}, v))
+	if err != nil {
+		panic(err) // The criteria of one label speak of no other collection.
+	}
+	return criterion(path, "$elemMatch", d)
+}
+
+// label matches documents whose list of pairs at path has the label k with one of the values.
+func label(path, k string, values []string) (node, error) {
+	if len(values) == 0 {
+		return never(path), nil
+	}
+	v, err := specified("v", values)
+	if err != nil {
+		return nil, err
+	}
+	return pair(path, k, v), nil
+}
+
+// specified matches the string at path against the values of a ResourceSpecification: it is one of the wanted ones if
+// any are wanted, and none of the unwanted ones, which start with "!". A value that ends in "*" stands for all that
+// begin like it; any other "*" stands for itself. No value at all is met by nothing.
+func specified(path string, values []string) (node, error) {
+	if len(values) == 0 {
+		return never(path), nil
+	}
+	var exact, prefixes []string
+	var wanted, kids []node
+	for _, value := range values {
+		value, unwanted := strings.CutPrefix(value, "!")
+		prefix, wild := strings.CutSuffix(value, "*")
+		switch {
+		case wild && unwanted:
+			pattern, err := literal(prefix)
+			if err != nil {
+				return nil, err
+			}
+			kids = append(kids, match{{Key: path, Value: not(regex(path, "^"+pattern, ""))}})
+		case wild:
+			prefixes = append(prefixes, prefix)
+		case unwanted:
+			kids = append(kids, criterion(path, "$ne", value))
+		default:
+			exact = append(exact, value)
+		}
+	}
+	if len(exact) > 0 {
+		wanted = append(wanted, criterion(path, "$in", exact))
+	}
+	if len(prefixes) > 0 {
+		n, err := prefixed(path, prefixes)
+		if err != nil {
+			return nil, err
+		}
+		wanted = append(wanted, n)
+	}
+	return and(append(kids, or(wanted...))...), nil
+}
+
+func labelValues(v *orchv1.StringOrList) []string {
+	if s, ok := v.GetKind().(*orchv1.StringOrList_StringValue); ok {
+		return []string{s.StringValue}
+	}
+	return v.GetList().GetValues()
+}

@@ -1,0 +1,103 @@
+package query
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+
+	"github.com/orch-project/orch/pkg/vocabulary"
+)
+
+// epoch makes the window of the tests' filters end at 0 and start at a round number.
+var epoch = EventOptions{Now: time.Unix(0, 0), Vocabulary: vocabulary.Orch}
+
+const window = `"occurred":{"$gte":{"$numberLong":"-15552000000000"},"$lte":{"$numberLong":"0"}}`
+
+func TestCompileEvents(t *testing.T) {
+	t.Parallel()
+	elem := func(k, v string) string { return `{"$elemMatch":{"k":{"$eq":"` + k + `"},"v":` + v + `}}` }
+	for _, c := range []struct{ name, filter, want string }{
+		{"nothing", `{}`, ``},
+		{"empty lists say nothing", `{"event": {"name": [], "prefix": []}, "resource": {"id": []}, "id": {"id": []}, "related": [], "text": {"query": " "}}`, ``},
+		{"names", `{"event": {"name": ["a"], "exclude_name": ["b"]}}`, `"event":{"$in":["a"]},"$and":[{"event":{"$nin":["b"]}}]`},
+		{"prefixes", `{"event": {"prefix": ["a.", "b*"], "exclude_prefix": ["a.b"]}}`,
+			`"$or":[{"event":{"$regex":"^a\\."}},{"event":{"$regex":"^b\\*"}}],"event":{"$not":{"$regex":"^a\\.b"}}`},
+		{"resource ids", `{"resource": {"id": ["r"], "id_prefix": ["p."]}}`,
+			`"resource_id":{"$in":["r"]},"$and":[{"resource_id":{"$regex":"^p\\."}}]`},
+		{"resource label", `{"resource": {"labels": {"$where": "1"}}}`, `"resource":` + elem("$where", `{"$in":["1"]}`)},
+		{"resource label: one of, and none of", `{"resource": {"labels": {"l": ["a", "b*", "!c", "!d*"]}}}`,
+			`"resource":{"$elemMatch":{"k":{"$eq":"l"},"v":{"$ne":"c"},"$or":[{"v":{"$in":["a"]}},{"v":{"$regex":"^b"}}],"$and":[{"v":{"$not":{"$regex":"^d"}}}]}}`},
+		{"resource label without values", `{"resource": {"labels": {"l": []}}}`, `"resource":{"$in":[]}`},
+		{"resource id as label", `{"resource": {"labels": {"orch.resource.id": "orch.flow.*"}}}`, `"resource_id":{"$regex":"^orch\\.flow\\."}`},
+		{"related, all of one", `{"related": {"id": ["i"], "role": ["flow"], "labels": {"l": "v"}}}`,
+			`"resource_ids":{"$in":["i"]},"related":{"$elemMatch":{"labels":` + elem("orch.resource.id", `{"$in":["i"]}`) +
+				`,"$and":[{"labels":` + elem("orch.resource.role", `{"$in":["flow"]}`) + `},{"labels":` + elem("l", `{"$in":["v"]}`) + `}]}}`},
+		{"related, several", `{"related": [{"role": ["a"]}, {"role": ["b"]}]}`,
+			`"related":{"$elemMatch":{"labels":` + elem("orch.resource.role", `{"$in":["a"]}`) + `}},"$and":[{"related":{"$elemMatch":{"labels":` +
+				elem("orch.resource.role", `{"$in":["b"]}`) + `}}}]`},
+		{"related in roles", `{"related": {"resources_in_roles": [["i", "flow"]]}}`,
+			`"resource_ids":{"$in":["i"]},"related":{"$elemMatch":{"labels":` + elem("orch.resource.id", `{"$eq":"i"}`) +
+				`,"$and":[{"labels":` + elem("orch.resource.role", `{"$eq":"flow"}`) + `}]}}`},
+		{"any resource", `{"any_resource": {"id_prefix": ["p"]}}`,
+			`"$or":[{"resource_id":{"$regex":"^p"}},{"related":{"$elemMatch":{"labels":` + elem("orch.resource.id", `{"$regex":"^p"}`) + `}}}]`},
+		{"id", `{"id": {"id": ["` + someID + `"]}}`, `"_id":{"$in":[` + id + `]}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			d, err := CompileEvents(parse(t, &orchv1.EventFilter{}, c.filter), epoch)
+			require.NoError(t, err)
+			want := "{" + window
+			if c.want != "" {
+				want += "," + c.want
+			}
+			require.Equal(t, want+"}", canonical(t, d))
+		})
+	}
+}
+
+func TestCompileEventsWindow(t *testing.T) {
+	t.Parallel()
+	d, err := CompileEvents(nil, epoch)
+	require.NoError(t, err)
+	require.Equal(t, "{"+window+"}", canonical(t, d))
+
+	d, err = CompileEvents(parse(t, &orchv1.EventFilter{},
+		`{"occurred": {"since": "1970-01-01T00:00:00.000001Z", "until": "1970-01-01T00:00:01Z"}}`), epoch)
+	require.NoError(t, err)
+	require.Equal(t, `{"occurred":{"$gte":{"$numberLong":"1"},"$lte":{"$numberLong":"1000000"}}}`, canonical(t, d))
+
+	_, err = CompileEvents(&orchv1.EventFilter{Occurred: &orchv1.EventOccurredFilter{Since: &timestamppb.Timestamp{Nanos: -1}}}, epoch)
+	require.ErrorIs(t, err, ErrOperand)
+	long := &orchv1.EventFilter{Text: &orchv1.EventTextFilter{Query: strings.Repeat("a", maxPattern+1)}}
+	_, err = CompileEvents(long, epoch)
+	require.ErrorIs(t, err, ErrOperand)
+}
+
+func TestParseText(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		query string
+		want  textQuery
+	}{
+		{"", textQuery{}},
+		{" \t ", textQuery{}},
+		{"a b", textQuery{anyOf: []string{"a", "b"}}},
+		{`"a b" c`, textQuery{anyOf: []string{"a b", "c"}}},
+		{"a -b !c +d", textQuery{anyOf: []string{"a"}, noneOf: []string{"b", "c"}, allOf: []string{"d"}}},
+		{`-"a b"+"c"`, textQuery{noneOf: []string{"a b"}, allOf: []string{"c"}}},
+		{"a - b", textQuery{anyOf: []string{"a", "b"}}},
+		{"-", textQuery{}},
+		{"--a", textQuery{noneOf: []string{"-a"}}},
+		{`a"b`, textQuery{anyOf: []string{"a", "b"}}},
+		{`"a\"b\\c\d`, textQuery{anyOf: []string{`a"b\c\d`}}},
+		{`"" " "`, textQuery{}},
+		{"non-stop", textQuery{anyOf: []string{"non-stop"}}},
+	} {
+		require.Equal(t, c.want, parseText(c.query), c.query)
+	}
+}

@@ -1,0 +1,103 @@
+package query
+
+import "go.mongodb.org/mongo-driver/v2/bson"
+
+// Index is an index that a collection must have.
+type Index struct {
+	Collection Collection
+	Keys       bson.D
+	Unique     bool
+	// Partial is the filter of the documents that the index covers; nil = all.
+	Partial bson.D
+	// Sparse leaves out documents without the fields.
+	Sparse bool
+	// TTL removes a document at the date in its only key.
+	TTL bool
+	// For says what needs it.
+	For string
+}
+
+// Indexes are those that filters, sorts, relations and background work need. Each starts with the workspace, except
+// where something works across workspaces. The names of webhooks' addresses are unique over all of them.
+//
+// A sort on a field that has no index of its own with the filter's field is served by the sort's index, with the filter
+// tested on the way; so filters without an index here are those that rarely come without a selective one.
+func Indexes() []Index {
+	return []Index{
+		{Collection: Flow, Keys: scoped("name"), Unique: true, For: "one flow per name; NAME_*; name.any_; read by name"},
+		{Collection: Flow, Keys: scoped("created", "_id"), For: "CREATED_DESC"},
+		{Collection: Flow, Keys: scoped("updated", "_id"), For: "UPDATED_DESC"},
+		{Collection: Flow, Keys: scoped("tags"), For: "tags"},
+		{Collection: Flow, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+
+		{Collection: FlowRun, Keys: scoped("_id"), For: "ID_DESC; id"},
+		{Collection: FlowRun, Keys: scoped("sort_start", "_id"), For: "START_TIME_*; history"},
+		{Collection: FlowRun, Keys: scoped("state.type", "sort_start", "_id"), For: "state.type by START_TIME_*"},
+		{Collection: FlowRun, Keys: scoped("state.name", "sort_start", "_id"), For: "state.name by START_TIME_*"},
+		{Collection: FlowRun, Keys: scoped("flow_id", "sort_start", "_id"), For: "runs of flows, and flows by their runs"},
+		{Collection: FlowRun, Keys: scoped("deployment_id", "sort_start", "_id"), For: "deployment_id; deployments by their runs"},
+		{
+			Collection: FlowRun, Keys: scoped("work_queue_id", "state.type", "next_scheduled_start_time"),
+			For: "what a worker asks for; runs by work queue and pool",
+		},
+		{
+			Collection: FlowRun, Keys: scoped("parent_task_run_id"), Partial: present("parent_task_run_id"),
+			For: "subflows of a run; task runs with a subflow",
+		},
+		{Collection: FlowRun, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},
+		{Collection: FlowRun, Keys: scoped("expected_start_time", "_id"), For: "EXPECTED_START_TIME_*; expected_start_time"},
+		{
+			Collection: FlowRun, Keys: scoped("next_scheduled_start_time", "_id"),
+			For: "NEXT_SCHEDULED_START_TIME_ASC; next_scheduled_start_time",
+		},
+		{Collection: FlowRun, Keys: scoped("end_time", "_id"), For: "END_TIME_DESC; end_time"},
+		{Collection: FlowRun, Keys: scoped("created", "_id"), For: "CREATED_DESC"},
+		{Collection: FlowRun, Keys: scoped("tags", "sort_start", "_id"), For: "tags"},
+		{
+			Collection: FlowRun, Keys: scoped("flow_id", "idempotency_key"), Unique: true, Partial: present("idempotency_key"),
+			For: "one run per flow and idempotency key",
+		},
+		{Collection: FlowRun, Keys: keys("state.type", "state.timestamp"), For: "late, paused and cancelling runs of all workspaces"},
+		{Collection: FlowRun, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+
+		{
+			Collection: FlowRunState, Keys: scoped("flow_run_id", "run_revision"), Unique: true,
+			For: "one state per revision of a run",
+		},
+		{Collection: FlowRunState, Keys: scoped("flow_run_id", "timestamp", "_id"), For: "a run's history, oldest first"},
+
+		{Collection: Event, Keys: scoped("occurred", "_id"), For: "newest and oldest first"},
+		{Collection: Event, Keys: scoped("event", "occurred", "_id"), For: "event.name, event.prefix"},
+		{Collection: Event, Keys: scoped("resource_id", "occurred", "_id"), For: "resource.id, resource.id_prefix"},
+		{Collection: Event, Keys: scoped("resource_ids", "occurred", "_id"), For: "related.id, any_resource.id"},
+		{Collection: Event, Keys: keys("expire_at"), TTL: true, For: "retention"},
+
+		{Collection: Webhook, Keys: keys("slug"), Unique: true, For: "one webhook per address; look-up by address"},
+		{Collection: Webhook, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},
+		{Collection: Webhook, Keys: scoped("created", "_id"), For: "CREATED_DESC"},
+		{Collection: Webhook, Keys: scoped("updated", "_id"), For: "UPDATED_DESC"},
+		{Collection: Webhook, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+
+		// What related filters need of collections that are described elsewhere.
+		{Collection: TaskRun, Keys: scoped("flow_run_id", "sort_start", "_id"), For: "task runs of runs, and runs by their task runs"},
+		{Collection: Deployment, Keys: scoped("flow_id", "name"), Unique: true, For: "one deployment per flow and name; flows by their deployments"},
+		{Collection: Deployment, Keys: scoped("work_queue_id"), For: "deployments by work queue and pool"},
+		{Collection: WorkQueue, Keys: scoped("work_pool_id", "name"), Unique: true, For: "one queue per pool and name; queues by pool"},
+	}
+}
+
+// scoped are ascending keys that start with the workspace.
+func scoped(names ...string) bson.D { return keys(append([]string{workspaceKey}, names...)...) }
+
+func keys(names ...string) bson.D {
+	d := make(bson.D, len(names))
+	for i, n := range names {
+		d[i] = bson.E{Key: n, Value: 1}
+	}
+	return d
+}
+
+// present covers the documents that have a field.
+func present(field string) bson.D {
+	return bson.D{{Key: field, Value: bson.D{{Key: "$exists", Value: true}}}}
+}

@@ -1,0 +1,148 @@
+package query
+
+import (
+	"fmt"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// node is a compiled criterion: always, match, join or exists.
+type node interface{ isNode() }
+
+// always matches every document.
+type always struct{}
+
+// match is a MongoDB filter; never empty.
+type match bson.D
+
+// join is the conjunction or disjunction of two or more criteria.
+type join struct {
+	or   bool
+	kids []node
+}
+
+// exists matches documents to which one of another collection is related that matches in; or, with not, none is.
+type exists struct {
+	rel relation
+	in  node
+	not bool
+}
+
+func (always) isNode() {}
+func (match) isNode()  {}
+func (join) isNode()   {}
+func (exists) isNode() {}
+
+// criterion is the match of one operator on one path.
+func criterion(path, operator string, operand any) match {
+	return match{{Key: path, Value: bson.D{{Key: operator, Value: operand}}}}
+}
+
+// never matches nothing.
+func never(path string) match { return criterion(path, "$in", bson.A{}) }
+
+// and joins criteria that must all hold; none of them is always.
+func and(kids ...node) node {
+	var rest []node
+	for _, k := range kids {
+		switch k := k.(type) {
+		case always:
+		case join:
+			if k.or {
+				rest = append(rest, k)
+			} else {
+				rest = append(rest, k.kids...)
+			}
+		default:
+			rest = append(rest, k)
+		}
+	}
+	return joined(false, rest)
+}
+
+// or joins criteria one of which must hold; none of them is always, as a filter without criteria matches everything.
+func or(kids ...node) node {
+	for _, k := range kids {
+		if _, ok := k.(always); ok {
+			return always{}
+		}
+	}
+	return joined(true, kids)
+}
+
+func joined(or bool, kids []node) node {
+	switch len(kids) {
+	case 0:
+		return always{}
+	case 1:
+		return kids[0]
+	}
+	return join{or: or, kids: kids}
+}
+
+// toBSON writes a criterion that speaks of its own collection alone.
+func toBSON(n node) (bson.D, error) {
+	switch n := n.(type) {
+	case always:
+		return bson.D{}, nil
+	case match:
+		return bson.D(n), nil
+	case join:
+		list := make([]bson.D, len(n.kids))
+		for i, k := range n.kids {
+			var err error
+			if list[i], err = toBSON(k); err != nil {
+				return nil, err
+			}
+		}
+		if n.or {
+			return anyOf(list), nil
+		}
+		return allOf(list), nil
+	case exists:
+		return nil, fmt.Errorf("query: %s by %s: %w", n.rel.from, n.rel.to, ErrRelated)
+	}
+	return nil, fmt.Errorf("query: %T: %w", n, ErrUnsupported)
+}
+
+// allOf puts filters that must all hold into one document where their keys allow it: that is what planners read best.
+func allOf(list []bson.D) bson.D {
+	out := bson.D{}
+	var clashing bson.A
+	for _, d := range list {
+		if !merge(&out, d) {
+			clashing = append(clashing, d)
+		}
+	}
+	if len(clashing) > 0 {
+		out = append(out, bson.E{Key: "$and", Value: clashing})
+	}
+	return out
+}
+
+// merge adds the elements of d to out, or leaves out as it is and tells that they clash.
+func merge(out *bson.D, d bson.D) bool {
+	for _, e := range d {
+		if e.Key == "$and" {
+			return false // That key is for what clashes.
+		}
+		for _, have := range *out {
+			if have.Key == e.Key {
+				return false
+			}
+		}
+	}
+	*out = append(*out, d...)
+	return true
+}
+
+func anyOf(list []bson.D) bson.D {
+	if len(list) == 1 {
+		return list[0]
+	}
+	a := make(bson.A, len(list))
+	for i, d := range list {
+		a[i] = d
+	}
+	return bson.D{{Key: "$or", Value: a}}
+}

@@ -1,0 +1,126 @@
+package query
+
+import (
+	"fmt"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/orch-project/orch/pkg/protobson"
+)
+
+// comparisons are the operators whose MongoDB counterpart takes the same operand and leaves out absent fields.
+var comparisons = map[protoreflect.Name]string{
+	"any_": "$in", "eq_": "$eq", "before_": "$lte", "le_": "$lte", "after_": "$gte", "ge_": "$gte",
+}
+
+// compileOperator compiles the operator fd of the leaf message m for the document field at path; list tells that the
+// field is a list.
+func compileOperator(m protoreflect.Message, fd protoreflect.FieldDescriptor, path string, list bool) (node, error) {
+	if path == "" {
+		return nil, fmt.Errorf("%w: an operator without a field", ErrUnsupported)
+	}
+	v := m.Get(fd)
+	if op, ok := comparisons[fd.Name()]; ok {
+		operand, err := stored(fd, v)
+		if err != nil {
+			return nil, err
+		}
+		return criterion(path, op, operand), nil
+	}
+	switch fd.Name() {
+	case "not_any_":
+		return noneOf(fd, v, path)
+	case "ne_":
+		operand, err := stored(fd, v)
+		if err != nil {
+			return nil, err
+		}
+		return criterion(path, "$nin", bson.A{operand, nil}), nil
+	case "all_":
+		operand, err := stored(fd, v)
+		if err != nil {
+			return nil, err
+		}
+		if len(items(operand)) == 0 {
+			return always{}, nil // MongoDB's $all of nothing matches nothing.
+		}
+		return criterion(path, "$all", operand), nil
+	case "is_null_":
+		return null(path, list, v.Bool()), nil
+	case "exists_":
+		return null(path, list, !v.Bool()), nil
+	case "like_":
+		return contains(path, v.String())
+	case "startswith_":
+		return startsWith(fd, v, path)
+	}
+	return nil, fmt.Errorf("%w: no such operator", ErrUnsupported)
+}
+
+// stored is an operand in its stored form. The operand of an operator on many values is an array.
+func stored(fd protoreflect.FieldDescriptor, v protoreflect.Value) (bson.RawValue, error) {
+	operand, err := protobson.Value(fd, v)
+	if err != nil {
+		return bson.RawValue{}, fmt.Errorf("%w: %w", ErrOperand, err)
+	}
+	return operand, nil
+}
+
+// items are the values of a stored array, which was made here and so is well-formed.
+func items(array bson.RawValue) []bson.RawValue {
+	values, err := bson.RawArray(array.Value).Values()
+	if err != nil {
+		panic(fmt.Sprintf("query: reading a stored operand: %v", err))
+	}
+	return values
+}
+
+func noneOf(fd protoreflect.FieldDescriptor, v protoreflect.Value, path string) (node, error) {
+	operand, err := stored(fd, v)
+	if err != nil {
+		return nil, err
+	}
+	values := items(operand)
+	if len(values) == 0 {
+		return always{}, nil
+	}
+	list := make(bson.A, 0, len(values)+1)
+	for _, value := range values {
+		list = append(list, value)
+	}
+	// null stands for absence too: NOT IN is not true of it.
+	return criterion(path, "$nin", append(list, nil)), nil
+}
+
+// null matches documents whose field is absent, or whose list is empty; or the contrary.
+func null(path string, list, is bool) node {
+	switch {
+	case list:
+		// An empty list is stored as none, but may be left by an update.
+		return criterion(path+".0", "$exists", !is)
+	case is:
+		return criterion(path, "$eq", nil)
+	}
+	return criterion(path, "$ne", nil)
+}
+
+func startsWith(fd protoreflect.FieldDescriptor, v protoreflect.Value, path string) (node, error) {
+	operand, err := stored(fd, v)
+	if err != nil {
+		return nil, err
+	}
+	values := items(operand)
+	if len(values) == 0 {
+		return never(path), nil
+	}
+	kids := make([]node, len(values))
+	for i, value := range values {
+		pattern, err := literal(value.StringValue())
+		if err != nil {
+			return nil, err
+		}
+		kids[i] = regex(path, "^"+pattern, "i")
+	}
+	return or(kids...), nil
+}

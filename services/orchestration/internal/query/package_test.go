@@ -1,0 +1,29 @@
+package query
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// parse reads a filter as a request would carry it.
+func parse[M proto.Message](tb testing.TB, m M, text string) M {
+	tb.Helper()
+	require.NoError(tb, restjson.Unmarshal([]byte(text), m))
+	return m
+}
+
+// canonical is a MongoDB filter as text, in which types can be told apart.
+func canonical(tb testing.TB, d bson.D) string {
+	tb.Helper()
+	text, err := bson.MarshalExtJSON(d, true, false)
+	require.NoError(tb, err)
+	return string(text)
+}

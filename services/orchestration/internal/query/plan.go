@@ -1,0 +1,81 @@
+package query
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// Plan is what a query asks for: documents of one collection that match a filter of their own and have related ones.
+type Plan struct {
+	own  Collection
+	root node
+}
+
+// NewPlan compiles a query or count message (FlowRunQuery, FlowCountQuery, …) for documents of own. The fields whose
+// names are those of collections are filters; others, such as sort and limit, are not looked at.
+func NewPlan(own Collection, q proto.Message) (Plan, error) {
+	p := Plan{own: own, root: always{}}
+	if q == nil || !q.ProtoReflect().IsValid() {
+		return p, nil
+	}
+	m := q.ProtoReflect()
+	tree := &branch{at: own}
+	fds := m.Descriptor().Fields()
+	for i := range fds.Len() {
+		fd := fds.Get(i)
+		c, ok := queryFields[string(fd.Name())]
+		if !ok || fd.Message() == nil || !m.Has(fd) {
+			continue
+		}
+		n, err := compileMessage(m.Get(fd).Message(), "")
+		if err != nil {
+			return Plan{}, fmt.Errorf("query: %s: %w", fd.Name(), err)
+		}
+		route := routes[own][c]
+		if c != own && route == nil {
+			return Plan{}, fmt.Errorf("query: %s by %s: %w", own, c, ErrUnsupported)
+		}
+		b := tree
+		for _, rel := range route {
+			b = b.to(rel)
+		}
+		b.filters = append(b.filters, n)
+	}
+	p.root = tree.node()
+	return p, nil
+}
+
+// PlanOf makes a plan of one filter message for documents of own.
+func PlanOf(own Collection, filter proto.Message) (Plan, error) {
+	f, err := Compile(filter)
+	return Plan{own: own, root: f.root}, err
+}
+
+// branch is a collection on the way to others, with what must hold of one document of it.
+type branch struct {
+	at      Collection
+	by      relation
+	filters []node
+	next    []*branch
+}
+
+// to follows a relation, along an existing way if there is one.
+func (b *branch) to(rel relation) *branch {
+	for _, n := range b.next {
+		if n.by == rel {
+			return n
+		}
+	}
+	n := &branch{at: rel.to, by: rel}
+	b.next = append(b.next, n)
+	return n
+}
+
+func (b *branch) node() node {
+	kids := b.filters
+	for _, n := range b.next {
+		kids = append(kids, exists{rel: n.by, in: n.node()})
+	}
+	return and(kids...)
+}

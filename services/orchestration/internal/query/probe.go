@@ -1,0 +1,140 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// prober tests documents against probes, within the budget of one call.
+type prober struct {
+	Resolver
+	left int // Documents that may still be looked at.
+}
+
+func (r Resolver) prober() *prober { return &prober{Resolver: r, left: r.MaxScanned} }
+
+// errStop ends a stream early.
+var errStop = errors.New("enough")
+
+// scan streams documents and hands on, in order, those that pass the probes. Documents are handed on for good. It ends
+// when next gives false.
+func (p *prober) scan(
+	ctx context.Context, c Collection, filter bson.D, o StreamOptions, probes []probe, next func(bson.Raw) bool,
+) error {
+	batch := make([]bson.Raw, 0, p.Batch)
+	flush := func() error {
+		passed, err := p.passing(ctx, batch, probes)
+		if err != nil {
+			return err
+		}
+		for _, doc := range passed {
+			if !next(doc) {
+				return errStop
+			}
+		}
+		batch = batch[:0]
+		return nil
+	}
+	err := each(p.Reader.Stream(ctx, c, filter, o), func(doc bson.Raw) error {
+		if p.left--; p.left < 0 {
+			return fmt.Errorf("%s: more than %d documents to look at: %w", c, p.MaxScanned, ErrTooBroad)
+		}
+		batch = append(batch, append(bson.Raw(nil), doc...))
+		if len(batch) < p.Batch {
+			return nil
+		}
+		return flush()
+	})
+	if err == nil {
+		err = flush()
+	}
+	if errors.Is(err, errStop) {
+		return nil
+	}
+	return err
+}
+
+func each(docs iter.Seq2[bson.Raw, error], do func(bson.Raw) error) error {
+	for doc, err := range docs {
+		if err != nil {
+			return err
+		}
+		if err := do(doc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passing gives the documents that pass all probes, in order.
+func (p *prober) passing(ctx context.Context, docs []bson.Raw, probes []probe) ([]bson.Raw, error) {
+	for _, pr := range probes {
+		if len(docs) == 0 {
+			return nil, nil
+		}
+		found, err := p.related(ctx, pr, localValues(docs, pr.rel.local))
+		if err != nil {
+			return nil, err
+		}
+		var rest []bson.Raw
+		for _, doc := range docs {
+			v, err := doc.LookupErr(pr.rel.local)
+			if hit := err == nil && found[keyOf(v)]; hit != pr.not {
+				rest = append(rest, doc)
+			}
+		}
+		docs = rest
+	}
+	return docs, nil
+}
+
+// related tells which of the values have a related document.
+func (p *prober) related(ctx context.Context, pr probe, values bson.A) (map[string]bool, error) {
+	found := make(map[string]bool, len(values))
+	if len(values) == 0 {
+		return found, nil
+	}
+	among := bson.D{{Key: pr.rel.foreign, Value: bson.D{{Key: "$in", Value: values}}}}
+	filter := allOf([]bson.D{pr.filter, among})
+	if len(pr.probes) == 0 {
+		hits, err := p.Reader.Distinct(ctx, pr.rel.to, pr.rel.foreign, filter, len(values))
+		if err != nil {
+			return nil, fmt.Errorf("%s by %s: %w", pr.rel.from, pr.rel.to, err)
+		}
+		for _, v := range hits {
+			found[keyOf(v)] = true
+		}
+		return found, nil
+	}
+	fields := []string{pr.rel.foreign}
+	for _, inner := range pr.probes {
+		fields = append(fields, inner.rel.local)
+	}
+	err := p.scan(ctx, pr.rel.to, filter, StreamOptions{Fields: fields}, pr.probes, func(doc bson.Raw) bool {
+		found[keyOf(doc.Lookup(pr.rel.foreign))] = true
+		return len(found) < len(values)
+	})
+	return found, err
+}
+
+// localValues are the distinct values of a field of documents that are the caller's for good.
+func localValues(docs []bson.Raw, field string) bson.A {
+	seen := map[string]bool{}
+	var values bson.A
+	for _, doc := range docs {
+		v, err := doc.LookupErr(field)
+		if err != nil || v.Type == bson.TypeNull || seen[keyOf(v)] {
+			continue
+		}
+		seen[keyOf(v)] = true
+		values = append(values, v)
+	}
+	return values
+}
+
+// keyOf makes a value comparable. Ids are all of one type, so equal bytes are equal values.
+func keyOf(v bson.RawValue) string { return string(rune(v.Type)) + string(v.Value) }

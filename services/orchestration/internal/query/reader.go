@@ -1,0 +1,117 @@
+package query
+
+import (
+	"context"
+	"iter"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+// Reader is what a query needs of the store. Filters come scoped.
+type Reader interface {
+	// Distinct gives the distinct values of a field among the documents that match, at most limit of them, in no
+	// particular order. Documents without the field add nothing.
+	Distinct(ctx context.Context, c Collection, field string, filter bson.D, limit int) ([]bson.RawValue, error)
+	// Stream gives the documents that match, in order. A document is valid until the next one is asked for; after an
+	// error nothing follows.
+	Stream(ctx context.Context, c Collection, filter bson.D, o StreamOptions) iter.Seq2[bson.Raw, error]
+	// Count gives the number of documents that match.
+	Count(ctx context.Context, c Collection, filter bson.D) (int64, error)
+}
+
+// StreamOptions say which of the documents are wanted.
+type StreamOptions struct {
+	Sort  bson.D // Empty: no particular order.
+	Skip  int64
+	Limit int64 // 0: all.
+	// Fields are the paths that are wanted, besides _id; empty: whole documents.
+	Fields []string
+}
+
+// tooBigCode is MongoDB's error when the values of a distinct do not fit into one answer.
+const tooBigCode = 17217
+
+// NewReader reads a database.
+func NewReader(db *mongo.Database) Reader { return reader{db} }
+
+type reader struct{ db *mongo.Database }
+
+func (r reader) Distinct(
+	ctx context.Context, c Collection, field string, filter bson.D, limit int,
+) ([]bson.RawValue, error) {
+	var values []bson.RawValue
+	if field == "_id" {
+		// Ids are distinct as they are, so the cursor can stop at the limit.
+		o := StreamOptions{Limit: int64(limit), Fields: []string{"_id"}}
+		for doc, err := range r.Stream(ctx, c, filter, o) {
+			if err != nil {
+				return nil, err
+			}
+			values = append(values, clone(doc.Lookup("_id")))
+		}
+		return values, nil
+	}
+	result := r.db.Collection(string(c)).Distinct(ctx, field, filter)
+	if err := result.Err(); err != nil {
+		if e, ok := err.(mongo.ServerError); ok && e.HasErrorCode(tooBigCode) { //nolint:errorlint // Not wrapped by the driver.
+			return nil, ErrTooBroad
+		}
+		return nil, err
+	}
+	raw, err := result.Raw()
+	if err != nil {
+		return nil, err
+	}
+	all, err := raw.Values()
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range all {
+		if v.Type != bson.TypeNull && len(values) < limit {
+			values = append(values, v)
+		}
+	}
+	return values, nil
+}
+
+func (r reader) Stream(ctx context.Context, c Collection, filter bson.D, o StreamOptions) iter.Seq2[bson.Raw, error] {
+	return func(yield func(bson.Raw, error) bool) {
+		find := options.Find().SetSkip(o.Skip).SetLimit(o.Limit)
+		if len(o.Sort) > 0 {
+			find.SetSort(o.Sort)
+		}
+		if len(o.Fields) > 0 {
+			fields := make(bson.D, len(o.Fields))
+			for i, f := range o.Fields {
+				fields[i] = bson.E{Key: f, Value: 1}
+			}
+			find.SetProjection(fields)
+		}
+		cursor, err := r.db.Collection(string(c)).Find(ctx, filter, find)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		// The request may have been given up; the cursor must go all the same.
+		defer func() { _ = cursor.Close(context.WithoutCancel(ctx)) }()
+		for cursor.Next(ctx) {
+			if !yield(cursor.Current, nil) {
+				return
+			}
+		}
+		if err := cursor.Err(); err != nil {
+			yield(nil, err)
+		}
+	}
+}
+
+func (r reader) Count(ctx context.Context, c Collection, filter bson.D) (int64, error) {
+	return r.db.Collection(string(c)).CountDocuments(ctx, filter)
+}
+
+// clone makes a value independent of the document that it was found in.
+func clone(v bson.RawValue) bson.RawValue {
+	return bson.RawValue{Type: v.Type, Value: append([]byte(nil), v.Value...)}
+}

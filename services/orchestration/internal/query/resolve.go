@@ -1,0 +1,133 @@
+package query
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// The limits of a Resolver whose fields are zero.
+const (
+	defaultMaxIDs     = 10_000
+	defaultMaxScanned = 100_000
+	defaultBatch      = 500
+)
+
+// Resolver turns plans into selections by asking the store for what related filters match.
+type Resolver struct {
+	Reader Reader
+	// MaxIDs is how many ids a related filter may contribute to `$in`; beyond them documents are probed. 0: 10,000.
+	MaxIDs int
+	// MaxScanned is how many documents one call may look at by probing before it is ErrTooBroad. 0: 100,000.
+	MaxScanned int
+	// Batch is how many documents are probed together. 0: 500.
+	Batch int
+}
+
+func (r Resolver) withDefaults() Resolver {
+	if r.MaxIDs == 0 {
+		r.MaxIDs = defaultMaxIDs
+	}
+	if r.MaxScanned == 0 {
+		r.MaxScanned = defaultMaxScanned
+	}
+	if r.Batch == 0 {
+		r.Batch = defaultBatch
+	}
+	return r
+}
+
+// Selection is a plan made ready: one filter, and probes where a related filter was too broad for it.
+type Selection struct {
+	resolver Resolver
+	ws       uuid.UUID
+	own      Collection
+	filter   bson.D // Scoped.
+	probes   []probe
+}
+
+// probe is a relation that is tested document by document.
+type probe struct {
+	rel    relation
+	filter bson.D // Of the far side, scoped.
+	probes []probe
+	not    bool
+}
+
+// Select resolves a plan within a workspace. What it read of related collections is of this moment.
+func (r Resolver) Select(ctx context.Context, ws uuid.UUID, p Plan) (*Selection, error) {
+	r = r.withDefaults()
+	root := p.root
+	if root == nil {
+		root = always{}
+	}
+	filter, probes, err := r.resolve(ctx, ws, root)
+	if err != nil {
+		return nil, fmt.Errorf("query: selecting of %s: %w", p.own, err)
+	}
+	return &Selection{resolver: r, ws: ws, own: p.own, filter: Scope(ws, filter), probes: probes}, nil
+}
+
+func (r Resolver) resolve(ctx context.Context, ws uuid.UUID, n node) (bson.D, []probe, error) {
+	switch n := n.(type) {
+	case exists:
+		return r.resolveExists(ctx, ws, n)
+	case join:
+		var list []bson.D
+		var probes []probe
+		for _, k := range n.kids {
+			d, more, err := r.resolve(ctx, ws, k)
+			if err != nil {
+				return nil, nil, err
+			}
+			if n.or && len(more) > 0 {
+				return nil, nil, fmt.Errorf("%s by %s, below or_: %w", more[0].rel.from, more[0].rel.to, ErrTooBroad)
+			}
+			if n.or && len(d) == 0 {
+				return bson.D{}, nil, nil // One alternative holds always.
+			}
+			list = append(list, d)
+			probes = append(probes, more...)
+		}
+		if n.or {
+			return anyOf(list), nil, nil
+		}
+		return allOf(list), probes, nil
+	}
+	d, err := toBSON(n)
+	return d, nil, err
+}
+
+// resolveExists fetches the ids of the far side if they are few, or makes a probe.
+func (r Resolver) resolveExists(ctx context.Context, ws uuid.UUID, e exists) (bson.D, []probe, error) {
+	in, probes, err := r.resolve(ctx, ws, e.in)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := probe{rel: e.rel, filter: Scope(ws, in), probes: probes, not: e.not}
+	if len(probes) > 0 {
+		return bson.D{}, []probe{p}, nil
+	}
+	ids, err := r.Reader.Distinct(ctx, e.rel.to, e.rel.foreign, p.filter, r.MaxIDs+1)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s by %s: %w", e.rel.from, e.rel.to, err)
+	}
+	if len(ids) > r.MaxIDs {
+		return bson.D{}, []probe{p}, nil
+	}
+	op := "$in"
+	if e.not {
+		op = "$nin"
+	}
+	return bson.D{{Key: e.rel.local, Value: bson.D{{Key: op, Value: array(ids)}}}}, nil, nil
+}
+
+func array(values []bson.RawValue) bson.A {
+	a := make(bson.A, len(values))
+	for i, v := range values {
+		a[i] = v
+	}
+	return a
+}

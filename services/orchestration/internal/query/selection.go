@@ -1,0 +1,65 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// Filter gives the scoped filter, and whether it says all: if not, documents that match it may yet fail a probe, and
+// only Page and Count know.
+func (s *Selection) Filter() (filter bson.D, complete bool) {
+	return slices.Clone(s.filter), len(s.probes) == 0
+}
+
+// Page gives the documents from skip on, at most limit of them (0 = all), in the order of sort. They are the caller's.
+func (s *Selection) Page(ctx context.Context, sort bson.D, skip, limit int64) ([]bson.Raw, error) {
+	var page []bson.Raw
+	if len(s.probes) == 0 {
+		o := StreamOptions{Sort: sort, Skip: skip, Limit: limit}
+		err := each(s.resolver.Reader.Stream(ctx, s.own, s.filter, o), func(doc bson.Raw) error {
+			page = append(page, slices.Clone(doc))
+			return nil
+		})
+		return page, s.failed(err)
+	}
+	err := s.resolver.prober().scan(ctx, s.own, s.filter, StreamOptions{Sort: sort}, s.probes, func(doc bson.Raw) bool {
+		if skip > 0 {
+			skip--
+			return true
+		}
+		page = append(page, doc)
+		return limit == 0 || int64(len(page)) < limit
+	})
+	if err != nil {
+		return nil, s.failed(err)
+	}
+	return page, nil
+}
+
+// Count gives the number of documents.
+func (s *Selection) Count(ctx context.Context) (int64, error) {
+	if len(s.probes) == 0 {
+		n, err := s.resolver.Reader.Count(ctx, s.own, s.filter)
+		return n, s.failed(err)
+	}
+	fields := make([]string, len(s.probes))
+	for i, pr := range s.probes {
+		fields[i] = pr.rel.local
+	}
+	var n int64
+	err := s.resolver.prober().scan(ctx, s.own, s.filter, StreamOptions{Fields: fields}, s.probes, func(bson.Raw) bool {
+		n++
+		return true
+	})
+	return n, s.failed(err)
+}
+
+func (s *Selection) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("query: reading %s: %w", s.own, err)
+}

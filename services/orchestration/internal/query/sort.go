@@ -1,0 +1,47 @@
+package query
+
+import (
+	"fmt"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/orch-project/orch/pkg/restjson"
+)
+
+// sortFields are the document fields that sorts name otherwise than in lower case, by enum; "" is for all.
+var sortFields = map[protoreflect.FullName]map[string]string{
+	"": {"ID": "_id"},
+	// Runs that have not started are listed by when they are expected to.
+	"orch.v1.FlowRunSort": {"START_TIME": "sort_start"},
+}
+
+// Sort gives the sort document of a value of a sort enum, such as FLOW_RUN_SORT_START_TIME_DESC. Every sort ends with
+// _id in the same direction, so that pages do not overlap and one index serves both directions. Documents without the
+// field come first when ascending and last when descending.
+func Sort(e protoreflect.Enum) (bson.D, error) {
+	ed := e.Descriptor()
+	word, ok := restjson.EnumWord(ed, e.Number())
+	if !ok {
+		return nil, fmt.Errorf("query: %s %d: %w", ed.Name(), e.Number(), ErrSort)
+	}
+	name, asc := strings.CutSuffix(word, "_ASC")
+	direction := 1
+	if !asc {
+		if name, ok = strings.CutSuffix(word, "_DESC"); !ok {
+			return nil, fmt.Errorf("query: %s %s: %w", ed.Name(), word, ErrSort)
+		}
+		direction = -1
+	}
+	field, ok := sortFields[ed.FullName()][name]
+	if !ok {
+		if field, ok = sortFields[""][name]; !ok {
+			field = strings.ToLower(name)
+		}
+	}
+	if field == "_id" {
+		return bson.D{{Key: "_id", Value: direction}}, nil
+	}
+	return bson.D{{Key: field, Value: direction}, {Key: "_id", Value: direction}}, nil
+}

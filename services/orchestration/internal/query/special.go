@@ -1,0 +1,113 @@
+package query
+
+import (
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// compiler gives the criterion of a filter message whose document field lies at path.
+type compiler func(m protoreflect.Message, path string) (node, error)
+
+// specialField gives the compiler of a field that does not speak of a field of its own document; nil for all others.
+// (A function and not a map: these compilers use compileMessage, which asks here.)
+func specialField(name protoreflect.FullName) compiler {
+	switch name {
+	case "orch.v1.FlowFilter.deployment":
+		return flowHasDeployment
+	case "orch.v1.FlowRunFilter.parent_flow_run_id":
+		return runIsSubflowOf
+	case "orch.v1.TaskRunFilter.subflow_runs":
+		return taskHasSubflow
+	case "orch.v1.DeploymentFilter.flow_or_deployment_name":
+		return nameOfDeploymentOrFlow
+	case "orch.v1.DeploymentFilter.concurrency_limit":
+		// Deployments have had their limits elsewhere since the filter was made; it is accepted and matches them all.
+		return func(protoreflect.Message, string) (node, error) { return always{}, nil }
+	}
+	return nil
+}
+
+// specialMessage gives the compiler of a leaf whose criteria are not joined as others'; nil for all others.
+func specialMessage(name protoreflect.FullName) compiler {
+	switch name {
+	case "orch.v1.FlowRunFilterCreatedBy":
+		return runCreatedBy
+	case "orch.v1.TaskRunFilterFlowRunId":
+		return taskFlowRunID
+	}
+	return nil
+}
+
+func flowHasDeployment(m protoreflect.Message, _ string) (node, error) {
+	f := m.Interface().(*orchv1.IsNullFilter)
+	if f.IsNull_ == nil {
+		return always{}, nil
+	}
+	return exists{rel: flowDeployments, in: always{}, not: f.GetIsNull_()}, nil
+}
+
+func runIsSubflowOf(m protoreflect.Message, _ string) (node, error) {
+	in, err := compileMessage(m, runTaskRuns.foreign)
+	if _, all := in.(always); all || err != nil {
+		return in, err
+	}
+	return exists{rel: runParentTask, in: in}, nil
+}
+
+func taskHasSubflow(m protoreflect.Message, _ string) (node, error) {
+	f := m.Interface().(*orchv1.ExistsFilter)
+	if f.Exists_ == nil {
+		return always{}, nil
+	}
+	return exists{rel: taskSubflowRun, in: always{}, not: !f.GetExists_()}, nil
+}
+
+func nameOfDeploymentOrFlow(m protoreflect.Message, _ string) (node, error) {
+	name, err := compileMessage(m, "name")
+	if _, all := name.(always); all || err != nil {
+		return name, err
+	}
+	return or(name, exists{rel: deploymentFlow, in: name}), nil
+}
+
+// runCreatedBy compiles FlowRunFilterCreatedBy, whose lists name fields instead of operators.
+func runCreatedBy(m protoreflect.Message, path string) (node, error) {
+	f := m.Interface().(*orchv1.FlowRunFilterCreatedBy)
+	fds := m.Descriptor().Fields()
+	var kids []node
+	for _, c := range []struct{ field, key string }{{"id_", "id"}, {"type_", "type"}} {
+		fd := fds.ByName(protoreflect.Name(c.field))
+		if !m.Has(fd) {
+			continue
+		}
+		operand, err := stored(fd, m.Get(fd))
+		if err != nil {
+			return nil, err
+		}
+		kids = append(kids, criterion(join2(path, c.key), "$in", operand))
+	}
+	if f.IsNull_ != nil {
+		kids = append(kids, null(path, false, f.GetIsNull_()))
+	}
+	if disjunctive(m) {
+		return or(kids...), nil
+	}
+	return and(kids...), nil
+}
+
+// taskFlowRunID compiles TaskRunFilterFlowRunId. Its is_null_ is false by default, so that false says something only
+// when any_ does not; and true outweighs any_.
+func taskFlowRunID(m protoreflect.Message, path string) (node, error) {
+	f := m.Interface().(*orchv1.TaskRunFilterFlowRunId)
+	switch {
+	case f.GetIsNull_():
+		return null(path, false, true), nil
+	case f.Any_ != nil:
+		fd := m.Descriptor().Fields().ByName("any_")
+		return compileOperator(m, fd, path, false)
+	case f.IsNull_ != nil:
+		return null(path, false, false), nil
+	}
+	return always{}, nil
+}
