@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -26,6 +27,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // flowID is a flow that exists.
 const flowID = "01890000-0000-7000-8000-000000000001"
+
+// How long, and how often, tests look for what must become true.
+const (
+	waitTime = 10 * time.Second
+	tick     = 5 * time.Millisecond
+)
 
 // domain is a small domain behind the gateway: it keeps the last request, and fails as it is told.
 type domain struct {

@@ -1,0 +1,112 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/run"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway"
+)
+
+func TestSettingsAreDescribed(t *testing.T) {
+	t.Parallel()
+	cfg, err := config.LoadFrom[gateway.Config](nil)
+	require.NoError(t, err)
+	require.Equal(t, config.Loopback(config.PortGateway), cfg.Listen)
+	require.Equal(t, config.Loopback(config.PortGatewayInternal), cfg.InternalListen)
+	require.Equal(t, config.Loopback(config.PortOrchestration), cfg.OrchestrationAddr)
+	require.Equal(t, config.Loopback(config.PortHooks), cfg.HooksAddr)
+}
+
+// TestAcrossProcesses runs the domain behind gRPC, as the three services do.
+func TestAcrossProcesses(t *testing.T) {
+	t.Parallel()
+	backend := rpc.NewServer()
+	orchv1.RegisterFlowServiceServer(backend, &domain{})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	served := make(chan error, 1)
+	go func() { served <- backend.Serve(ctx, ln) }()
+
+	g, err := gateway.New(settings(func(c *gateway.Config) { c.OrchestrationAddr = ln.Addr().String() }), gateway.Deps{})
+	require.NoError(t, err)
+	gatewayCtx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- g.Run(gatewayCtx) }()
+	transport := &http.Transport{}
+	s := &server{Gateway: g, url: "http://" + g.Addr().String(), client: &http.Client{Transport: transport}}
+	require.Eventually(t, func() bool { return g.Ready() == nil }, waitTime, tick)
+	require.NoError(t, gateway.Probe(t.Context(), gateway.Config{Listen: g.Addr().String()}))
+
+	got := s.do(t, "POST", "/api/flows/", `{"name":"a"}`, "User-Agent: umlaut/ü")
+	require.Equal(t, 201, got.status, got.body)
+	require.Equal(t, "test", got.header.Get("X-Made-By"))
+	require.Equal(t, 501, s.do(t, "GET", "/api/webhooks/", "").status, "a service that the backend does not know")
+
+	cancel()
+	require.NoError(t, <-served)
+	got = s.do(t, "POST", "/api/flows/", `{"name":"a"}`)
+	require.Equal(t, 503, got.status)
+	require.NotEmpty(t, got.header.Get("Retry-After"))
+	require.Equal(t, 503, s.do(t, "GET", "/api/ready", "").status)
+	require.Equal(t, 200, s.do(t, "GET", "/api/health", "").status)
+	require.ErrorIs(t, gateway.Probe(t.Context(), gateway.Config{Listen: g.Addr().String()}), gateway.ErrNotReady)
+
+	transport.CloseIdleConnections()
+	stop()
+	require.NoError(t, <-done)
+	require.Error(t, gateway.Probe(t.Context(), gateway.Config{Listen: g.Addr().String()}))
+}
+
+func TestReadinessFollowsTheProcess(t *testing.T) {
+	t.Parallel()
+	group := run.NewGroup(run.Options{})
+	s := start(t, gateway.Deps{Health: group.Health()})
+	require.Equal(t, 503, s.do(t, "GET", "/api/ready", "").status, "the group does not run")
+	group.Health().Check("store", func() error { return errors.New("canary") })
+	got := s.do(t, "GET", "/api/ready", "")
+	require.Equal(t, `{"message":"Not ready"}`, got.body)
+}
+
+// TestRequestsInFlightAreFinished stops the gateway while it answers.
+func TestRequestsInFlightAreFinished(t *testing.T) {
+	t.Parallel()
+	entered, leave := make(chan struct{}), make(chan struct{})
+	hooks := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(entered)
+		<-leave
+		w.WriteHeader(http.StatusNoContent)
+	})
+	g, err := gateway.New(settings(), gateway.Deps{Hooks: hooks, Caller: panicking{}})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- g.Run(ctx) }()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	status := make(chan int, 1)
+	go func() {
+		response, err := client.Post("http://"+g.Addr().String()+"/hooks/x", "", nil)
+		if err != nil {
+			status <- 0
+			return
+		}
+		_ = response.Body.Close()
+		status <- response.StatusCode
+	}()
+	<-entered
+	stop()
+	require.Eventually(t, func() bool { return g.Ready() != nil }, waitTime, tick)
+	close(leave)
+	require.Equal(t, http.StatusNoContent, <-status)
+	require.NoError(t, <-done)
+}
