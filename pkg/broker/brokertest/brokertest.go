@@ -59,6 +59,7 @@ func Run(t *testing.T, open func(t *testing.T) Broker) {
 		{"Restart/AcknowledgedIsThere", restart},
 		{"KeyValue/Watch", watch},
 		{"KeyValue/LastContact", lastContact},
+		{"KeyValue/Swap", swap},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
