@@ -1,0 +1,44 @@
+package orchestration
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/vocabulary"
+)
+
+// Config are the orchestration service's settings. The tags are read by package config.
+type Config struct {
+	Listen         string                `env:"ORCH_ORCHESTRATION_LISTEN" envDefault:"127.0.0.1:4202" desc:"The address of gRPC, for the gateway; never expose it."`
+	InternalListen string                `env:"ORCH_ORCHESTRATION_INTERNAL_LISTEN" envDefault:"127.0.0.1:9402" desc:"The address of metrics, profiles and health; never expose it."`
+	Vocabulary     vocabulary.Vocabulary `env:"ORCH_VOCABULARY" envDefault:"orch" desc:"The server's choice of words; see the guide for existing clients."`
+
+	MongoDBURI      string `env:"ORCH_MONGODB_URI" secret:"true" envDefault:"mongodb://127.0.0.1:27018/?directConnection=true" desc:"MongoDB's connection string, or that of the embedded store."`
+	MongoDBDatabase string `env:"ORCH_MONGODB_DATABASE" envDefault:"orch" desc:"The database."`
+
+	NATSURL       string `env:"ORCH_NATS_URL" secret:"true" envDefault:"nats://127.0.0.1:4223" desc:"The broker's address."`
+	NATSShards    int    `env:"ORCH_NATS_SHARDS" envDefault:"1" desc:"The number of subjects that events are spread over; the same in all services."`
+	NATSReplicas  int    `env:"ORCH_NATS_REPLICAS" envDefault:"1" desc:"The number of servers that keep each stream: 1, or 3 in a cluster."`
+	AllowLazySync bool   `env:"ORCH_ALLOW_LAZY_SYNC" envDefault:"false" desc:"Accept a broker that acknowledges before its disk has it: a power failure then loses events."`
+
+	EventsRetention time.Duration `env:"ORCH_EVENTS_RETENTION" envDefault:"168h" desc:"How long events are kept; 0 keeps them for ever."`
+}
+
+// Validate implements config.Validator.
+func (c *Config) Validate() error {
+	var errs []error
+	if c.MongoDBDatabase == "" {
+		errs = append(errs, errors.New("ORCH_MONGODB_DATABASE: must not be empty"))
+	}
+	if c.EventsRetention < 0 {
+		errs = append(errs, fmt.Errorf("ORCH_EVENTS_RETENTION: %s is negative", c.EventsRetention))
+	}
+	if c.NATSShards < 1 || c.NATSReplicas < 1 {
+		errs = append(errs, errors.New("ORCH_NATS_SHARDS, ORCH_NATS_REPLICAS: must be 1 or more"))
+	}
+	return errors.Join(errs...)
+}
+
+var _ config.Validator = (*Config)(nil)

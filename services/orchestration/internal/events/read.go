@@ -1,0 +1,164 @@
+package events
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// maxPage is the largest page of events.
+const maxPage = 50
+
+func (s *Service) compile(filter *orchv1.EventFilter) (bson.D, error) {
+	return query.CompileEvents(filter, query.EventOptions{Now: s.events.Store().Now(), Vocabulary: s.words})
+}
+
+// ReadEvents answers the first page of the events that match.
+func (s *Service) ReadEvents(ctx context.Context, r *orchv1.ReadEventsRequest) (*orchv1.EventPage, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q := r.GetQuery()
+	filter := s.complete(q.GetFilter())
+	compiled, err := s.compile(filter)
+	if err != nil {
+		return nil, err
+	}
+	limit := q.GetLimit()
+	p := position{filter: filter, limit: limit}
+	if filter.GetResource().GetDistinct() {
+		p.total, err = s.countResources(ctx, info.Workspace, compiled)
+	} else {
+		p.total, err = s.events.Count(ctx, info.Workspace, compiled)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if limit == 0 {
+		return &orchv1.EventPage{Total: p.total}, nil
+	}
+	return s.page(ctx, info, p, compiled)
+}
+
+// ReadEventsPage answers the page that a token names.
+func (s *Service) ReadEventsPage(ctx context.Context, r *orchv1.ReadEventsPageRequest) (*orchv1.EventPage, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p, err := readToken(r.GetPageToken())
+	if err != nil {
+		return nil, rpc.Detail(http.StatusForbidden, "Forbidden")
+	}
+	compiled, err := s.compile(p.filter)
+	if err != nil {
+		return nil, err
+	}
+	return s.page(ctx, info, p, compiled)
+}
+
+// complete fixes the times that a filter leaves open.
+func (s *Service) complete(filter *orchv1.EventFilter) *orchv1.EventFilter {
+	if filter == nil {
+		filter = &orchv1.EventFilter{}
+	}
+	filter = proto.Clone(filter).(*orchv1.EventFilter)
+	if filter.Occurred == nil {
+		filter.Occurred = &orchv1.EventOccurredFilter{}
+	}
+	now := s.events.Store().Now()
+	if filter.Occurred.Since == nil {
+		filter.Occurred.Since = timestamppb.New(now.Add(-query.EventWindow))
+	}
+	if filter.Occurred.Until == nil {
+		filter.Occurred.Until = timestamppb.New(now)
+	}
+	if filter.Order == orchv1.EventOrder_EVENT_ORDER_UNSPECIFIED {
+		filter.Order = orchv1.EventOrder_EVENT_ORDER_DESC
+	}
+	return filter
+}
+
+// page reads one event more than it shows, to know whether another page follows.
+func (s *Service) page(ctx context.Context, info request.Info, p position, compiled bson.D) (*orchv1.EventPage, error) {
+	found, err := s.read(ctx, info.Workspace, p, compiled)
+	if err != nil {
+		return nil, err
+	}
+	page := &orchv1.EventPage{Events: found, Total: p.total}
+	if int64(len(found)) <= p.limit {
+		return page, nil
+	}
+	page.Events = found[:p.limit]
+	last := page.Events[p.limit-1]
+	p.afterOccurred = last.GetOccurred().AsTime().UnixMicro()
+	if p.afterID, err = uuid.Parse(last.GetId()); err != nil {
+		return nil, err
+	}
+	p.seen += p.limit
+	token, err := p.token()
+	if err != nil {
+		return nil, err
+	}
+	page.NextPage = new(nextURL(info.PublicURL, token))
+	return page, nil
+}
+
+func (s *Service) read(ctx context.Context, ws uuid.UUID, p position, compiled bson.D) ([]*orchv1.ReceivedEvent, error) {
+	sort, beyond := query.EventSort(p.filter.GetOrder()), "$lt"
+	if p.filter.GetOrder() == orchv1.EventOrder_EVENT_ORDER_ASC {
+		beyond = "$gt"
+	}
+	if p.filter.GetResource().GetDistinct() {
+		return s.readDistinct(ctx, ws, p, compiled, sort)
+	}
+	if p.afterID != uuid.Nil {
+		compiled = bson.D{{Key: "$and", Value: bson.A{compiled, bson.D{{Key: "$or", Value: bson.A{
+			bson.D{{Key: "occurred", Value: bson.D{{Key: beyond, Value: p.afterOccurred}}}},
+			bson.D{{Key: "occurred", Value: p.afterOccurred}, {Key: "_id", Value: bson.D{{Key: beyond, Value: store.Binary(p.afterID)}}}},
+		}}}}}}
+	}
+	return s.events.Find(ctx, ws, compiled, sort, 0, p.limit+1)
+}
+
+// readDistinct walks from the beginning and shows each resource once: which event is a resource's first depends on all before it.
+func (s *Service) readDistinct(ctx context.Context, ws uuid.UUID, p position, compiled, sort bson.D) ([]*orchv1.ReceivedEvent, error) {
+	seen := map[string]bool{}
+	var found []*orchv1.ReceivedEvent
+	err := s.events.Each(ctx, ws, compiled, sort, func(e *orchv1.ReceivedEvent) bool {
+		if seen[e.GetResourceId()] {
+			return true
+		}
+		seen[e.GetResourceId()] = true
+		if int64(len(seen)) > p.seen {
+			found = append(found, e)
+		}
+		return int64(len(found)) <= p.limit
+	})
+	return found, err
+}
+
+func (s *Service) countResources(ctx context.Context, ws uuid.UUID, compiled bson.D) (int64, error) {
+	var rows []struct {
+		N int64 `bson:"n"`
+	}
+	err := s.events.Aggregate(ctx, ws, compiled, []bson.D{
+		{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$resource_id"}}}},
+		{{Key: "$count", Value: "n"}},
+	}, &rows)
+	if err != nil || len(rows) == 0 {
+		return 0, err
+	}
+	return rows[0].N, nil
+}

@@ -1,0 +1,96 @@
+// Package events takes events in, stores them and reads them back.
+//
+//	POST /events ──────┐
+//	outbox of a write ─┼─► broker (durable: the client's 204) ─► persist, in bulk ─► store ─► filter, count
+//	webhook ───────────┘
+//
+// An event is stored once, whatever was delivered how often: its id is the document's.
+package events
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/broker"
+	wire "github.com/orch-project/orch/pkg/events"
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// Service serves events.
+type Service struct {
+	orchv1.UnimplementedEventServiceServer
+	events    *store.Collection[*orchv1.ReceivedEvent]
+	broker    *broker.Conn
+	words     vocabulary.Vocabulary
+	retention time.Duration
+}
+
+// New returns the service. Events are kept for the retention after they were received; 0 keeps them for ever.
+func New(s *store.Store, b *broker.Conn, words vocabulary.Vocabulary, retention time.Duration) *Service {
+	return &Service{
+		events:    store.NewCollection(s, query.Event, &orchv1.ReceivedEvent{}),
+		broker:    b,
+		words:     words,
+		retention: retention,
+	}
+}
+
+// CreateEvents publishes the events of a client and answers once all of them are durable.
+func (s *Service) CreateEvents(ctx context.Context, r *orchv1.CreateEventsRequest) (*emptypb.Empty, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	received := timestamppb.New(s.events.Store().Now())
+	batch := make([]broker.Event, 0, len(r.GetEvents()))
+	var faults []*orchv1.FieldError
+	for i, e := range r.GetEvents() {
+		if found := wire.Validate(s.words, e, wire.DefaultLimits()); len(found) > 0 {
+			for _, f := range found {
+				faults = append(faults, bodyFault(i, f))
+			}
+			continue
+		}
+		event, err := wire.ToBroker(s.words, &orchv1.ReceivedEvent{
+			Occurred: e.GetOccurred(), Event: e.GetEvent(), Resource: e.GetResource(), Related: e.GetRelated(),
+			Payload: e.GetPayload(), Id: e.GetId(), Follows: e.Follows, Received: received,
+		}, info.Workspace)
+		if err != nil {
+			return nil, fmt.Errorf("take an event in: %w", err)
+		}
+		batch = append(batch, event)
+	}
+	if len(faults) > 0 {
+		return nil, rpc.Invalid(faults...)
+	}
+	if err := s.broker.Publisher().PublishAll(ctx, batch); err != nil {
+		return nil, fmt.Errorf("take %d events in: %w", len(batch), err)
+	}
+	return &emptypb.Empty{}, nil
+}
+
+// PublishEffects carries out effects of KindPublish.
+func (s *Service) PublishEffects(ctx context.Context, effects []store.Effect) error {
+	batch := make([]broker.Event, 0, len(effects))
+	for _, effect := range effects {
+		ws, event, err := published(effect)
+		if err != nil {
+			return err
+		}
+		e, err := wire.ToBroker(s.words, event, ws)
+		if err != nil {
+			return fmt.Errorf("publish an event: %w", err)
+		}
+		batch = append(batch, e)
+	}
+	return s.broker.Publisher().PublishAll(ctx, batch)
+}

@@ -1,0 +1,80 @@
+package events
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/restjson"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// errToken means that a page token was not made here.
+var errToken = errors.New("the page token is not one of ours")
+
+// position is where a page begins: what the token of the page before carries. It holds the filter with its times fixed,
+// so that the pages are parts of one list although events keep coming.
+type position struct {
+	filter *orchv1.EventFilter
+	// Limit is the size of the pages, total how many events matched when the first one was read.
+	limit, total int64
+	// After is the last event of the page before: its moment in microseconds and its id.
+	afterOccurred int64
+	afterID       uuid.UUID
+	// Seen is how many resources the pages before showed, where a filter asks for distinct ones.
+	seen int64
+}
+
+type tokenForm struct {
+	Filter   json.RawMessage `json:"f"`
+	Limit    int64           `json:"n"`
+	Total    int64           `json:"t"`
+	Occurred int64           `json:"o"`
+	ID       uuid.UUID       `json:"i"`
+	Seen     int64           `json:"s,omitempty"`
+}
+
+// token writes the position down for a URL.
+func (p position) token() (string, error) {
+	filter, err := restjson.Marshal(p.filter)
+	if err != nil {
+		return "", fmt.Errorf("make a page token: %w", err)
+	}
+	text, err := json.Marshal(tokenForm{filter, p.limit, p.total, p.afterOccurred, p.afterID, p.seen})
+	if err != nil {
+		return "", fmt.Errorf("make a page token: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(text), nil
+}
+
+// readToken reads a position. A token that a client made up is harmless: it is a filter like any other.
+func readToken(token string) (position, error) {
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		return position{}, errors.Join(errToken, err)
+	}
+	var form tokenForm
+	if err := json.Unmarshal(text, &form); err != nil {
+		return position{}, errors.Join(errToken, err)
+	}
+	p := position{
+		filter: &orchv1.EventFilter{}, limit: form.Limit, total: form.Total,
+		afterOccurred: form.Occurred, afterID: form.ID, seen: form.Seen,
+	}
+	if err := restjson.Unmarshal(form.Filter, p.filter); err != nil {
+		return position{}, errors.Join(errToken, err)
+	}
+	if p.limit < 1 || p.limit > maxPage || p.seen < 0 || p.filter.GetOccurred().GetUntil() == nil {
+		return position{}, errToken
+	}
+	return p, nil
+}
+
+// nextURL is the address of the page at a position.
+func nextURL(publicURL, token string) string {
+	return publicURL + "/events/filter/next?page-token=" + url.QueryEscape(token)
+}

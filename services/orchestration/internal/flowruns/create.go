@@ -1,0 +1,148 @@
+package flowruns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// maxParameters bounds a run's parameters, in bytes of JSON.
+const maxParameters = 512 << 10
+
+// CreateFlowRun stores a run, or answers the run of the same flow and idempotency key as it is: 201 or 200.
+func (s *Service) CreateFlowRun(ctx context.Context, r *orchv1.CreateFlowRunRequest) (*orchv1.FlowRun, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	create := r.GetFlowRun()
+	if err := check(create); err != nil {
+		return nil, err
+	}
+	flowID, err := uuid.Parse(create.GetFlowId())
+	if err != nil {
+		return nil, fmt.Errorf("read the id of a flow: %w", err)
+	}
+	flow, err := s.flows.Get(ctx, info.Workspace, flowID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, fmt.Errorf("create a run of a flow that does not exist: %w", store.ErrDuplicate)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.names.put(flowID, flow.GetName())
+
+	// The run of that key may be deleted between the insert that met it and the read that looks for it.
+	for range 3 {
+		run, err := s.insert(ctx, info.Workspace, create, flow)
+		if err == nil {
+			return run, rpc.SetStatus(ctx, http.StatusCreated)
+		}
+		if !errors.Is(err, store.ErrDuplicate) {
+			return nil, err
+		}
+		run, err = s.runs.First(ctx, info.Workspace, bson.D{
+			{Key: "flow_id", Value: store.Binary(flowID)},
+			{Key: "idempotency_key", Value: create.GetIdempotencyKey()},
+		})
+		if err == nil {
+			return present(run, s.runs.Store().Now()), nil
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("create a flow run: %w", store.ErrContention)
+}
+
+func check(create *orchv1.FlowRunCreate) error {
+	if len(create.GetParameters()) > maxParameters {
+		return rpc.Invalid(rpc.BodyFault("value_error", "Value error, parameters are larger than 512 KiB", "parameters"))
+	}
+	if create.WorkPoolName != nil {
+		return rpc.Detail(http.StatusNotFound, fmt.Sprintf("Work pool %q not found.", create.GetWorkPoolName()))
+	}
+	return nil
+}
+
+func (s *Service) insert(ctx context.Context, ws uuid.UUID, create *orchv1.FlowRunCreate, flow *orchv1.Flow) (*orchv1.FlowRun, error) {
+	of := s.runs.Store()
+	now := of.Now()
+	run := s.newRun(of.NewID(), create, flow)
+	proposal := create.GetState()
+	if proposal == nil {
+		proposal = &orchv1.StateCreate{Type: orchv1.StateType_STATE_TYPE_PENDING}
+	}
+	t := rules.Propose(run, proposal, now, of.NewID)
+	rules.MinimalFlowPolicy.Judge(t)
+	effects, err := s.effects(ws, t, flow.GetName(), 1)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.runs.Insert(ctx, ws, t.Run, effects...); err != nil {
+		return nil, err
+	}
+	return present(t.Run, now), nil
+}
+
+// newRun is the run as it was asked for, before its first state.
+func (s *Service) newRun(id uuid.UUID, create *orchv1.FlowRunCreate, flow *orchv1.Flow) *orchv1.FlowRun {
+	run := &orchv1.FlowRun{
+		Id:                       id.String(),
+		Name:                     create.GetName(),
+		FlowId:                   flow.GetId(),
+		FlowVersion:              create.FlowVersion,
+		DeploymentId:             create.DeploymentId,
+		Parameters:               create.GetParameters(),
+		Context:                  create.GetContext(),
+		ParentTaskRunId:          create.ParentTaskRunId,
+		InfrastructureDocumentId: create.InfrastructureDocumentId,
+		EmpiricalPolicy:          &orchv1.FlowRunPolicy{Resuming: new(false)},
+		Tags:                     create.GetTags(),
+		IdempotencyKey:           create.IdempotencyKey,
+		WorkQueueName:            create.WorkQueueName,
+		JobVariables:             create.GetJobVariables(),
+		Labels:                   map[string]*orchv1.Scalar{},
+	}
+	if run.Name == "" {
+		run.Name = randomName()
+	}
+	if create.GetEmpiricalPolicy() != nil {
+		run.EmpiricalPolicy = proto.Clone(create.GetEmpiricalPolicy()).(*orchv1.FlowRunPolicy)
+	}
+	if run.EmpiricalPolicy.PauseKeys == nil {
+		run.EmpiricalPolicy.PauseKeys = &orchv1.StringSet{}
+	}
+	if run.JobVariables == nil {
+		run.JobVariables = []byte("{}")
+	}
+	s.label(run, flow.GetLabels().GetValues(), create.GetLabels().GetValues())
+	return run
+}
+
+// label gives a run the labels of its flow, those of the server, and its own; the later win.
+func (s *Service) label(run *orchv1.FlowRun, flow, own map[string]*orchv1.Scalar) {
+	text := func(value string) *orchv1.Scalar {
+		return &orchv1.Scalar{Kind: &orchv1.Scalar_StringValue{StringValue: value}}
+	}
+	server := map[string]*orchv1.Scalar{s.words.Name("flow", "id"): text(run.GetFlowId())}
+	if run.DeploymentId != nil {
+		server[s.words.Name("deployment", "id")] = text(run.GetDeploymentId())
+	}
+	for _, labels := range []map[string]*orchv1.Scalar{flow, server, own} {
+		for key, value := range labels {
+			run.Labels[key] = value
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package flowruns
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// UpdateFlowRun changes what was sent; the state is not among it.
+func (s *Service) UpdateFlowRun(ctx context.Context, r *orchv1.UpdateFlowRunRequest) (*emptypb.Empty, error) {
+	ws, id, err := locate(ctx, r.GetId())
+	if err != nil {
+		return nil, translate(err)
+	}
+	if len(r.GetFlowRun().GetParameters()) > maxParameters {
+		return nil, rpc.Invalid(rpc.BodyFault("value_error", "Value error, parameters are larger than 512 KiB", "parameters"))
+	}
+	_, err = s.runs.Mutate(ctx, ws, id, func(current *orchv1.FlowRun, _ int64) (*store.Change[*orchv1.FlowRun], error) {
+		next := proto.Clone(current).(*orchv1.FlowRun)
+		overlay(next, r.GetFlowRun(), r.GetUpdateMask().GetPaths())
+		if proto.Equal(current, next) {
+			return nil, nil
+		}
+		return &store.Change[*orchv1.FlowRun]{Message: next}, nil
+	})
+	if err != nil {
+		return nil, translate(err)
+	}
+	return &emptypb.Empty{}, nil
+}
+
+// overlay sets the fields that a mask names.
+func overlay(run *orchv1.FlowRun, update *orchv1.FlowRunUpdate, mask []string) {
+	for _, field := range mask {
+		switch field {
+		case "name":
+			// A run always has a name; clients send null for one that they do not change.
+			if update.Name != nil {
+				run.Name = update.GetName()
+			}
+		case "flow_version":
+			run.FlowVersion = update.FlowVersion
+		case "parameters":
+			run.Parameters = update.GetParameters()
+		case "empirical_policy":
+			run.EmpiricalPolicy = update.GetEmpiricalPolicy()
+		case "tags":
+			run.Tags = update.GetTags()
+		case "infrastructure_pid":
+			run.InfrastructurePid = update.InfrastructurePid
+		case "job_variables":
+			run.JobVariables = update.GetJobVariables()
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package flows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// CreateFlow stores a flow, or answers the flow of that name as it is: 201 or 200.
+func (s *Service) CreateFlow(ctx context.Context, r *orchv1.CreateFlowRequest) (*orchv1.Flow, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// The flow of that name may be deleted between the insert that met it and the read that looks for it.
+	for range 3 {
+		// Most creations are of flows that exist: a read costs less than a write that is refused.
+		flow, err := s.byName(ctx, info.Workspace, r.GetFlow().GetName())
+		if err == nil {
+			return flow, nil
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return nil, err
+		}
+		flow, err = s.insert(ctx, info.Workspace, r.GetFlow())
+		if err == nil {
+			return flow, rpc.SetStatus(ctx, http.StatusCreated)
+		}
+		if !errors.Is(err, store.ErrDuplicate) {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("create the flow: %w", store.ErrContention)
+}
+
+func (s *Service) insert(ctx context.Context, ws uuid.UUID, create *orchv1.FlowCreate) (*orchv1.Flow, error) {
+	flow := &orchv1.Flow{
+		Id:     s.flows.Store().NewID().String(),
+		Name:   create.GetName(),
+		Tags:   create.GetTags(),
+		Labels: create.GetLabels(),
+	}
+	if flow.Labels == nil {
+		flow.Labels = &orchv1.Labels{}
+	}
+	created, err := s.lifecycle(ws, flow, "created")
+	if err != nil {
+		return nil, err
+	}
+	return flow, s.flows.Insert(ctx, ws, flow, created)
+}
+
+func (s *Service) byName(ctx context.Context, ws uuid.UUID, name string) (*orchv1.Flow, error) {
+	return s.flows.First(ctx, ws, bson.D{{Key: "name", Value: name}})
+}
+
+// ReadFlowByName answers a flow by its name.
+func (s *Service) ReadFlowByName(ctx context.Context, r *orchv1.ReadFlowByNameRequest) (*orchv1.Flow, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	flow, err := s.byName(ctx, info.Workspace, r.GetName())
+	return flow, translate(err)
+}

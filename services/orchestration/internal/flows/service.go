@@ -1,0 +1,83 @@
+// Package flows keeps flows: the programs whose runs are orchestrated.
+//
+// A flow is known by its name within a workspace. Creating it again answers the one that exists, so every run of a
+// program may begin by creating its flow.
+package flows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/events"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// Service serves flows.
+type Service struct {
+	orchv1.UnimplementedFlowServiceServer
+	flows    *store.Collection[*orchv1.Flow]
+	resolver query.Resolver
+	words    vocabulary.Vocabulary
+}
+
+// New returns the service over a store.
+func New(s *store.Store, words vocabulary.Vocabulary) *Service {
+	return &Service{
+		flows:    store.NewCollection(s, query.Flow, &orchv1.Flow{}),
+		resolver: query.Resolver{Reader: s.Reader()},
+		words:    words,
+	}
+}
+
+// errNotFound is the API's answer for an unknown flow.
+func errNotFound() error { return rpc.Detail(http.StatusNotFound, "Flow not found") }
+
+func translate(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return errNotFound()
+	}
+	return err
+}
+
+// ReadFlow answers a flow by its id.
+func (s *Service) ReadFlow(ctx context.Context, r *orchv1.ReadFlowRequest) (*orchv1.Flow, error) {
+	ws, id, err := locate(ctx, r.GetId())
+	if err != nil {
+		return nil, err
+	}
+	flow, err := s.flows.Get(ctx, ws, id)
+	return flow, translate(err)
+}
+
+// locate reads the workspace of a call and an id that the contract has checked.
+func locate(ctx context.Context, id string) (ws, parsed uuid.UUID, err error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return uuid.Nil, uuid.Nil, err
+	}
+	if parsed, err = uuid.Parse(id); err != nil {
+		return uuid.Nil, uuid.Nil, fmt.Errorf("read the id of a flow: %w", errors.Join(store.ErrNotFound, err))
+	}
+	return info.Workspace, parsed, nil
+}
+
+// lifecycle is the effect that tells what happened to a flow.
+func (s *Service) lifecycle(ws uuid.UUID, flow *orchv1.Flow, verb string) (store.Effect, error) {
+	id, err := uuid.Parse(flow.GetId())
+	if err != nil {
+		return store.Effect{}, fmt.Errorf("read the id of a flow: %w", err)
+	}
+	of := s.flows.Store()
+	return events.Publish(ws, events.Lifecycle{
+		ID: of.NewID(), Kind: "flow", Verb: verb, Of: id, Name: flow.GetName(), At: of.Now(),
+	}.Event(s.words))
+}

@@ -1,0 +1,26 @@
+// Package page reads how much of a list a client wants.
+package page
+
+import (
+	"net/http"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// MaxLimit is the largest page, and the size of one whose limit is not named.
+const MaxLimit = 200
+
+// Limit returns the size of the page. Bounds are not declared in the contract because their answer is no standard 422
+// (rule 12).
+func Limit(limit *orchv1.PageLimit) (int64, error) {
+	switch {
+	case limit == nil:
+		return MaxLimit, nil
+	case limit.GetValue() > MaxLimit:
+		return 0, rpc.Detail(http.StatusUnprocessableEntity, "Invalid limit: must be less than or equal to 200.")
+	case limit.GetValue() < 0:
+		return 0, rpc.Detail(http.StatusUnprocessableEntity, "Invalid limit: must be greater than or equal to 0.")
+	}
+	return limit.GetValue(), nil
+}

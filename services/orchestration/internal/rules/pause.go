@@ -1,0 +1,75 @@
+package rules
+
+import (
+	"slices"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// handlePausing lets a running run pause, once per key: a flow that is started again after a suspension meets its
+// pauses again and must pass those that have fired.
+var handlePausing = Rule{
+	Name: "HandlePausingFlows", From: anyState, To: setOf(paused),
+	Before: func(t *Transition) {
+		if t.Initial == nil {
+			t.abort("A run without state cannot be paused.")
+			return
+		}
+		if t.from() != running {
+			t.reject(nil, "Only running runs can be paused.")
+			return
+		}
+		details := t.Proposed.StateDetails
+		if details.PauseKey == nil {
+			details.PauseKey = new(t.NewID().String())
+		}
+		if slices.Contains(t.Run.GetEmpiricalPolicy().GetPauseKeys().GetValues(), details.GetPauseKey()) {
+			t.reject(nil, "This pause has already fired.")
+			return
+		}
+		if !details.GetPauseReschedule() {
+			return
+		}
+		switch {
+		case t.Run.ParentTaskRunId != nil:
+			t.abort("A subflow run cannot be suspended.")
+		case t.Run.DeploymentId == nil:
+			t.abort("A run without a deployment cannot be suspended.")
+		}
+	},
+	After: func(t *Transition) {
+		policy := t.Run.GetEmpiricalPolicy()
+		if policy.PauseKeys == nil {
+			policy.PauseKeys = &orchv1.StringSet{}
+		}
+		policy.PauseKeys.Values = append(policy.PauseKeys.Values, t.Proposed.GetStateDetails().GetPauseKey())
+	},
+}
+
+// handleResuming lets a paused run go on, or end.
+var handleResuming = Rule{
+	Name: "HandleResumingPausedFlows", From: setOf(paused), To: anyState,
+	Before: func(t *Transition) {
+		to := t.to()
+		if !setOf(running, scheduled, cancelling).Has(to) && !Terminal(to) {
+			t.reject(nil, "A paused run cannot become "+DefaultName(to)+".")
+			return
+		}
+		details := t.Initial.GetStateDetails()
+		if details.GetPauseReschedule() && t.Run.DeploymentId == nil {
+			t.reject(nil, "A run without a deployment cannot be scheduled again.")
+			return
+		}
+		if to == cancelling {
+			return
+		}
+		if limit := details.GetPauseTimeout(); limit != nil && limit.AsTime().Before(t.Now) {
+			instead := t.newState(failed, "")
+			instead.Message = new("The flow was paused and never resumed.")
+			t.reject(instead, "The flow run pause has timed out and can no longer resume.")
+		}
+	},
+	After: func(t *Transition) {
+		t.Run.GetEmpiricalPolicy().Resuming = new(true)
+	},
+}

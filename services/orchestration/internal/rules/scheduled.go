@@ -1,0 +1,48 @@
+package rules
+
+// Names of states that rules look at; everywhere else a name is free text.
+const (
+	nameLate          = "Late"
+	nameAwaitingRetry = "AwaitingRetry"
+	nameResuming      = "Resuming"
+)
+
+// ensureOnlyScheduledMarkedLate lets a run be late once, and only while it is waiting.
+var ensureOnlyScheduledMarkedLate = Rule{
+	Name: "EnsureOnlyScheduledFlowsMarkedLate", From: anyState, To: setOf(scheduled),
+	Before: func(t *Transition) {
+		if t.Proposed.GetName() != nameLate {
+			return
+		}
+		switch {
+		case t.from() != scheduled:
+			t.reject(nil, "Only scheduled runs can be marked late.")
+		case t.Initial.GetName() == nameLate:
+			t.reject(nil, "The run is already marked late.")
+		}
+	},
+}
+
+// copyScheduledTime lets a pending run remember when it may start.
+var copyScheduledTime = Rule{
+	Name: "CopyScheduledTime", From: setOf(scheduled), To: setOf(pending),
+	Before: func(t *Transition) {
+		if t.Proposed.StateDetails.ScheduledTime == nil {
+			t.Proposed.StateDetails.ScheduledTime = t.Initial.GetStateDetails().GetScheduledTime()
+		}
+	},
+}
+
+// waitForScheduledTime keeps a run from starting early.
+var waitForScheduledTime = Rule{
+	Name: "WaitForScheduledTime", From: setOf(scheduled, pending), To: setOf(running),
+	Before: func(t *Transition) {
+		at := t.Initial.GetStateDetails().GetScheduledTime()
+		if at == nil {
+			return
+		}
+		if early := at.AsTime().Sub(t.Now); early > 0 {
+			t.wait(early, "Scheduled time is in the future")
+		}
+	},
+}

@@ -1,0 +1,35 @@
+package rules
+
+import orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+
+// handleFlowTerminalStates guards runs that have ended: they may be run again, but a result is never taken back.
+var handleFlowTerminalStates = Rule{
+	Name: "HandleFlowTerminalStateTransitions", From: terminal, To: anyState,
+	Before: func(t *Transition) {
+		to := t.to()
+		switch {
+		case setOf(cancelling, paused, crashed).Has(to):
+			t.abort("The run has already ended.")
+			return
+		case t.from() == completed && persisted(t.Initial) && !Terminal(to):
+			t.reject(nil, "The run is already completed.")
+			return
+		case t.from() == completed && persisted(t.Initial) && to == completed && len(t.Proposed.GetData()) == 0:
+			t.reject(nil, "The run is completed and has a result that this state would lose.")
+			return
+		case to == scheduled && t.Run.DeploymentId == nil:
+			t.abort("A run without a deployment cannot be scheduled again.")
+			return
+		}
+		if Terminal(to) {
+			return
+		}
+		policy := t.Run.GetEmpiricalPolicy()
+		policy.Resuming = new(false)
+		policy.PauseKeys = &orchv1.StringSet{}
+		policy.RetryType = nil
+		if to == scheduled {
+			policy.RetryType = orchv1.RetryType_RETRY_TYPE_RESCHEDULE.Enum()
+		}
+	},
+}

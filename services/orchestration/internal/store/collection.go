@@ -1,0 +1,261 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/protobson"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+)
+
+// Collection keeps documents of one kind.
+type Collection[M proto.Message] struct {
+	store *Store
+	mongo *mongo.Collection
+	empty M
+}
+
+// NewCollection returns the collection of that name, whose documents hold messages of the type of empty.
+func NewCollection[M proto.Message](s *Store, name query.Collection, empty M) *Collection[M] {
+	return &Collection[M]{store: s, mongo: s.db.Collection(string(name)), empty: empty}
+}
+
+// Store returns the store that the collection belongs to.
+func (c *Collection[M]) Store() *Store { return c.store }
+
+// Name returns the collection's name.
+func (c *Collection[M]) Name() query.Collection { return query.Collection(c.mongo.Name()) }
+
+// Insert writes a new document together with its effects, and stamps its times.
+// It returns ErrDuplicate when a unique key is taken; nothing is written then.
+func (c *Collection[M]) Insert(ctx context.Context, ws uuid.UUID, m M, effects ...Effect) error {
+	stamp(m, c.store.Now(), true)
+	doc, err := envelope(ws, 1, effects, m, time.Time{})
+	if err != nil {
+		return fmt.Errorf("store a new %s: %w", c.Name(), err)
+	}
+	if _, err := c.mongo.InsertOne(ctx, doc); err != nil {
+		if mongo.IsDuplicateKeyError(err) {
+			return fmt.Errorf("store a new %s: %w", c.Name(), ErrDuplicate)
+		}
+		return fmt.Errorf("store a new %s: %w", c.Name(), outage(err))
+	}
+	if len(effects) > 0 {
+		c.store.wake(c.Name(), documentID(m))
+	}
+	return nil
+}
+
+// InsertNew writes those documents that are not there yet, known by their ids; the others stay as they are.
+func (c *Collection[M]) InsertNew(ctx context.Context, docs []bson.Raw) error {
+	if len(docs) == 0 {
+		return nil
+	}
+	_, err := c.mongo.InsertMany(ctx, docs, options.InsertMany().SetOrdered(false))
+	var bulk mongo.BulkWriteException
+	if errors.As(err, &bulk) && bulk.WriteConcernError == nil {
+		err = nil
+		for _, one := range bulk.WriteErrors {
+			if !mongo.IsDuplicateKeyError(one) {
+				err = one
+				break
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("store %d of %s: %w", len(docs), c.Name(), outage(err))
+	}
+	return nil
+}
+
+// Get reads a document by its id, or returns ErrNotFound.
+func (c *Collection[M]) Get(ctx context.Context, ws, id uuid.UUID) (M, error) {
+	return c.First(ctx, ws, bson.D{{Key: "_id", Value: Binary(id)}})
+}
+
+// First reads a document that matches, or returns ErrNotFound.
+func (c *Collection[M]) First(ctx context.Context, ws uuid.UUID, filter bson.D) (M, error) {
+	m, _, err := c.first(ctx, ws, filter)
+	return m, err
+}
+
+func (c *Collection[M]) first(ctx context.Context, ws uuid.UUID, filter bson.D) (M, int64, error) {
+	var none M
+	raw, err := c.mongo.FindOne(ctx, query.Scope(ws, filter), options.FindOne().SetProjection(withoutOutbox)).Raw()
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		return none, 0, fmt.Errorf("read a %s: %w", c.Name(), ErrNotFound)
+	}
+	if err != nil {
+		return none, 0, fmt.Errorf("read a %s: %w", c.Name(), outage(err))
+	}
+	m, err := c.decode(raw)
+	if err != nil {
+		return none, 0, err
+	}
+	revision, _ := raw.Lookup("rev").AsInt64OK()
+	return m, revision, nil
+}
+
+// withoutOutbox leaves out what readers never need and what may be long.
+var withoutOutbox = bson.D{{Key: "outbox", Value: 0}}
+
+// Find reads the documents that match, in order. A limit of 0 means none; -1 means all.
+func (c *Collection[M]) Find(ctx context.Context, ws uuid.UUID, filter, sort bson.D, offset, limit int64) ([]M, error) {
+	if limit == 0 {
+		return nil, nil
+	}
+	opts := options.Find().SetProjection(withoutOutbox).SetSort(sort).SetSkip(offset)
+	if limit > 0 {
+		opts.SetLimit(limit).SetBatchSize(int32(min(limit, 1000)))
+	}
+	cursor, err := c.mongo.Find(ctx, query.Scope(ws, filter), opts)
+	if err != nil {
+		return nil, fmt.Errorf("find %ss: %w", c.Name(), outage(err))
+	}
+	defer cursor.Close(context.WithoutCancel(ctx))
+	var found []M
+	for cursor.Next(ctx) {
+		m, err := c.decode(cursor.Current)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, m)
+	}
+	if err := cursor.Err(); err != nil {
+		return nil, fmt.Errorf("find %ss: %w", c.Name(), outage(err))
+	}
+	return found, nil
+}
+
+// Count counts the documents that match.
+func (c *Collection[M]) Count(ctx context.Context, ws uuid.UUID, filter bson.D) (int64, error) {
+	n, err := c.mongo.CountDocuments(ctx, query.Scope(ws, filter))
+	if err != nil {
+		return 0, fmt.Errorf("count %ss: %w", c.Name(), outage(err))
+	}
+	return n, nil
+}
+
+// Each calls visit with the documents that match, in order, until it returns false.
+func (c *Collection[M]) Each(ctx context.Context, ws uuid.UUID, filter, sort bson.D, visit func(M) bool) error {
+	cursor, err := c.mongo.Find(ctx, query.Scope(ws, filter), options.Find().SetProjection(withoutOutbox).SetSort(sort))
+	if err != nil {
+		return fmt.Errorf("walk over %ss: %w", c.Name(), outage(err))
+	}
+	defer cursor.Close(context.WithoutCancel(ctx))
+	for cursor.Next(ctx) {
+		m, err := c.decode(cursor.Current)
+		if err != nil {
+			return err
+		}
+		if !visit(m) {
+			return nil
+		}
+	}
+	if err := cursor.Err(); err != nil {
+		return fmt.Errorf("walk over %ss: %w", c.Name(), outage(err))
+	}
+	return nil
+}
+
+// Aggregate runs a pipeline over the documents that match, and decodes its rows into what out points to.
+func (c *Collection[M]) Aggregate(ctx context.Context, ws uuid.UUID, filter bson.D, stages []bson.D, out any) error {
+	pipeline := append([]bson.D{{{Key: "$match", Value: query.Scope(ws, filter)}}}, stages...)
+	cursor, err := c.mongo.Aggregate(ctx, pipeline)
+	if err != nil {
+		return fmt.Errorf("aggregate %ss: %w", c.Name(), outage(err))
+	}
+	if err := cursor.All(ctx, out); err != nil {
+		return fmt.Errorf("aggregate %ss: %w", c.Name(), outage(err))
+	}
+	return nil
+}
+
+// DeleteMany removes documents that belong to another and have no effects of their own.
+func (c *Collection[M]) DeleteMany(ctx context.Context, ws uuid.UUID, filter bson.D) error {
+	if _, err := c.mongo.DeleteMany(ctx, query.Scope(ws, filter)); err != nil {
+		return fmt.Errorf("delete %ss: %w", c.Name(), outage(err))
+	}
+	return nil
+}
+
+func (c *Collection[M]) decode(raw bson.Raw) (M, error) {
+	m := c.empty.ProtoReflect().New().Interface().(M)
+	if err := protobson.UnmarshalDocument(raw, m); err != nil {
+		return m, fmt.Errorf("read a stored %s: %w", c.Name(), err)
+	}
+	return m, nil
+}
+
+// envelope is the stored form of a message.
+func envelope(ws uuid.UUID, revision int64, effects []Effect, m proto.Message, expire time.Time) (bson.Raw, error) {
+	start, doc := bsoncore.AppendDocumentStart(make([]byte, 0, 1024))
+	doc, err := protobson.AppendDocument(doc, m)
+	if err != nil {
+		return nil, err
+	}
+	doc = bsoncore.AppendBinaryElement(doc, "ws", bson.TypeBinaryUUID, ws[:])
+	doc = bsoncore.AppendInt64Element(doc, "rev", revision)
+	if len(effects) > 0 {
+		doc = appendEffects(doc, effects)
+	}
+	if !expire.IsZero() {
+		doc = bsoncore.AppendTimeElement(doc, "expire_at", expire)
+	}
+	doc, err = bsoncore.AppendDocumentEnd(doc, start)
+	return bson.Raw(doc), err
+}
+
+// NewDocument is the stored form of a document for InsertNew. It is removed some time after expire; the zero time means
+// that it stays.
+func NewDocument(ws uuid.UUID, m proto.Message, expire time.Time) (bson.Raw, error) {
+	doc, err := envelope(ws, 1, nil, m, expire)
+	if err != nil {
+		return nil, fmt.Errorf("store a %s: %w", m.ProtoReflect().Descriptor().Name(), err)
+	}
+	return doc, nil
+}
+
+// GetRevision reads a document and its revision, or returns ErrNotFound.
+func (c *Collection[M]) GetRevision(ctx context.Context, ws, id uuid.UUID) (M, int64, error) {
+	return c.first(ctx, ws, bson.D{{Key: "_id", Value: Binary(id)}})
+}
+
+// Decode reads a message from its stored form.
+func (c *Collection[M]) Decode(raw bson.Raw) (M, error) { return c.decode(raw) }
+
+// EachOfAll calls visit with every document of every workspace, in no order, until it returns an error.
+func (c *Collection[M]) EachOfAll(ctx context.Context, visit func(ws uuid.UUID, revision int64, m M) error) error {
+	cursor, err := c.mongo.Find(ctx, bson.D{{Key: "deleted_at", Value: bson.D{{Key: "$exists", Value: false}}}}, options.Find().SetProjection(withoutOutbox))
+	if err != nil {
+		return fmt.Errorf("walk over every %s: %w", c.Name(), outage(err))
+	}
+	defer cursor.Close(context.WithoutCancel(ctx))
+	for cursor.Next(ctx) {
+		ws, err := UUID(cursor.Current.Lookup("ws"))
+		if err != nil {
+			return err
+		}
+		m, err := c.decode(cursor.Current)
+		if err != nil {
+			return err
+		}
+		revision, _ := cursor.Current.Lookup("rev").AsInt64OK()
+		if err := visit(ws, revision, m); err != nil {
+			return err
+		}
+	}
+	if err := cursor.Err(); err != nil {
+		return fmt.Errorf("walk over every %s: %w", c.Name(), outage(err))
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+)
+
+// Effect is something that a write causes elsewhere. It is carried out at least once, after the write, in order;
+// carrying it out twice must be the same as once.
+type Effect struct {
+	ID uuid.UUID
+	// At is when it was caused.
+	At time.Time
+	// Kind chooses who carries it out.
+	Kind string
+	// Body is what the handler of that kind needs.
+	Body []byte
+}
+
+// KindRemove is the last effect of a deleted document: the document goes.
+const KindRemove = "remove"
+
+func appendEffects(doc []byte, effects []Effect) []byte {
+	start, doc := bsoncore.AppendArrayElementStart(doc, "outbox")
+	for i, e := range effects {
+		var one int32
+		one, doc = bsoncore.AppendDocumentElementStart(doc, strconv.Itoa(i))
+		doc = e.append(doc)
+		doc, _ = bsoncore.AppendDocumentEnd(doc, one)
+	}
+	doc, _ = bsoncore.AppendArrayEnd(doc, start)
+	return doc
+}
+
+func (e Effect) append(doc []byte) []byte {
+	doc = bsoncore.AppendBinaryElement(doc, "id", bson.TypeBinaryUUID, e.ID[:])
+	doc = bsoncore.AppendInt64Element(doc, "at", e.At.UnixMicro())
+	doc = bsoncore.AppendStringElement(doc, "kind", e.Kind)
+	return bsoncore.AppendBinaryElement(doc, "body", bson.TypeBinaryGeneric, e.Body)
+}
+
+// MarshalBSON implements bson.Marshaler.
+func (e Effect) MarshalBSON() ([]byte, error) {
+	start, doc := bsoncore.AppendDocumentStart(nil)
+	return bsoncore.AppendDocumentEnd(e.append(doc), start)
+}
+
+// Pending reads what a document's writes caused and what is not done yet, in order.
+// A document that is gone has nothing pending.
+func (s *Store) Pending(ctx context.Context, collection query.Collection, id uuid.UUID) ([]Effect, error) {
+	cursor, err := s.db.Collection(string(collection)).Find(ctx, bson.D{{Key: "_id", Value: Binary(id)}},
+		options.Find().SetProjection(bson.D{{Key: "outbox", Value: 1}}).SetLimit(1))
+	if err != nil {
+		return nil, fmt.Errorf("read the outbox of a %s: %w", collection, outage(err))
+	}
+	defer cursor.Close(context.WithoutCancel(ctx))
+	var effects []Effect
+	if cursor.Next(ctx) {
+		if effects, err = effectsOf(cursor.Current); err != nil {
+			return nil, err
+		}
+	}
+	return effects, outage(cursor.Err())
+}
+
+func effectsOf(doc bson.Raw) ([]Effect, error) {
+	box, ok := doc.Lookup("outbox").ArrayOK()
+	if !ok {
+		return nil, nil
+	}
+	values, err := box.Values()
+	if err != nil {
+		return nil, fmt.Errorf("read an outbox: %w", err)
+	}
+	effects := make([]Effect, 0, len(values))
+	for _, v := range values {
+		d, ok := v.DocumentOK()
+		if !ok {
+			return nil, fmt.Errorf("read an outbox: a %s is no effect", v.Type)
+		}
+		var e Effect
+		if e.ID, err = UUID(d.Lookup("id")); err != nil {
+			return nil, fmt.Errorf("read an outbox: %w", err)
+		}
+		micros, _ := d.Lookup("at").AsInt64OK()
+		e.At = time.UnixMicro(micros).UTC()
+		e.Kind, _ = d.Lookup("kind").StringValueOK()
+		_, body, _ := d.Lookup("body").BinaryOK()
+		e.Body = append([]byte(nil), body...)
+		effects = append(effects, e)
+	}
+	return effects, nil
+}
+
+// Done takes effects out of a document's outbox. The write is not waited for on disk: an effect that comes back after
+// a power cut is carried out again, which is the same as once.
+func (s *Store) Done(ctx context.Context, collection query.Collection, id uuid.UUID, effects []Effect) error {
+	ids := make(bson.A, len(effects))
+	for i, e := range effects {
+		ids[i] = Binary(e.ID)
+	}
+	pull := bson.D{{Key: "$pull", Value: bson.D{{Key: "outbox", Value: bson.D{{Key: "id", Value: bson.D{{Key: "$in", Value: ids}}}}}}}}
+	if _, err := s.lazy(collection).UpdateOne(ctx, bson.D{{Key: "_id", Value: Binary(id)}}, pull); err != nil {
+		return fmt.Errorf("empty the outbox of a %s: %w", collection, outage(err))
+	}
+	return nil
+}
+
+// Remove removes a document that was deleted, and whose effects are done.
+func (s *Store) Remove(ctx context.Context, collection query.Collection, id uuid.UUID) error {
+	filter := bson.D{{Key: "_id", Value: Binary(id)}, {Key: "ws", Value: Binary(id)}}
+	if _, err := s.lazy(collection).DeleteOne(ctx, filter); err != nil {
+		return fmt.Errorf("remove a %s: %w", collection, outage(err))
+	}
+	return nil
+}
+
+// Due finds documents with effects that were caused before a moment and are not done.
+func (s *Store) Due(ctx context.Context, collection query.Collection, before time.Time, limit int64) ([]uuid.UUID, error) {
+	cursor, err := s.db.Collection(string(collection)).Find(ctx,
+		bson.D{{Key: "outbox.at", Value: bson.D{{Key: "$lt", Value: before.UnixMicro()}}}},
+		options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}}).SetLimit(limit))
+	if err != nil {
+		return nil, fmt.Errorf("look for effects left behind in %s: %w", collection, outage(err))
+	}
+	defer cursor.Close(context.WithoutCancel(ctx))
+	var due []uuid.UUID
+	for cursor.Next(ctx) {
+		id, err := UUID(cursor.Current.Lookup("_id"))
+		if err != nil {
+			return nil, err
+		}
+		due = append(due, id)
+	}
+	return due, outage(cursor.Err())
+}

@@ -1,0 +1,120 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+
+	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/id"
+
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+)
+
+// Config says where the database is.
+type Config struct {
+	// URI is MongoDB's connection string.
+	URI string
+	// Database names the database.
+	Database string
+	// Dialer replaces TCP; nil means TCP. The embedded server is reached through it without a port.
+	Dialer options.ContextDialer
+	// Clock and IDs are the process's.
+	Clock clock.Clock
+	IDs   *id.Source
+	// Client adds to the client's options, for tests that watch the commands.
+	Client func(*options.ClientOptions)
+}
+
+// operationTimeout bounds one operation, so that a database that is stuck does not hold requests for ever.
+const operationTimeout = 5 * time.Second
+
+// Store is the connection and what all collections share.
+type Store struct {
+	client *mongo.Client
+	db     *mongo.Database
+	clock  clock.Clock
+	ids    *id.Source
+	wake   func(collection query.Collection, id uuid.UUID)
+}
+
+// Open connects. Writes are acknowledged when a majority has them on disk; reads see only such writes.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	journal := true
+	opts := options.Client().ApplyURI(cfg.URI).
+		SetAppName("orch").
+		SetTimeout(operationTimeout).
+		SetServerSelectionTimeout(operationTimeout).
+		SetReadConcern(readconcern.Majority()).
+		SetWriteConcern(&writeconcern.WriteConcern{W: "majority", Journal: &journal})
+	if cfg.Dialer != nil {
+		opts.SetDialer(cfg.Dialer)
+	}
+	if cfg.Client != nil {
+		cfg.Client(opts)
+	}
+	client, err := mongo.Connect(opts)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the database: %w", err)
+	}
+	s := &Store{
+		client: client,
+		db:     client.Database(cfg.Database),
+		clock:  cfg.Clock,
+		ids:    cfg.IDs,
+		wake:   func(query.Collection, uuid.UUID) {},
+	}
+	if err := s.Ping(ctx); err != nil {
+		return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
+	}
+	return s, nil
+}
+
+// OnEffects names who is told that a document has effects to be carried out. It is called before the first write.
+func (s *Store) OnEffects(wake func(collection query.Collection, id uuid.UUID)) { s.wake = wake }
+
+// Ping tells whether the database answers.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.client.Ping(ctx, nil); err != nil {
+		return fmt.Errorf("ask the database for a sign of life: %w", outage(err))
+	}
+	return nil
+}
+
+// Close ends the connections.
+func (s *Store) Close(ctx context.Context) error {
+	if err := s.client.Disconnect(ctx); err != nil {
+		return fmt.Errorf("close the connections to the database: %w", err)
+	}
+	return nil
+}
+
+// Now is the store's clock, in microseconds.
+func (s *Store) Now() time.Time { return s.clock.Now() }
+
+// NewID mints an id.
+func (s *Store) NewID() uuid.UUID { return s.ids.New() }
+
+// Binary is the stored form of an id.
+func Binary(u uuid.UUID) bson.Binary { return bson.Binary{Subtype: bson.TypeBinaryUUID, Data: u[:]} }
+
+// UUID reads an id from its stored form.
+func UUID(v bson.RawValue) (uuid.UUID, error) {
+	subtype, data, ok := v.BinaryOK()
+	if !ok || subtype != bson.TypeBinaryUUID {
+		return uuid.Nil, fmt.Errorf("read a stored id: a %s is none", v.Type)
+	}
+	u, err := uuid.FromBytes(data)
+	if err != nil {
+		return uuid.Nil, fmt.Errorf("read a stored id: %w", err)
+	}
+	return u, nil
+}

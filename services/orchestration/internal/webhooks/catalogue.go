@@ -1,0 +1,70 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/catalogue"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// KindCatalogue is the effect that brings entries of the catalogue up to date.
+const KindCatalogue = "webhook_catalogue"
+
+// publish is the effect that brings the entries of some slugs up to date. Its body is the workspace, the webhook's id
+// and the keys; the definition is read when it is carried out, so that an effect that comes late writes nothing old.
+func (s *Service) publish(ws, id uuid.UUID, slugs ...string) store.Effect {
+	keys := make([]string, len(slugs))
+	for i, slug := range slugs {
+		keys[i] = catalogue.Key(slug)
+	}
+	body := append(append([]byte(nil), ws[:]...), id[:]...)
+	of := s.webhooks.Store()
+	return store.Effect{ID: of.NewID(), At: of.Now(), Kind: KindCatalogue, Body: append(body, strings.Join(keys, " ")...)}
+}
+
+// Publish carries out effects of KindCatalogue.
+func (s *Service) Publish(ctx context.Context, effects []store.Effect) error {
+	for _, e := range effects {
+		if len(e.Body) < 32 {
+			return fmt.Errorf("read an effect: %d bytes name no webhook", len(e.Body))
+		}
+		ws, id := uuid.UUID(e.Body[:16]), uuid.UUID(e.Body[16:32])
+		for _, key := range strings.Fields(string(e.Body[32:])) {
+			err := s.catalogue.Swap(ctx, key, func([]byte) ([]byte, error) { return s.entry(ctx, ws, id, key) })
+			if err != nil {
+				return fmt.Errorf("bring the catalogue up to date: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// entry is what the catalogue must hold under a key. The store is read after the entry that is replaced, so whoever
+// writes last writes what is true. A key that is nobody's any more keeps a disabled definition: were it removed, a
+// writer that was held up could bring the old one back.
+func (s *Service) entry(ctx context.Context, ws, id uuid.UUID, key string) ([]byte, error) {
+	w, revision, err := s.webhooks.GetRevision(ctx, ws, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return catalogue.Encode(&orchv1.WebhookDefinition{
+			Id: id.String(), Account: uuid.Nil.String(), Workspace: ws.String(), Revision: math.MaxInt64,
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	definition := &orchv1.WebhookDefinition{Id: id.String(), Account: w.GetAccount(), Workspace: ws.String(), Revision: revision}
+	if catalogue.Key(w.GetSlug()) == key {
+		definition.Name = w.GetName()
+		definition.Template = w.GetTemplate()
+		definition.Enabled = w.GetEnabled()
+		definition.ServiceAccountId = w.ServiceAccountId
+	}
+	return catalogue.Encode(definition)
+}

@@ -1,0 +1,119 @@
+package webhooks
+
+import (
+	"context"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// ReplaceWebhook replaces a webhook. An absent enabled or service account stays: clients that rename a webhook send
+// neither, and must not switch it on or strip its authentication by that.
+func (s *Service) ReplaceWebhook(ctx context.Context, r *orchv1.ReplaceWebhookRequest) (*emptypb.Empty, error) {
+	mask := r.GetUpdateMask().GetPaths()
+	var faults []*orchv1.FieldError
+	for _, field := range []string{"name", "template"} {
+		if !slices.Contains(mask, field) {
+			faults = append(faults, rpc.BodyFault("missing", "Field required", field))
+		}
+	}
+	if len(faults) > 0 {
+		return nil, rpc.Invalid(faults...)
+	}
+	replace := r.GetWebhook()
+	return s.change(ctx, r.GetId(), replace.GetTemplate(), func(w *orchv1.Webhook) {
+		w.Name, w.Template = replace.GetName(), replace.GetTemplate()
+		w.Description = replace.GetDescription()
+		if slices.Contains(mask, "enabled") {
+			w.Enabled = replace.GetEnabled()
+		}
+		if slices.Contains(mask, "service_account_id") {
+			w.ServiceAccountId = replace.ServiceAccountId
+		}
+	})
+}
+
+// UpdateWebhook changes what was sent.
+func (s *Service) UpdateWebhook(ctx context.Context, r *orchv1.UpdateWebhookRequest) (*emptypb.Empty, error) {
+	update := r.GetWebhook()
+	return s.change(ctx, r.GetId(), update.GetTemplate(), func(w *orchv1.Webhook) {
+		for _, field := range r.GetUpdateMask().GetPaths() {
+			switch field {
+			case "name":
+				w.Name = update.GetName()
+			case "description":
+				w.Description = update.GetDescription()
+			case "enabled":
+				w.Enabled = update.GetEnabled()
+			case "template":
+				w.Template = update.GetTemplate()
+			case "service_account_id":
+				w.ServiceAccountId = update.ServiceAccountId
+			}
+		}
+	})
+}
+
+// change edits a webhook and spreads the change. A template that is not sent is empty and not checked.
+func (s *Service) change(ctx context.Context, id, template string, edit func(*orchv1.Webhook)) (*emptypb.Empty, error) {
+	if template != "" {
+		if err := s.checkTemplate(template); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := s.mutate(ctx, id, edit); err != nil {
+		return nil, err
+	}
+	return &emptypb.Empty{}, nil
+}
+
+// RotateWebhook gives a webhook a new address; everything else stays.
+func (s *Service) RotateWebhook(ctx context.Context, r *orchv1.RotateWebhookRequest) (*orchv1.Webhook, error) {
+	slug := newSlug()
+	return s.mutate(ctx, r.GetId(), func(w *orchv1.Webhook) { w.Slug = slug })
+}
+
+func (s *Service) mutate(ctx context.Context, id string, edit func(*orchv1.Webhook)) (*orchv1.Webhook, error) {
+	info, key, err := locate(ctx, id)
+	if err != nil {
+		return nil, translate(err)
+	}
+	changed, err := s.webhooks.Mutate(ctx, info.Workspace, key, func(current *orchv1.Webhook, _ int64) (*store.Change[*orchv1.Webhook], error) {
+		next := proto.Clone(current).(*orchv1.Webhook)
+		edit(next)
+		if proto.Equal(current, next) {
+			return nil, nil
+		}
+		slugs := []string{current.GetSlug()}
+		if next.GetSlug() != current.GetSlug() {
+			slugs = append(slugs, next.GetSlug())
+		}
+		return &store.Change[*orchv1.Webhook]{Message: next, Effects: []store.Effect{s.publish(info.Workspace, key, slugs...)}}, nil
+	})
+	if err != nil {
+		return nil, translate(err)
+	}
+	s.spread(ctx, key)
+	return present(info, changed), nil
+}
+
+// DeleteWebhook deletes a webhook; its address is gone at once.
+func (s *Service) DeleteWebhook(ctx context.Context, r *orchv1.DeleteWebhookRequest) (*emptypb.Empty, error) {
+	info, id, err := locate(ctx, r.GetId())
+	if err != nil {
+		return nil, translate(err)
+	}
+	err = s.webhooks.Delete(ctx, info.Workspace, id, func(current *orchv1.Webhook) ([]store.Effect, error) {
+		return []store.Effect{s.publish(info.Workspace, id, current.GetSlug())}, nil
+	})
+	if err != nil {
+		return nil, translate(err)
+	}
+	s.spread(ctx, id)
+	return &emptypb.Empty{}, nil
+}

@@ -1,0 +1,36 @@
+package webhooks
+
+import (
+	"context"
+
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// CreateWebhook stores a webhook with a new address.
+func (s *Service) CreateWebhook(ctx context.Context, r *orchv1.CreateWebhookRequest) (*orchv1.Webhook, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	create := r.GetWebhook()
+	if err := s.checkTemplate(create.GetTemplate()); err != nil {
+		return nil, err
+	}
+	id := s.webhooks.Store().NewID()
+	w := &orchv1.Webhook{
+		Id:               id.String(),
+		Account:          info.Account.String(),
+		Name:             create.GetName(),
+		Description:      create.GetDescription(),
+		Enabled:          create.GetEnabled(),
+		Template:         create.GetTemplate(),
+		ServiceAccountId: create.ServiceAccountId,
+		Slug:             newSlug(),
+	}
+	if err := s.webhooks.Insert(ctx, info.Workspace, w, s.publish(info.Workspace, id, w.GetSlug())); err != nil {
+		return nil, err
+	}
+	s.spread(ctx, id)
+	return present(info, w), nil
+}

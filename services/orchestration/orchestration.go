@@ -1,0 +1,164 @@
+// Package orchestration is the domain of Orch: it keeps flows, runs, events and webhooks, and judges the states of runs.
+//
+//	gateway ──gRPC──► flows, flowruns, events, webhooks ──► store (MongoDB)
+//	                              │                             │ outbox
+//	                              │ rules                       ▼
+//	                              └──────────────── broker ◄── relay
+//	                                                   │
+//	                                                   └──► persister ──► store
+//
+// Everything behind [New] is wired in the order of dependence: the store, the broker's consumers, the services on them,
+// the workers. Any number of replicas may run side by side; what only one may do is decided by compare-and-set.
+package orchestration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"google.golang.org/grpc"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/catalogue"
+	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/id"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/run"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/events"
+	"github.com/orch-project/orch/services/orchestration/internal/fault"
+	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
+	"github.com/orch-project/orch/services/orchestration/internal/flows"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/webhooks"
+)
+
+// Deps are what the service works with.
+type Deps struct {
+	// Broker is the process's connection; it stays the caller's to close.
+	Broker *broker.Conn
+	// Dialer reaches the database without TCP; nil means TCP.
+	Dialer options.ContextDialer
+	// Client adds to the options of the database's client, for tests that watch its commands.
+	Client func(*options.ClientOptions)
+	// CompileTemplate tells what is wrong with a webhook's template.
+	CompileTemplate func(template string) error
+	// Log defaults to slog.Default(), Clock and IDs to the machine's.
+	Log   *slog.Logger
+	Clock clock.Clock
+	IDs   *id.Source
+}
+
+func (d Deps) withDefaults() Deps {
+	if d.Log == nil {
+		d.Log = slog.Default()
+	}
+	if d.Clock == nil {
+		d.Clock = clock.System{}
+	}
+	if d.IDs == nil {
+		d.IDs = id.System()
+	}
+	return d
+}
+
+// Orchestration is the service, ready to be registered and run.
+type Orchestration struct {
+	log      *slog.Logger
+	store    *store.Store
+	broker   *broker.Conn
+	relay    *outbox.Relay
+	flows    *flows.Service
+	runs     *flowruns.Service
+	events   *events.Service
+	webhooks *webhooks.Service
+}
+
+// New connects to the database, claims it, and wires the services. Close it.
+func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("configure the orchestration service: %w", err)
+	}
+	deps = deps.withDefaults()
+	o := &Orchestration{log: deps.Log.With("component", "orchestration"), broker: deps.Broker}
+	o.store, err = store.Open(ctx, store.Config{
+		URI: cfg.MongoDBURI, Database: cfg.MongoDBDatabase, Dialer: deps.Dialer, Client: deps.Client, Clock: deps.Clock, IDs: deps.IDs,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, o.store.Close(context.WithoutCancel(ctx)))
+		}
+	}()
+	if err := o.store.Claim(ctx, cfg.Vocabulary); err != nil {
+		return nil, err
+	}
+	if err := o.store.EnsureIndexes(ctx, query.Indexes()); err != nil {
+		return nil, err
+	}
+	definitions, err := deps.Broker.KeyValue(ctx, catalogue.Bucket, broker.KVConfig{Description: "webhooks, for the hooks service"})
+	if err != nil {
+		return nil, err
+	}
+
+	o.flows = flows.New(o.store, cfg.Vocabulary)
+	o.runs = flowruns.New(o.store, cfg.Vocabulary)
+	o.events = events.New(o.store, deps.Broker, cfg.Vocabulary, cfg.EventsRetention)
+	o.webhooks = webhooks.New(webhooks.Deps{
+		Store: o.store, Catalogue: definitions, Compile: deps.CompileTemplate, Flush: o.flush, Log: o.log,
+	})
+	handlers := map[string]outbox.Handler{
+		events.KindPublish:     o.events.PublishEffects,
+		webhooks.KindCatalogue: o.webhooks.Publish,
+	}
+	for kind, handler := range o.runs.Handlers() {
+		handlers[kind] = handler
+	}
+	o.relay = outbox.New(o.store, []query.Collection{query.Flow, query.FlowRun, query.Webhook}, handlers, o.log)
+	o.store.OnEffects(o.relay.Wake)
+	return o, nil
+}
+
+// Register adds the services to a server, in this process or over gRPC.
+func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
+	orchv1.RegisterFlowServiceServer(r, o.flows)
+	orchv1.RegisterFlowRunServiceServer(r, o.runs)
+	orchv1.RegisterFlowRunStateServiceServer(r, o.runs)
+	orchv1.RegisterEventServiceServer(r, o.events)
+	orchv1.RegisterWebhookServiceServer(r, o.webhooks)
+}
+
+// Interceptors are what the service's calls pass through, the first one outermost.
+func (o *Orchestration) Interceptors() []grpc.UnaryServerInterceptor {
+	return []grpc.UnaryServerInterceptor{rpc.Recover(o.log), fault.Interceptor(o.log)}
+}
+
+// Workers are what runs beside the calls, in the order of dependence.
+func (o *Orchestration) Workers() []run.Worker {
+	return []run.Worker{
+		o.relay,
+		outbox.Sweeper{Relay: o.relay},
+		webhooks.Reconciler{Service: o.webhooks},
+		events.Persister{Service: o.events},
+	}
+}
+
+// flush carries out the effects of one document now; services are made before the relay that does it.
+func (o *Orchestration) flush(ctx context.Context, collection query.Collection, id uuid.UUID) error {
+	return o.relay.Flush(ctx, collection, id)
+}
+
+// Ready tells why calls cannot be served, nil when they can.
+func (o *Orchestration) Ready(ctx context.Context) error {
+	return errors.Join(o.store.Ping(ctx), o.broker.Healthy())
+}
+
+// Close ends the connections to the database.
+func (o *Orchestration) Close(ctx context.Context) error { return o.store.Close(ctx) }

@@ -1,0 +1,51 @@
+package orchestration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/run"
+	"github.com/orch-project/orch/pkg/telemetry"
+	"github.com/orch-project/orch/pkg/webhook"
+)
+
+// RunProcess runs the service as a process of its own, with its gRPC and internal addresses, until ctx ends.
+func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logger) (err error) {
+	conn, err := broker.Connect(ctx, broker.Config{
+		URL: cfg.NATSURL, Name: "orch-orchestration", Shards: cfg.NATSShards, Replicas: cfg.NATSReplicas,
+		AllowLazySync: cfg.AllowLazySync, Logger: log,
+	})
+	if err != nil {
+		return fmt.Errorf("start the orchestration service: %w", err)
+	}
+	defer conn.Close()
+	o, err := New(ctx, cfg, Deps{Broker: conn, CompileTemplate: webhook.CompileCheck(), Log: log})
+	if err != nil {
+		return fmt.Errorf("start the orchestration service: %w", err)
+	}
+	defer func() { err = errors.Join(err, o.Close(context.WithoutCancel(ctx))) }()
+
+	server := rpc.NewServer(o.Interceptors()...)
+	o.Register(server)
+	ln, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", cfg.Listen, err)
+	}
+	group := run.NewGroup(run.Options{Logger: log})
+	registry := telemetry.NewRegistry("orchestration", version)
+	internal, err := telemetry.NewInternal(cfg.InternalListen, registry, group.Health())
+	if err != nil {
+		_ = ln.Close() // The error at hand says more.
+		return err
+	}
+	group.Health().Check("store and broker", func() error { return o.Ready(ctx) })
+	group.Add(internal)
+	group.Add(o.Workers()...)
+	group.Add(run.Func("grpc", func(ctx context.Context) error { return server.Serve(ctx, ln) }))
+	return group.Run(ctx)
+}
