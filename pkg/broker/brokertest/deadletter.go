@@ -69,6 +69,9 @@ func replayAndDiscard(t *testing.T, b Broker) {
 	})
 	require.NoError(t, c.Publisher().PublishAll(t.Context(), want))
 	receiveAll(t, handled, want[2:])
+	after := event(want[0].Workspace, 2) // Handled after the dead letters were written.
+	require.NoError(t, c.Publisher().Publish(t.Context(), after))
+	receiveAll(t, handled, []broker.Event{after})
 
 	letters, err := c.DeadLetters(t.Context(), "", 0, 100)
 	require.NoError(t, err)
