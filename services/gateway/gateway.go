@@ -30,6 +30,7 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/authn"
 	"github.com/orch-project/orch/services/gateway/internal/observe"
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
+	"github.com/orch-project/orch/services/gateway/internal/web"
 )
 
 // Deps are what the gateway works with. The zero value means: all services in other processes.
@@ -61,6 +62,7 @@ type Gateway struct {
 	about    *rpc.Local
 	caller   rpc.Caller
 	api      *transcode.Transcoder
+	site     *web.Site
 	hooks    http.Handler
 	handler  http.Handler
 	closers  []func()
@@ -132,6 +134,19 @@ func (g *Gateway) build() error {
 	})
 	if err != nil {
 		return fmt.Errorf("build the API: %w", err)
+	}
+	g.site, err = web.New(web.Options{
+		Caller:        g.caller,
+		Vocabulary:    g.cfg.Vocabulary,
+		Version:       g.deps.Version,
+		Addresses:     g.addresses,
+		Ready:         g.Ready,
+		Parts:         g.parts,
+		Authenticated: options.Basic != nil,
+		Log:           g.log,
+	})
+	if err != nil {
+		return fmt.Errorf("build the site: %w", err)
 	}
 	g.handler = observe.Handler(observe.Options{
 		Log:        g.log,

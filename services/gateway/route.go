@@ -9,11 +9,13 @@ import (
 
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/run"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/address"
 	"github.com/orch-project/orch/services/gateway/internal/authn"
 	"github.com/orch-project/orch/services/gateway/internal/observe"
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
+	"github.com/orch-project/orch/services/gateway/internal/web"
 )
 
 // route sends a request to the part that answers it.
@@ -38,7 +40,7 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		transcode.WriteError(w, rpc.HTTPError(err))
 		return
 	}
-	transcode.NotFound(w)
+	g.site.ServeHTTP(w, g.bind(w, r, "/api"))
 }
 
 // below tells whether a path is the root or under it.
@@ -60,9 +62,23 @@ func (g *Gateway) serveAPI(w http.ResponseWriter, r *http.Request) {
 		transcode.NotFound(w)
 		return
 	}
-	stripped := r.WithContext(request.Outgoing(r.Context(), g.info(w, r, place.Prefix)))
+	if place.URL.Path == "/openapi.json" {
+		observe.SetRoute(w, "/openapi.json")
+		if err := g.guard.Credentials(r); err != nil {
+			transcode.WriteError(w, rpc.HTTPError(err))
+			return
+		}
+		g.site.Description(w, r)
+		return
+	}
+	stripped := g.bind(w, r, place.Prefix)
 	stripped.URL = place.URL
 	g.api.ServeHTTP(w, stripped)
+}
+
+// bind returns the request with a context whose calls carry what the services must know.
+func (g *Gateway) bind(w http.ResponseWriter, r *http.Request, prefix string) *http.Request {
+	return r.WithContext(request.Outgoing(r.Context(), g.info(w, r, prefix)))
 }
 
 // info is what the services must know of a request.
@@ -75,6 +91,28 @@ func (g *Gateway) info(w http.ResponseWriter, r *http.Request, prefix string) re
 		UserAgent: printable(r.UserAgent()),
 		ID:        observe.RequestID(w),
 	}
+}
+
+// addresses are what the status page shows.
+func (g *Gateway) addresses(r *http.Request) web.Addresses {
+	at := web.Addresses{Root: g.book.Root(r), Hooks: g.book.Hooks(r)}
+	at.API = at.Root + "/api"
+	if g.deps.InternalURL != "" {
+		at.Metrics = strings.TrimSuffix(g.deps.InternalURL, "/") + "/metrics"
+	}
+	return at
+}
+
+// parts are the process's workers and checks, or the gateway alone.
+func (g *Gateway) parts() []run.Item {
+	if g.deps.Health != nil {
+		return g.deps.Health.Ready().Checks
+	}
+	item := run.Item{Name: g.Name(), OK: true}
+	if err := g.Ready(); err != nil {
+		item.OK, item.Error = false, err.Error()
+	}
+	return []run.Item{item}
 }
 
 // printable keeps what gRPC metadata can carry; a longer text than anybody's User-Agent is cut.

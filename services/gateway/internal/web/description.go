@@ -1,0 +1,39 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/orch-project/orch/pkg/openapi"
+	"github.com/orch-project/orch/pkg/vocabulary"
+)
+
+// description is the API's OpenAPI document, made when it is first asked for.
+type description struct {
+	make func() (*asset, error)
+}
+
+func newDescription(words vocabulary.Vocabulary) *description {
+	return &description{make: sync.OnceValues(func() (*asset, error) {
+		document, err := openapi.Document(openapi.Options{
+			Title:   "Orch",
+			Version: vocabulary.APIVersion,
+			Header:  words.VersionHeader(),
+			Servers: []string{"/api"},
+		}, openapi.Services()...)
+		if err != nil {
+			return nil, fmt.Errorf("describe the API: %w", err)
+		}
+		return newAsset("application/json", document)
+	})}
+}
+
+func (d *description) serve(w http.ResponseWriter, r *http.Request, fail func(error)) {
+	document, err := d.make()
+	if err != nil {
+		fail(err)
+		return
+	}
+	document.ServeHTTP(w, r)
+}

@@ -1,0 +1,34 @@
+package web
+
+import (
+	"net/http"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/transcode"
+)
+
+// policy lets a page load, and talk to, nothing but this server.
+const policy = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+// protect sets the headers that keep a page to itself.
+func protect(header http.Header) {
+	header.Set("Content-Security-Policy", policy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Frame-Options", "DENY")
+	header.Set("Referrer-Policy", "same-origin")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+}
+
+// readOnly answers 405 to what is neither GET nor HEAD, and tells whether the request may go on.
+func readOnly(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return true
+	}
+	w.Header().Set("Allow", "GET, HEAD")
+	transcode.WriteError(w, &orchv1.HttpError{
+		Status: http.StatusMethodNotAllowed,
+		Form:   &orchv1.HttpError_Detail{Detail: "Method Not Allowed"},
+	})
+	return false
+}
