@@ -62,7 +62,7 @@ func (g *generator) success(md protoreflect.MethodDescriptor, name string, statu
 	}
 	if md.Output().FullName() == emptyName {
 		// OpenAPI 3.0 has no type that is null.
-		return &response{Description: "Done; the body is null.", Content: map[string]mediaType{jsonType: {Schema: &schema{}}}}, nil
+		return &response{Description: "Done; the body is null.", Content: map[string]mediaType{jsonType: {Schema: anything()}}}, nil
 	}
 	media, content, err := g.body(md.Output(), name, output)
 	if err != nil {

@@ -18,7 +18,7 @@ func (g *generator) invalid() *response {
 		return object("The request is not valid. Faults of the schema are listed in exception_detail; a rule that no schema can say is told in detail alone.",
 			named("exception_message", &schema{Type: "string"}),
 			named("exception_detail", &schema{Type: "array", Items: g.standard("ValidationError", validationError)}),
-			named("request_body", &schema{Description: "The body as it was sent; null if it was not JSON."}),
+			named("request_body", &schema{Nullable: true, Description: "The body as it was sent, as text if it was no JSON; null without a body, or with a long one."}),
 			named("detail", &schema{Type: "string"}),
 		)
 	})
@@ -31,8 +31,7 @@ func validationError() *schema {
 		named("loc", &schema{Type: "array", Items: place, Description: `The way to the fault: "body", "query", "path" or "header", then keys and indices.`}),
 		named("msg", &schema{Type: "string", Description: "What is wrong, for a person."}),
 		named("type", &schema{Type: "string", Description: "The kind of fault."}),
-		named("input", &schema{Description: "What was sent there."}),
-		named("ctx", &schema{Type: "object", Description: "The limit that was missed, for kinds of fault that have one."}),
+		named("input", &schema{Nullable: true, Description: "What was sent there; absent if it is not repeated."}),
 	)
 	out.Required = []string{"loc", "msg", "type"}
 	return out

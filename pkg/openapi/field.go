@@ -81,13 +81,15 @@ func (g *generator) value(fd protoreflect.FieldDescriptor, o *orchv1.RestField, 
 	switch fd.Kind() {
 	case protoreflect.BoolKind:
 		out.Type = "boolean"
-	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind, protoreflect.Uint32Kind,
-		protoreflect.Fixed32Kind:
-		out.Type = "integer"
-	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind, protoreflect.Uint64Kind,
-		protoreflect.Fixed64Kind:
+	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
+		out.Type, out.Format = "integer", "int32"
+	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind:
 		out.Type, out.Format = "integer", "int64"
-	case protoreflect.FloatKind, protoreflect.DoubleKind:
+	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind, protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
+		out.Type, out.Minimum = "integer", new(float64) // No format means a size without sign.
+	case protoreflect.FloatKind:
+		out.Type, out.Format = "number", "float"
+	case protoreflect.DoubleKind:
 		out.Type, out.Format = "number", "double"
 	case protoreflect.StringKind:
 		out.Type = "string"
@@ -100,6 +102,8 @@ func (g *generator) value(fd protoreflect.FieldDescriptor, o *orchv1.RestField, 
 	case protoreflect.BytesKind:
 		if o.GetFormat() == orchv1.Format_FORMAT_JSON_OBJECT {
 			out.Type, out.Additional = "object", true
+		} else {
+			out = anything()
 		}
 	case protoreflect.EnumKind:
 		out = g.enum(fd.Enum())
@@ -122,7 +126,10 @@ func bounded(s *schema, o *orchv1.RestField) *schema {
 	}
 	s = modifiable(s)
 	s.Pattern, s.MinLength, s.MaxLength = o.GetPattern(), o.GetMinLength(), o.GetMaxLength()
-	s.Minimum, s.Maximum = o.Min, o.Max
+	if o.Min != nil {
+		s.Minimum = o.Min
+	}
+	s.Maximum = o.Max
 	s.ExclusiveMinimum = o.Min != nil && o.GetExclusiveMin()
 	return s
 }
@@ -145,8 +152,11 @@ func modifiable(s *schema) *schema {
 
 func (s *schema) same(other *schema) bool { return reflect.DeepEqual(s, other) }
 
+// anything gives the schema of free JSON. Readers disagree on whether a schema without type admits null; so it says so.
+func anything() *schema { return &schema{Nullable: true} }
+
 // isAny tells whether a schema says nothing about the value.
-func (s *schema) isAny() bool { return reflect.DeepEqual(s, &schema{}) }
+func (s *schema) isAny() bool { return s.same(anything()) }
 
 func quote(text string) json.RawMessage {
 	out, _ := json.Marshal(text) //nolint:errchkjson // A string is always valid.

@@ -32,7 +32,7 @@ func (g *generator) message(md protoreflect.MessageDescriptor, name string, dir 
 	case structName:
 		return &schema{Type: "object", Additional: true}, nil
 	case valueName:
-		return &schema{}, nil
+		return anything(), nil
 	case httpBodyName:
 		return &schema{Type: "string", Format: "binary"}, nil
 	}

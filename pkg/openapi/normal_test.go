@@ -131,7 +131,8 @@ func (n *normal) merge(s raw) {
 		facts["enum"] = words
 	}
 	// Sizes of numbers are no fact of JSON.
-	if facts["format"] == "int64" || facts["format"] == "double" {
+	switch facts["format"] {
+	case "int32", "int64", "float", "double":
 		delete(facts, "format")
 	}
 	n.facts = facts

@@ -931,7 +931,7 @@ type HTTPValidationError struct {
 	ExceptionDetail  *[]ValidationError `json:"exception_detail,omitempty"`
 	ExceptionMessage *string            `json:"exception_message,omitempty"`
 
-	// RequestBody The body as it was sent; null if it was not JSON.
+	// RequestBody The body as it was sent, as text if it was no JSON; null without a body, or with a long one.
 	RequestBody interface{} `json:"request_body,omitempty"`
 }
 
@@ -1189,10 +1189,7 @@ type TransitionDetails struct {
 
 // ValidationError ValidationError is one fault of a request.
 type ValidationError struct {
-	// Ctx The limit that was missed, for kinds of fault that have one.
-	Ctx *map[string]interface{} `json:"ctx,omitempty"`
-
-	// Input What was sent there.
+	// Input What was sent there; absent if it is not repeated.
 	Input interface{} `json:"input,omitempty"`
 
 	// Loc The way to the fault: "body", "query", "path" or "header", then keys and indices.

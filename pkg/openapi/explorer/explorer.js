@@ -37,7 +37,7 @@ async function start() {
     scrollTo(0, 0);
   };
   byId("search").addEventListener("input", () => { list(); });
-  addEventListener("hashchange", () => { show(); byId("main").focus(); });
+  addEventListener("hashchange", () => { show(); byId("main").focus({ preventScroll: true }); });
   list();
   show();
 }
@@ -72,7 +72,7 @@ function overview(api, operations) {
 function page(operation, base, schemas) {
   const answers = Object.entries(operation.responses).map(([status, response]) => {
     const [media, content] = Object.entries(response.content ?? {})[0] ?? [];
-    const head = [el("strong", {}, status), " ", response.description, content && el("span", { class: "type" }, `${media}, ${schemas.type(content.schema)}`)];
+    const head = [el("strong", {}, status), el("span", { class: status === "default" ? "note" : null }, response.description), content && el("span", { class: "type" }, `${media}, ${schemas.type(content.schema)}`)];
     const tree = content && schemas.tree(content.schema);
     return tree ? el("details", { class: "row" }, el("summary", {}, head), tree) : el("div", { class: "row" }, head);
   });
