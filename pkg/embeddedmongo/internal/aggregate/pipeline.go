@@ -1,0 +1,199 @@
+// Package aggregate compiles aggregation pipelines and runs them as streams of documents.
+package aggregate
+
+import (
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/index"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/plan"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/project"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+// Source is a stream of documents. A document's bytes are valid until the next call of Next.
+type Source interface {
+	Next() (d value.Doc, ok bool, err error)
+}
+
+// Pipeline is a compiled pipeline: the part that a query plan can do, and the stages after it.
+type Pipeline struct {
+	Query  plan.Query
+	stages []stage
+	now    int64
+
+	// CountField is set when the whole pipeline only counts the query's matches: the name of the field that holds the number.
+	CountField string
+	// CountID is the constant _id of the group that counts; missing for $count.
+	CountID value.Value
+}
+
+// stage turns one stream into another.
+type stage func(in Source, now int64) Source
+
+// Compile compiles the stages. A stage outside the subset is a NotImplemented error that names it.
+func Compile(stages []value.Value, now int64) (*Pipeline, error) {
+	p := &Pipeline{now: now}
+	q := &p.Query
+	matches := []value.Value{}
+	pushing := true // The stages so far are part of the query.
+	for i, s := range stages {
+		if s.T != bson.TypeEmbeddedDocument || s.Doc().Len() != 1 {
+			return nil, mongoerr.New(mongoerr.Kind{Code: 40323, Name: "Location40323"}, "a pipeline stage specification object must contain exactly one field")
+		}
+		name, arg := s.Doc().First()
+		if pushing {
+			done, err := push(q, &matches, name, arg)
+			if err != nil {
+				return nil, err
+			}
+			if done {
+				continue
+			}
+			pushing = false
+			if i == len(stages)-1 {
+				if field, id, ok := counts(name, arg); ok {
+					p.CountField, p.CountID = field, id
+				}
+			}
+		}
+		st, err := compileStage(name, arg, now)
+		if err != nil {
+			return nil, err
+		}
+		p.stages = append(p.stages, st)
+	}
+	all := value.EmptyDoc
+	switch len(matches) {
+	case 0:
+	case 1:
+		all = matches[0].Doc()
+	default:
+		all = value.NewBuilder().Add("$and", value.OfArray(matches)).Done()
+	}
+	f, err := filter.Compile(all, now)
+	q.Filter = f
+	return p, err
+}
+
+// push moves a leading stage into the query when the query's own order (match, sort, skip, limit) allows it.
+func push(q *plan.Query, matches *[]value.Value, name string, arg value.Value) (bool, error) {
+	switch name {
+	case "$match":
+		if arg.T != bson.TypeEmbeddedDocument {
+			return false, mongoerr.New(mongoerr.Kind{Code: 15959, Name: "Location15959"}, "the match filter must be an expression in an object")
+		}
+		if q.Skip != 0 || q.Limit != 0 {
+			return false, nil
+		}
+		*matches = append(*matches, arg)
+		return true, nil
+	case "$sort":
+		if q.Sort != nil || q.Skip != 0 || q.Limit != 0 {
+			return false, nil
+		}
+		s, err := compileSortArg(arg)
+		q.Sort = s
+		return err == nil, err
+	case "$skip":
+		if q.Limit != 0 {
+			return false, nil
+		}
+		n, err := whole(name, arg, 0)
+		q.Skip += n
+		return err == nil, err
+	case "$limit":
+		n, err := whole(name, arg, 1)
+		if q.Limit == 0 || n < q.Limit {
+			q.Limit = n
+		}
+		return err == nil, err
+	}
+	return false, nil
+}
+
+func compileSortArg(arg value.Value) (*index.Sort, error) {
+	if arg.T != bson.TypeEmbeddedDocument || arg.Doc().Empty() {
+		return nil, mongoerr.New(mongoerr.Kind{Code: 15976, Name: "Location15976"}, "$sort stage must have at least one sort key")
+	}
+	return index.CompileSort(arg.Doc())
+}
+
+func whole(name string, arg value.Value, least int64) (int64, error) {
+	n, ok := arg.Int()
+	if !ok || n < least {
+		return 0, mongoerr.New(mongoerr.Kind{Code: 5107201, Name: "Location5107201"}, "invalid argument to %s stage: expected a number of at least %d, not %s", name, least, value.Format(arg))
+	}
+	return n, nil
+}
+
+// counts recognises $count and {$group: {_id: <constant>, n: {$sum: 1}}}, which drivers send to count documents.
+func counts(name string, arg value.Value) (field string, id value.Value, ok bool) {
+	if name == "$count" && arg.T == bson.TypeString {
+		return arg.Str(), value.Value{}, checkCountField(arg.Str()) == nil
+	}
+	if name != "$group" || arg.T != bson.TypeEmbeddedDocument || arg.Doc().Len() != 2 {
+		return "", id, false
+	}
+	id = arg.Doc().Get("_id")
+	if !id.IsNumber() && id.T != bson.TypeNull {
+		return "", id, false
+	}
+	for it := arg.Doc().Iter(); ; {
+		k, v, more := it.Next()
+		if !more {
+			return "", id, false
+		}
+		if string(k) == "_id" {
+			continue
+		}
+		if v.T == bson.TypeEmbeddedDocument {
+			if op, one := v.Doc().First(); op == "$sum" && one.T == bson.TypeInt32 && one.Int32() == 1 && v.Doc().Len() == 1 {
+				return string(k), id, true
+			}
+		}
+		return "", id, false
+	}
+}
+
+// Run connects the stages to a stream of the query's results.
+func (p *Pipeline) Run(in Source) Source {
+	for _, s := range p.stages {
+		in = s(in, p.now)
+	}
+	return in
+}
+
+func compileStage(name string, arg value.Value, now int64) (stage, error) {
+	switch name {
+	case "$match":
+		if arg.T != bson.TypeEmbeddedDocument {
+			return nil, mongoerr.New(mongoerr.Kind{Code: 15959, Name: "Location15959"}, "the match filter must be an expression in an object")
+		}
+		f, err := filter.Compile(arg.Doc(), now)
+		return func(in Source, _ int64) Source { return &matching{in, f} }, err
+	case "$sort":
+		s, err := compileSortArg(arg)
+		return func(in Source, _ int64) Source { return &sorting{in: in, by: s} }, err
+	case "$skip":
+		n, err := whole(name, arg, 0)
+		return func(in Source, _ int64) Source { return &window{in: in, skip: n, limit: -1} }, err
+	case "$limit":
+		n, err := whole(name, arg, 1)
+		return func(in Source, _ int64) Source { return &window{in: in, limit: n} }, err
+	case "$unwind":
+		return compileUnwind(arg)
+	case "$group":
+		return compileGroup(arg)
+	case "$count":
+		return compileCount(arg)
+	case "$sortByCount":
+		return compileSortByCount(arg)
+	}
+	st, err := project.CompileStage(name, arg)
+	if err != nil {
+		return nil, err
+	}
+	return func(in Source, now int64) Source { return &mapping{in, st, now} }, nil
+}

@@ -1,0 +1,229 @@
+package command
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/aggregate"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+const (
+	// firstBatch is the number of documents in a first batch when the client does not say.
+	firstBatch = 101
+	// batchBytes bounds a batch.
+	batchBytes = 8 << 20
+	// cursorLife is how long an unused cursor lives, as in MongoDB.
+	cursorLife = 10 * time.Minute
+)
+
+// cursor is a stream of results that a client fetches in batches.
+type cursor struct {
+	id      int64
+	ns      string
+	src     aggregate.Source
+	close   func() error
+	pending value.Doc // Read, but did not fit into the last batch.
+	used    time.Time
+	busy    bool
+}
+
+type cursors struct {
+	now func() time.Time
+	mu  sync.Mutex
+	m   map[int64]*cursor
+}
+
+func newCursors(now func() time.Time) *cursors { return &cursors{now: now, m: map[int64]*cursor{}} }
+
+func (cs *cursors) add(c *cursor) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	for c.id == 0 || cs.m[c.id] != nil {
+		c.id = rand.Int64()
+	}
+	c.used = cs.now()
+	cs.m[c.id] = c
+}
+
+// take gives a cursor to one command, which returns it with put or drop.
+func (cs *cursors) take(id int64) (*cursor, error) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c := cs.m[id]
+	if c == nil {
+		return nil, mongoerr.New(mongoerr.CursorNotFound, "cursor id %d not found", id)
+	}
+	if c.busy {
+		return nil, mongoerr.New(mongoerr.Kind{Code: 12051, Name: "CursorInUse"}, "cursor id %d is already in use", id)
+	}
+	c.busy = true
+	return c, nil
+}
+
+func (cs *cursors) put(c *cursor) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c.busy, c.used = false, cs.now()
+}
+
+func (cs *cursors) drop(c *cursor) {
+	cs.mu.Lock()
+	delete(cs.m, c.id)
+	cs.mu.Unlock()
+	c.close()
+}
+
+// kill ends an idle cursor; a busy one belongs to the command that uses it.
+func (cs *cursors) kill(id int64) bool {
+	c, err := cs.take(id)
+	if err != nil {
+		return false
+	}
+	cs.drop(c)
+	return true
+}
+
+func (cs *cursors) expire() {
+	cs.mu.Lock()
+	var old []*cursor
+	for _, c := range cs.m {
+		if !c.busy && cs.now().Sub(c.used) > cursorLife {
+			c.busy = true
+			old = append(old, c)
+		}
+	}
+	cs.mu.Unlock()
+	for _, c := range old {
+		cs.drop(c)
+	}
+}
+
+func (cs *cursors) closeAll() {
+	cs.mu.Lock()
+	all := cs.m
+	cs.m = map[int64]*cursor{}
+	cs.mu.Unlock()
+	for _, c := range all {
+		c.close()
+	}
+}
+
+// batch appends documents to an open array until the batch is full; more tells that the stream may go on.
+func (c *cursor) batch(b *value.Builder, n int64, r *request) (more bool, err error) {
+	start := b.Len()
+	for i := int64(0); n < 0 || i < n; i++ {
+		if i&63 == 63 {
+			if err := r.expired(); err != nil {
+				return false, err
+			}
+		}
+		d := c.pending
+		if c.pending = nil; d == nil {
+			var ok bool
+			if d, ok, err = c.src.Next(); err != nil || !ok {
+				return false, err
+			}
+		}
+		if i > 0 && b.Len()-start+len(d) > batchBytes {
+			c.pending = bytes.Clone(d)
+			return true, nil
+		}
+		b.Add(value.Index(int(i)), value.OfDoc(d))
+	}
+	return true, nil
+}
+
+// reply sends a first batch and keeps the stream as a cursor when there is more.
+func (s *Service) reply(r *request, c *cursor, size int64, single bool) (*value.Builder, error) {
+	b := value.NewBuilder().Open("cursor", bson.TypeEmbeddedDocument).Open("firstBatch", bson.TypeArray)
+	more, err := c.batch(b, size, r)
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	b.Close()
+	if more && !single {
+		// Looking ahead spares the client a round trip for an empty batch.
+		if c.pending == nil && size > 0 {
+			d, ok, err := c.src.Next()
+			if err != nil {
+				c.close()
+				return nil, err
+			}
+			if more = ok; ok {
+				c.pending = bytes.Clone(d)
+			}
+		}
+	} else {
+		more = false
+	}
+	if more {
+		s.cursors.add(c)
+	} else if err := c.close(); err != nil {
+		return nil, err
+	}
+	return b.Add("id", value.OfInt64(c.id)).Add("ns", value.OfString(c.ns)).Close(), nil
+}
+
+func (s *Service) getMore(r *request) (*value.Builder, error) {
+	id, err := number(r.target, "getMore")
+	if err != nil {
+		return nil, err
+	}
+	size, err := natural(r.get("batchSize"), "batchSize")
+	if err != nil {
+		return nil, err
+	}
+	if size == 0 {
+		size = -1
+	}
+	c, err := s.cursors.take(id)
+	if err != nil {
+		return nil, err
+	}
+	if c.ns != r.db+"."+r.get("collection").Str() {
+		s.cursors.put(c)
+		return nil, mongoerr.New(mongoerr.Kind{Code: 13, Name: "Unauthorized"}, "cursor id %d belongs to %s", id, c.ns)
+	}
+	b := value.NewBuilder().Open("cursor", bson.TypeEmbeddedDocument).Open("nextBatch", bson.TypeArray)
+	more, err := c.batch(b, size, r)
+	if err != nil {
+		s.cursors.drop(c)
+		return nil, err
+	}
+	ns := c.ns
+	if more {
+		s.cursors.put(c)
+	} else {
+		s.cursors.drop(c)
+		id = 0
+	}
+	return b.Close().Add("id", value.OfInt64(id)).Add("ns", value.OfString(ns)).Close(), nil
+}
+
+func (s *Service) killCursors(r *request) (*value.Builder, error) {
+	var killed, unknown []value.Value
+	for _, v := range r.get("cursors").Doc().Values() {
+		id, _ := v.Int()
+		if s.cursors.kill(id) {
+			killed = append(killed, v)
+		} else {
+			unknown = append(unknown, v)
+		}
+	}
+	none := value.OfArray(nil)
+	return value.NewBuilder().Add("cursorsKilled", value.OfArray(killed)).Add("cursorsNotFound", value.OfArray(unknown)).
+		Add("cursorsAlive", none).Add("cursorsUnknown", none), nil
+}
+
+// list replies with documents that are in memory.
+func (s *Service) list(r *request, ns string, docs []value.Doc) (*value.Builder, error) {
+	l := aggregate.Docs(docs)
+	return s.reply(r, &cursor{ns: ns, src: &l, close: func() error { return nil }}, -1, false)
+}

@@ -1,0 +1,244 @@
+package command
+
+import (
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/aggregate"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/plan"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/project"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+// rows streams a plan's results, projected.
+type rows struct {
+	r    *plan.Rows
+	q    *filter.Filter
+	proj *project.Projection
+	now  int64
+}
+
+func (s *rows) Next() (value.Doc, bool, error) {
+	row, ok, err := s.r.Next()
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	if s.proj == nil {
+		return row.Doc, true, nil
+	}
+	pos := -1
+	if s.proj.Positions {
+		if _, pos, err = s.q.MatchPosition(row.Doc); err != nil {
+			return nil, false, err
+		}
+	}
+	d, err := s.proj.Apply(row.Doc, s.now, pos)
+	return d, err == nil, err
+}
+
+// lookup finds the collection that a read command names; nil when it does not exist.
+func (s *Service) lookup(r *request) (*storage.Collection, string, error) {
+	name, err := r.collection()
+	if err != nil {
+		return nil, "", err
+	}
+	return s.e.Lookup(r.db, name), r.db + "." + name, nil
+}
+
+// findQuery reads what find asks for.
+func findQuery(r *request) (q plan.Query, err error) {
+	if q.Filter, err = r.filter(r.get("filter"), "filter"); err != nil {
+		return q, err
+	}
+	if q.Sort, err = sortOf(r.get("sort")); err != nil {
+		return q, err
+	}
+	if q.Skip, err = natural(r.get("skip"), "skip"); err != nil {
+		return q, err
+	}
+	if q.Limit, err = natural(r.get("limit"), "limit"); err != nil {
+		return q, err
+	}
+	q.Hint = r.get("hint")
+	q.Expired = r.expired
+	return q, nil
+}
+
+func projection(v value.Value, now int64) (*project.Projection, error) {
+	d, err := document(v, "projection")
+	if err != nil || d.Empty() {
+		return nil, err
+	}
+	return project.Compile(d, project.Options{Find: true, Now: now})
+}
+
+func (s *Service) find(r *request) (*value.Builder, error) {
+	c, ns, err := s.lookup(r)
+	if err != nil {
+		return nil, err
+	}
+	q, err := findQuery(r)
+	if err != nil {
+		return nil, err
+	}
+	proj, err := projection(r.get("projection"), r.now)
+	if err != nil {
+		return nil, err
+	}
+	size := int64(firstBatch)
+	if v := r.get("batchSize"); !v.IsMissing() {
+		if size, err = natural(v, "batchSize"); err != nil {
+			return nil, err
+		}
+	}
+	single := r.get("singleBatch").Truthy()
+	if q.Limit > 0 && q.Limit < size {
+		size = q.Limit
+	}
+	if c == nil {
+		return s.list(r, ns, nil)
+	}
+	p, err := plan.New(c, q)
+	if err != nil {
+		return nil, err
+	}
+	run, err := p.Run()
+	if err != nil {
+		return nil, err
+	}
+	return s.reply(r, &cursor{ns: ns, src: &rows{run, q.Filter, proj, r.now}, close: run.Close}, size, single)
+}
+
+func (s *Service) pipeline(r *request) (*aggregate.Pipeline, error) {
+	v := r.get("pipeline")
+	if v.T != bson.TypeArray {
+		return nil, mongoerr.New(mongoerr.TypeMismatch, "a pipeline must be an array")
+	}
+	p, err := aggregate.Compile(v.Doc().Values(), r.now)
+	if err != nil {
+		return nil, err
+	}
+	p.Query.Hint, p.Query.Expired = r.get("hint"), r.expired
+	return p, nil
+}
+
+func (s *Service) aggregate(r *request) (*value.Builder, error) {
+	if r.target.T != bson.TypeString {
+		return nil, mongoerr.NotImplemented("aggregate without a collection")
+	}
+	c, ns, err := s.lookup(r)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.pipeline(r)
+	if err != nil {
+		return nil, err
+	}
+	size := int64(firstBatch)
+	cur := r.get("cursor")
+	if cur.T != bson.TypeEmbeddedDocument {
+		return nil, mongoerr.New(mongoerr.FailedToParse, "the 'cursor' option is required")
+	}
+	for it := cur.Doc().Iter(); ; {
+		k, v, ok := it.Next()
+		if !ok {
+			break
+		}
+		if string(k) != "batchSize" {
+			return nil, mongoerr.NotImplemented("cursor option %q", k)
+		}
+		if size, err = natural(v, "batchSize"); err != nil {
+			return nil, err
+		}
+	}
+	if p.CountField != "" {
+		var n int64
+		if c != nil {
+			if n, _, _, err = plan.Count(c, p.Query); err != nil {
+				return nil, err
+			}
+		}
+		var out []value.Doc
+		if n > 0 {
+			out = append(out, value.NewBuilder().Add("_id", p.CountID).Add(p.CountField, value.OfInt(n)).Done())
+		}
+		return s.list(r, ns, out)
+	}
+	if c == nil {
+		src := p.Run(&aggregate.Docs{})
+		return s.reply(r, &cursor{ns: ns, src: src, close: func() error { return nil }}, size, false)
+	}
+	pl, err := plan.New(c, p.Query)
+	if err != nil {
+		return nil, err
+	}
+	run, err := pl.Run()
+	if err != nil {
+		return nil, err
+	}
+	src := p.Run(&rows{r: run, q: p.Query.Filter, now: r.now})
+	return s.reply(r, &cursor{ns: ns, src: src, close: run.Close}, size, false)
+}
+
+// countQuery reads what count asks for; a negative limit means its magnitude.
+func countQuery(r *request) (q plan.Query, err error) {
+	if q.Filter, err = r.filter(r.get("query"), "query"); err != nil {
+		return q, err
+	}
+	if q.Skip, err = natural(r.get("skip"), "skip"); err != nil {
+		return q, err
+	}
+	if q.Limit, err = number(r.get("limit"), "limit"); err != nil {
+		return q, err
+	}
+	q.Limit = max(q.Limit, -q.Limit)
+	q.Hint, q.Expired = r.get("hint"), r.expired
+	return q, nil
+}
+
+func (s *Service) count(r *request) (*value.Builder, error) {
+	c, _, err := s.lookup(r)
+	if err != nil {
+		return nil, err
+	}
+	q, err := countQuery(r)
+	if err != nil {
+		return nil, err
+	}
+	var n int64
+	if c != nil {
+		if n, _, _, err = plan.Count(c, q); err != nil {
+			return nil, err
+		}
+	}
+	return value.NewBuilder().Add("n", value.OfInt(n)), nil
+}
+
+func distinctQuery(r *request) (q plan.Query, key string, err error) {
+	if v := r.get("key"); v.T != bson.TypeString || v.Str() == "" {
+		return q, "", mongoerr.New(mongoerr.TypeMismatch, "the field 'key' must be a non-empty string")
+	}
+	q.Filter, err = r.filter(r.get("query"), "query")
+	q.Hint, q.Expired = r.get("hint"), r.expired
+	return q, r.get("key").Str(), err
+}
+
+func (s *Service) distinct(r *request) (*value.Builder, error) {
+	c, _, err := s.lookup(r)
+	if err != nil {
+		return nil, err
+	}
+	q, key, err := distinctQuery(r)
+	if err != nil {
+		return nil, err
+	}
+	var vs []value.Value
+	if c != nil {
+		if vs, _, _, err = plan.Distinct(c, q, key); err != nil {
+			return nil, err
+		}
+	}
+	return value.NewBuilder().Add("values", value.OfArray(vs)), nil
+}

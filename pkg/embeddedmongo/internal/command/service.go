@@ -1,0 +1,167 @@
+// Package command answers MongoDB commands.
+package command
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"sync/atomic"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/wire"
+)
+
+// Service answers commands on one engine. It is safe for concurrent use.
+type Service struct {
+	e       *storage.Engine
+	log     *slog.Logger
+	cursors *cursors
+	conns   atomic.Int32
+	table   map[string]handler
+}
+
+// handler answers one command; the document is the reply without "ok".
+type handler struct {
+	run     func(*Service, *request) (*value.Builder, error)
+	options []string // Fields that the command knows, beside the general ones.
+}
+
+// New makes a service.
+func New(e *storage.Engine, log *slog.Logger) *Service {
+	return &Service{e: e, log: log, cursors: newCursors(e.Now), table: handlers()}
+}
+
+// Close ends all cursors.
+func (s *Service) Close() { s.cursors.closeAll() }
+
+// Expire ends the cursors that nobody has used for a long time.
+func (s *Service) Expire() { s.cursors.expire() }
+
+// NextConnection numbers a connection.
+func (s *Service) NextConnection() int32 { return s.conns.Add(1) }
+
+// general are the fields that every command accepts.
+var general = map[string]bool{
+	"$db": true, "lsid": true, "$clusterTime": true, "$readPreference": true, "comment": true, "maxTimeMS": true,
+	"readConcern": true, "writeConcern": true, "apiVersion": true, "apiStrict": true, "apiDeprecationErrors": true,
+}
+
+// Handle answers one message; the reply is a complete document. It never panics.
+func (s *Service) Handle(ctx context.Context, conn int32, m *wire.Message) (reply value.Doc) {
+	name, _ := m.Body.First()
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("command panicked", "command", name, "panic", p, "stack", string(debug.Stack()))
+			reply = failure(mongoerr.New(mongoerr.InternalError, "command %s: %v", name, p))
+		}
+	}()
+	r, err := s.newRequest(ctx, conn, m)
+	if err != nil {
+		return failure(err)
+	}
+	h, ok := s.table[r.name]
+	if !ok {
+		return failure(mongoerr.NotImplemented("command %s", r.name))
+	}
+	if err := r.check(h.options); err != nil {
+		return failure(err)
+	}
+	b, err := h.run(s, r)
+	if err != nil {
+		return failure(err)
+	}
+	return b.Add("ok", value.OfDouble(1)).Done()
+}
+
+// failure is the reply for an error.
+func failure(err error) value.Doc {
+	e := asError(err)
+	b := value.NewBuilder().Add("ok", value.OfDouble(0)).Add("errmsg", value.OfString(e.Message)).
+		Int32("code", e.Code).Add("codeName", value.OfString(e.Name))
+	addKeys(b, e)
+	return b.Done()
+}
+
+func addKeys(b *value.Builder, e *mongoerr.Error) {
+	if e.KeyPattern != nil {
+		b.Add("keyPattern", value.OfDoc(e.KeyPattern)).Add("keyValue", value.OfDoc(e.KeyValue))
+	}
+}
+
+func asError(err error) *mongoerr.Error {
+	var e *mongoerr.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return mongoerr.New(mongoerr.InternalError, "%v", err)
+}
+
+func handlers() map[string]handler {
+	find := []string{"filter", "sort", "projection", "skip", "limit", "batchSize", "singleBatch", "hint", "allowDiskUse", "noCursorTimeout", "let", "collation"}
+	m := map[string]handler{
+		"hello":           {hello, []string{"helloOk", "client", "compression", "topologyVersion", "maxAwaitTimeMS", "loadBalanced", "saslSupportedMechs", "speculativeAuthenticate", "backpressure"}},
+		"ping":            {nothing, nil},
+		"buildInfo":       {buildInfo, nil},
+		"endSessions":     {nothing, nil},
+		"refreshSessions": {nothing, nil},
+		"killSessions":    {nothing, nil},
+		"find":            {(*Service).find, find},
+		"getMore":         {(*Service).getMore, []string{"collection", "batchSize"}},
+		"killCursors":     {(*Service).killCursors, []string{"cursors"}},
+		"aggregate":       {(*Service).aggregate, []string{"pipeline", "cursor", "allowDiskUse", "hint", "bypassDocumentValidation", "let", "collation"}},
+		"count":           {(*Service).count, []string{"query", "skip", "limit", "hint", "collation"}},
+		"distinct":        {(*Service).distinct, []string{"key", "query", "hint", "collation"}},
+		"insert":          {(*Service).insert, []string{"documents", "ordered", "bypassDocumentValidation"}},
+		"update":          {(*Service).update, []string{"updates", "ordered", "bypassDocumentValidation", "let"}},
+		"delete":          {(*Service).delete, []string{"deletes", "ordered", "let"}},
+		"findAndModify":   {(*Service).findAndModify, []string{"query", "sort", "remove", "update", "new", "fields", "upsert", "bypassDocumentValidation", "arrayFilters", "hint", "let", "collation"}},
+		"bulkWrite":       {(*Service).bulkWrite, []string{"ops", "nsInfo", "ordered", "errorsOnly", "bypassDocumentValidation", "let", "cursor"}},
+		"create":          {(*Service).create, nil},
+		"drop":            {(*Service).drop, nil},
+		"dropDatabase":    {(*Service).dropDatabase, nil},
+		"listCollections": {(*Service).listCollections, []string{"filter", "nameOnly", "authorizedCollections", "cursor"}},
+		"listDatabases":   {(*Service).listDatabases, []string{"filter", "nameOnly", "authorizedDatabases"}},
+		"createIndexes":   {(*Service).createIndexes, []string{"indexes", "commitQuorum"}},
+		"listIndexes":     {(*Service).listIndexes, []string{"cursor"}},
+		"dropIndexes":     {(*Service).dropIndexes, []string{"index"}},
+		"explain":         {(*Service).explain, []string{"verbosity"}},
+	}
+	for alias, name := range map[string]string{"ismaster": "hello", "isMaster": "hello", "buildinfo": "buildInfo", "findandmodify": "findAndModify", "deleteIndexes": "dropIndexes"} {
+		m[alias] = m[name]
+	}
+	return m
+}
+
+// Commands lists the command names that the service knows.
+func Commands() []string {
+	var names []string
+	for n := range handlers() {
+		names = append(names, n)
+	}
+	return names
+}
+
+func nothing(*Service, *request) (*value.Builder, error) { return value.NewBuilder(), nil }
+
+func hello(s *Service, r *request) (*value.Builder, error) {
+	return value.NewBuilder().
+		Add("helloOk", value.True).Add("ismaster", value.True).Add("isWritablePrimary", value.True).
+		Int32("maxBsonObjectSize", storage.MaxDocument).Int32("maxMessageSizeBytes", wire.MaxMessage).Int32("maxWriteBatchSize", maxBatch).
+		Add("localTime", value.OfDate(r.now)).Int32("logicalSessionTimeoutMinutes", 30).Int32("connectionId", r.conn).
+		Int32("minWireVersion", 0).Int32("maxWireVersion", 21).Add("readOnly", value.False), nil
+}
+
+func buildInfo(*Service, *request) (*value.Builder, error) {
+	return value.NewBuilder().Add("version", value.OfString("7.0.0")).Add("gitVersion", value.OfString("orch-embedded")).
+		Add("versionArray", value.Of(bson.A{int32(7), int32(0), int32(0), int32(0)})).
+		Add("modules", value.OfArray([]value.Value{value.OfString("orch-embedded")})).
+		Int32("bits", 64).Add("debug", value.False).Int32("maxBsonObjectSize", storage.MaxDocument), nil
+}
+
+// maxBatch is the largest number of writes in one command.
+const maxBatch = 100000

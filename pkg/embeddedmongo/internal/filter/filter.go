@@ -1,0 +1,100 @@
+// Package filter compiles MongoDB query filters and matches documents in wire form against them.
+package filter
+
+import (
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/expr"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+// Filter is a compiled query filter. It is immutable and safe for concurrent use.
+type Filter struct {
+	root And
+	now  int64
+}
+
+// Match reports whether the document satisfies the filter. Only $expr can fail.
+func (f *Filter) Match(d value.Doc) (bool, error) {
+	st := state{now: f.now, pos: -1}
+	ok := f.root.match(d, &st)
+	return ok && st.err == nil, st.err
+}
+
+// MatchPosition is Match that also tells the array position that the positional operator "$" stands for, or -1.
+func (f *Filter) MatchPosition(d value.Doc) (ok bool, pos int, err error) {
+	st := state{now: f.now, pos: -1}
+	ok = f.root.match(d, &st)
+	return ok && st.err == nil, st.pos, st.err
+}
+
+// Conjuncts are the predicates that must all hold, for the planner.
+func (f *Filter) Conjuncts() And { return f.root }
+
+// Empty reports whether every document matches.
+func (f *Filter) Empty() bool { return len(f.root) == 0 }
+
+// state is what one evaluation carries: the array position found, the first error of an expression.
+type state struct {
+	pos int
+	now int64
+	err error
+}
+
+// Node is one condition of a filter: And, Or, Nor, Not, *Leaf or *Expr.
+type Node interface {
+	match(value.Doc, *state) bool
+}
+
+// And holds when all nodes hold.
+type And []Node
+
+// Or holds when any node holds.
+type Or []Node
+
+// Nor holds when no node holds.
+type Nor []Node
+
+// Not negates a node.
+type Not struct{ Node Node }
+
+// Expr holds when an aggregation expression is true.
+type Expr struct{ x expr.Expr }
+
+func (n And) match(d value.Doc, st *state) bool {
+	for _, k := range n {
+		if !k.match(d, st) {
+			return false
+		}
+	}
+	return true
+}
+
+func (n Or) match(d value.Doc, st *state) bool {
+	for _, k := range n {
+		if k.match(d, st) {
+			return true
+		}
+	}
+	return false
+}
+
+func (n Nor) match(d value.Doc, st *state) bool {
+	pos := st.pos
+	ok := !Or(n).match(d, st)
+	st.pos = pos
+	return ok
+}
+
+func (n Not) match(d value.Doc, st *state) bool {
+	pos := st.pos
+	ok := !n.Node.match(d, st)
+	st.pos = pos
+	return ok
+}
+
+func (n *Expr) match(d value.Doc, st *state) bool {
+	v, err := n.x(&expr.Env{Root: d, Now: st.now})
+	if err != nil && st.err == nil {
+		st.err = err
+	}
+	return err == nil && v.Truthy()
+}

@@ -1,0 +1,176 @@
+// Package pipe gives buffered connections in memory: a net.Conn pair without sockets, whose writes do not wait for the reader
+// as long as the buffer has room.
+package pipe
+
+import (
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+)
+
+// capacity is how much one direction holds before a writer waits, in bytes.
+const capacity = 256 << 10
+
+// New makes a connected pair.
+func New() (client, server net.Conn) {
+	a, b := newBuffer(), newBuffer()
+	return &conn{r: a, w: b}, &conn{r: b, w: a}
+}
+
+type conn struct {
+	r, w *buffer
+}
+
+// buffer is one direction. Each side that waits has a deadline of its own.
+type buffer struct {
+	mu     sync.Mutex
+	cond   sync.Cond
+	data   []byte
+	off    int
+	closed bool
+	rd, wd deadline
+}
+
+func newBuffer() *buffer {
+	b := &buffer{}
+	b.cond.L = &b.mu
+	return b
+}
+
+type deadline struct {
+	timer   *time.Timer
+	expired bool
+	gen     int
+}
+
+func (b *buffer) setDeadline(d *deadline, t time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if d.timer != nil {
+		d.timer.Stop()
+		d.timer = nil
+	}
+	d.expired = false
+	d.gen++
+	if t.IsZero() {
+		return
+	}
+	wait := time.Until(t)
+	if wait <= 0 {
+		d.expired = true
+		b.cond.Broadcast()
+		return
+	}
+	gen := d.gen
+	d.timer = time.AfterFunc(wait, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if d.gen == gen {
+			d.expired = true
+			b.cond.Broadcast()
+		}
+	})
+}
+
+func (b *buffer) read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for {
+		switch {
+		case b.rd.expired:
+			return 0, os.ErrDeadlineExceeded
+		case b.off < len(b.data):
+			n := copy(p, b.data[b.off:])
+			if b.off += n; b.off == len(b.data) {
+				b.data, b.off = b.data[:0], 0
+				if cap(b.data) > capacity {
+					b.data = nil
+				}
+			}
+			b.cond.Broadcast()
+			return n, nil
+		case b.closed:
+			return 0, io.EOF
+		case len(p) == 0:
+			return 0, nil
+		}
+		b.cond.Wait()
+	}
+}
+
+func (b *buffer) write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	done := 0
+	for {
+		switch {
+		case b.closed:
+			return done, io.ErrClosedPipe
+		case b.wd.expired:
+			return done, os.ErrDeadlineExceeded
+		}
+		if room := capacity - (len(b.data) - b.off); room > 0 {
+			n := min(room, len(p)-done)
+			if b.off > 0 && len(b.data)+n > cap(b.data) {
+				b.data = b.data[:copy(b.data, b.data[b.off:])]
+				b.off = 0
+			}
+			b.data = append(b.data, p[done:done+n]...)
+			done += n
+			b.cond.Broadcast()
+		}
+		if done == len(p) {
+			return done, nil
+		}
+		b.cond.Wait()
+	}
+}
+
+func (b *buffer) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	for _, d := range []*deadline{&b.rd, &b.wd} {
+		if d.timer != nil {
+			d.timer.Stop()
+			d.timer = nil
+		}
+	}
+	b.cond.Broadcast()
+}
+
+func (c *conn) Read(p []byte) (int, error)  { return c.r.read(p) }
+func (c *conn) Write(p []byte) (int, error) { return c.w.write(p) }
+
+// Close ends both directions; what was written before can still be read by the other side.
+func (c *conn) Close() error {
+	c.w.close()
+	c.r.close()
+	return nil
+}
+
+func (c *conn) SetDeadline(t time.Time) error {
+	c.r.setDeadline(&c.r.rd, t)
+	c.w.setDeadline(&c.w.wd, t)
+	return nil
+}
+
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.r.setDeadline(&c.r.rd, t)
+	return nil
+}
+
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	c.w.setDeadline(&c.w.wd, t)
+	return nil
+}
+
+type addr struct{}
+
+func (addr) Network() string { return "pipe" }
+func (addr) String() string  { return "embedded" }
+
+func (c *conn) LocalAddr() net.Addr  { return addr{} }
+func (c *conn) RemoteAddr() net.Addr { return addr{} }

@@ -1,0 +1,71 @@
+package plan
+
+import (
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
+)
+
+// probeKeys is how far equally good candidates are walked to see which is narrower.
+const probeKeys = 256
+
+// scanFloor is the number of documents up to which the choice between an index and a table scan does not matter.
+const scanFloor = 2000
+
+// narrowest picks the candidate with the fewest keys, as far as a short walk tells.
+func narrowest(ps []*Plan) (*Plan, error) {
+	best, least := ps[0], probeKeys+1
+	for _, p := range ps {
+		n, err := p.walk(probeKeys)
+		if err != nil {
+			return nil, err
+		}
+		if n < least {
+			best, least = p, n
+		}
+	}
+	return best, nil
+}
+
+// walk counts the plan's keys up to a limit, without documents.
+func (p *Plan) walk(limit int) (int, error) {
+	v, err := p.c.View()
+	if err != nil {
+		return 0, err
+	}
+	defer v.Close()
+	q := *p
+	q.merge = false
+	ks, err := q.open(v)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for n < limit && ks.next() {
+		n++
+	}
+	return n, ks.err()
+}
+
+// orScan prefers reading the whole collection in order to fetching more than an eighth of it document by document. It only
+// matters where the reading cannot stop early.
+func (p *Plan) orScan(con *conjunction) (*Plan, error) {
+	total := p.c.Count()
+	if p.ix.IsID() || total < scanFloor || (p.q.Limit > 0 && p.sorted) {
+		return p, nil
+	}
+	n, err := p.walk(int(total / 8))
+	if err != nil {
+		return nil, err
+	}
+	if n < int(total/8) {
+		return p, nil
+	}
+	return scan(p.c, p.q, con), nil
+}
+
+// scan is the plan that reads all documents.
+func scan(c *storage.Collection, q Query, con *conjunction) *Plan {
+	ix := c.Indexes()[0]
+	p := &Plan{c: c, q: q, ix: ix, spans: spans(c.DocPrefix(), nil), exact: len(con.nodes) == 0}
+	p.order(0)
+	return p
+}

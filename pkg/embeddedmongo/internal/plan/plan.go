@@ -1,0 +1,286 @@
+// Package plan chooses how a query reads a collection, and carries the choice out.
+//
+//	filter ─▶ conjuncts by path ─▶ bounds for each index ─▶ best Plan ─▶ Rows: keys ─▶ (skip) ─▶ documents ─▶ filter ─▶ (sort)
+package plan
+
+import (
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/index"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+// Query is what is asked of one collection. Limit 0 means no limit.
+type Query struct {
+	Filter *filter.Filter
+	Sort   *index.Sort
+	Skip   int64
+	Limit  int64
+	Hint   value.Value // An index's name or key pattern; missing for none.
+
+	// Expired tells that the command's time is over; it is asked now and then. nil for no limit.
+	Expired func() error
+}
+
+// Plan is a chosen way to read.
+type Plan struct {
+	c      *storage.Collection
+	q      Query
+	ix     *storage.Index
+	bounds []*bound
+	spans  []span
+
+	reverse bool
+	merge   bool // The spans are merged by what follows their fixed part; else they are read one after another.
+	sorted  bool // The order of reading is the order asked for.
+	exact   bool // The bounds are the whole filter: documents need not be checked.
+	dedupe  bool // A document may have several entries within the bounds.
+	score   int
+}
+
+// New plans a query.
+func New(c *storage.Collection, q Query) (*Plan, error) {
+	if q.Sort != nil && len(q.Sort.Fields) == 0 {
+		q.Sort = nil
+	}
+	list := c.Indexes()
+	hinted, err := hint(list, q.Hint)
+	if err != nil {
+		return nil, err
+	}
+	con := conjoin(q.Filter)
+	if hinted != nil {
+		if p := candidate(c, q, con, hinted, true); p != nil {
+			return p, nil
+		}
+	}
+	var best *Plan
+	var ties []*Plan
+	for _, ix := range list {
+		p := candidate(c, q, con, ix, false)
+		switch {
+		case p == nil:
+		case best == nil || p.score > best.score:
+			best, ties = p, nil
+		case p.score == best.score:
+			ties = append(ties, p)
+		}
+	}
+	if len(ties) > 0 {
+		if best, err = narrowest(append([]*Plan{best}, ties...)); err != nil {
+			return nil, err
+		}
+	}
+	return best.orScan(con)
+}
+
+func hint(list []*storage.Index, h value.Value) (*storage.Index, error) {
+	switch h.T {
+	case value.Missing:
+		return nil, nil
+	case bson.TypeString:
+		for _, ix := range list {
+			if ix.Spec.Name == h.Str() {
+				return ix, nil
+			}
+		}
+	case bson.TypeEmbeddedDocument:
+		if h.Doc().Empty() {
+			return nil, nil
+		}
+		if k, v := h.Doc().First(); k == "$natural" {
+			if n, _ := v.Int(); n == 1 {
+				return list[0], nil
+			}
+			return nil, mongoerr.NotImplemented("hint {$natural: %s}", value.Format(v))
+		}
+		for _, ix := range list {
+			if storage.DefaultIndexName(value.Doc(ix.Spec.Key)) == storage.DefaultIndexName(h.Doc()) {
+				return ix, nil
+			}
+		}
+	}
+	return nil, mongoerr.New(mongoerr.BadValue, "error processing query: hint provided does not correspond to an existing index")
+}
+
+// candidate plans with one index; nil when the index cannot answer the query.
+func candidate(c *storage.Collection, q Query, con *conjunction, ix *storage.Index, forced bool) *Plan {
+	if !usable(ix, con) {
+		return nil
+	}
+	p := &Plan{c: c, q: q, ix: ix}
+	multi := ix.Multikey()
+	combos := 1
+	var origin filter.Node
+	bounded := false // A multikey field has a bound.
+	for i, f := range ix.Fields {
+		flagged := multi&(1<<i) != 0
+		preds := con.byPath[f.Path]
+		if flagged && bounded {
+			// Another field of the same array: only what one $elemMatch says about both may bound both.
+			if origin == nil {
+				break
+			}
+			preds = sameOrigin(preds, origin)
+		}
+		b := boundFor(preds, f.Desc, flagged)
+		if b == nil {
+			break
+		}
+		if b.points != nil && combos*max(1, len(b.points)) > maxSpans {
+			break
+		}
+		combos *= max(1, len(b.points))
+		if flagged {
+			bounded, origin = true, b.origin
+		}
+		p.bounds = append(p.bounds, b)
+		if b.points == nil {
+			break
+		}
+	}
+	p.spans = spans(c.IndexPrefix(ix), p.bounds)
+	for i := range ix.Fields {
+		if multi&(1<<i) != 0 && (i >= len(p.bounds) || !p.bounds[i].equal) {
+			p.dedupe = true
+		}
+	}
+	p.exact = p.coversAll(con)
+	p.order(multi)
+	p.rate(forced)
+	if p.score <= 0 && !ix.IsID() && !forced {
+		return nil
+	}
+	return p
+}
+
+func sameOrigin(preds []predicate, origin filter.Node) []predicate {
+	var out []predicate
+	for _, p := range preds {
+		if p.origin == origin {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// coversAll reports whether every conjunct is expressed exactly by a bound.
+func (p *Plan) coversAll(con *conjunction) bool {
+	used := map[filter.Node]bool{}
+	for _, b := range p.bounds {
+		if b.exact {
+			for _, l := range b.used {
+				used[l] = true
+			}
+		}
+	}
+	for _, n := range con.nodes {
+		if !used[n] {
+			return false
+		}
+	}
+	return true
+}
+
+// rate scores the candidate: equalities count most, then lists, then a range; an order that spares a sort is worth
+// most when a limit lets the reading stop early.
+func (p *Plan) rate(forced bool) {
+	for _, b := range p.bounds {
+		switch {
+		case b.equal:
+			p.score += 100
+		case b.points != nil:
+			p.score += 80
+		case len(b.used) > 1:
+			p.score += 40
+		default:
+			p.score += 30
+		}
+	}
+	if len(p.bounds) == len(p.ix.Fields) && (p.ix.Spec.Unique || p.ix.IsID()) && p.points() {
+		p.score += 1000
+	}
+	if p.q.Sort != nil && p.sorted {
+		if p.score += 15; p.q.Limit > 0 {
+			p.score += 35
+		}
+	}
+	if p.exact && len(p.bounds) > 0 {
+		p.score += 10
+	}
+	if !forced && len(p.bounds) == 0 && p.q.Limit == 0 && !p.ix.IsID() {
+		p.score = 0
+	}
+}
+
+func (p *Plan) points() bool {
+	for _, b := range p.bounds {
+		if b.points == nil {
+			return false
+		}
+	}
+	return len(p.bounds) > 0
+}
+
+// order finds out whether reading gives the order asked for, forward or backward, with the spans in sequence or merged.
+func (p *Plan) order(multi uint32) {
+	if p.q.Sort == nil {
+		p.sorted = true
+		return
+	}
+	for _, merge := range []bool{false, true} {
+		if merge && len(p.spans) > maxMerge {
+			return
+		}
+		for _, reverse := range []bool{false, true} {
+			if p.ordered(multi, merge, reverse) {
+				p.sorted, p.merge, p.reverse = true, merge && len(p.spans) > 1, reverse
+				return
+			}
+		}
+	}
+}
+
+// maxMerge bounds the iterators that are open at once.
+const maxMerge = 200
+
+func (p *Plan) ordered(multi uint32, merge, reverse bool) bool {
+	j := 0
+	fixed := func(j int) bool {
+		return j < len(p.bounds) && p.bounds[j].points != nil && (merge || p.bounds[j].equal)
+	}
+	for _, s := range p.q.Sort.Fields {
+		if p.constant(s, multi) {
+			continue
+		}
+		for j < len(p.ix.Fields) && fixed(j) && p.ix.Fields[j].Path != s.Path {
+			j++
+		}
+		if j == len(p.ix.Fields) {
+			// Entries with equal fields are in the order of the _id, which is unique: nothing after it matters.
+			return s.Path == "_id" && s.Desc == reverse && !p.ix.IsID()
+		}
+		f := p.ix.Fields[j]
+		if f.Path != s.Path || (f.Desc != s.Desc) != reverse || multi&(1<<j) != 0 || (merge && fixed(j)) {
+			return false
+		}
+		j++
+		if p.ix.IsID() {
+			return true
+		}
+	}
+	return true
+}
+
+// constant reports whether all results have one value in a sort field.
+func (p *Plan) constant(s index.Field, multi uint32) bool {
+	for i, b := range p.bounds {
+		if p.ix.Fields[i].Path == s.Path {
+			return b.equal && multi&(1<<i) == 0
+		}
+	}
+	return false
+}

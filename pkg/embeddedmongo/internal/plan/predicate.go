@@ -1,0 +1,216 @@
+package plan
+
+import (
+	"math"
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+// predicate is one condition that every result must meet. Those derived from an $elemMatch only narrow: the $elemMatch itself
+// still has to be checked; origin is that node.
+type predicate struct {
+	path   string
+	leaf   *filter.Leaf
+	origin filter.Node
+}
+
+// conjunction is a filter as the planner sees it: predicates by path, and the nodes that no index bound can stand for.
+type conjunction struct {
+	byPath map[string][]predicate
+	nodes  []filter.Node // All conjuncts, flattened.
+}
+
+func conjoin(f *filter.Filter) *conjunction {
+	c := &conjunction{byPath: map[string][]predicate{}}
+	c.add(f.Conjuncts())
+	return c
+}
+
+func (c *conjunction) add(all filter.And) {
+	for _, n := range all {
+		switch n := n.(type) {
+		case filter.And:
+			c.add(n)
+			continue
+		case *filter.Leaf:
+			c.leaf(n)
+		}
+		c.nodes = append(c.nodes, n)
+	}
+}
+
+func (c *conjunction) leaf(l *filter.Leaf) {
+	switch l.Op {
+	case filter.ElemMatchDoc, filter.ElemMatchValue:
+		sub, _ := l.Sub.(filter.And)
+		for _, n := range sub {
+			if k, ok := n.(*filter.Leaf); ok && k.Op != filter.ElemMatchDoc && k.Op != filter.ElemMatchValue {
+				path := l.Path
+				if k.Path != "" {
+					path += "." + k.Path
+				}
+				c.byPath[path] = append(c.byPath[path], predicate{path, k, l})
+			}
+		}
+	default:
+		c.byPath[l.Path] = append(c.byPath[l.Path], predicate{path: l.Path, leaf: l})
+	}
+}
+
+// bound is what the predicates on one index field allow: points, or one range. Bytes are encoded in the field's direction.
+type bound struct {
+	points [][]byte // Sorted as encoded.
+	lo, hi []byte   // Range [lo, hi) when points is nil.
+	used   []*filter.Leaf
+	exact  bool // The leaves used hold for exactly the entries within.
+	origin filter.Node
+	equal  bool // One point.
+}
+
+// hasPosition reports whether a path selects array positions; the bounds of such paths only narrow.
+func hasPosition(path string) bool {
+	for _, p := range strings.Split(path, ".") {
+		if _, ok := value.ParseIndex(p); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// boundFor picks the tightest bound for a field: equality, then a list, then a range. nil when there is none.
+func boundFor(preds []predicate, desc, multikey bool) *bound {
+	var best *bound
+	for _, p := range preds {
+		if b := pointBound(p, desc, multikey); b != nil && (best == nil || len(b.points) < len(best.points)) {
+			best = b
+		}
+	}
+	if best != nil {
+		return best
+	}
+	return rangeBound(preds, desc, multikey)
+}
+
+func pointBound(p predicate, desc, multikey bool) *bound {
+	var vs []value.Value
+	switch {
+	case p.leaf.Op == filter.Eq:
+		vs = []value.Value{p.leaf.Value}
+	case p.leaf.Op == filter.In && len(p.leaf.Regexps()) == 0:
+		vs = p.leaf.List
+	default:
+		return nil
+	}
+	b := &bound{used: []*filter.Leaf{p.leaf}, exact: p.origin == nil && !hasPosition(p.path), origin: p.origin, equal: len(vs) == 1}
+	b.points = make([][]byte, 0, len(vs))
+	for _, v := range vs {
+		if v.T == bson.TypeArray {
+			return nil // An array is indexed by its elements.
+		}
+		if multikey && v.IsNullish() {
+			b.exact = false
+		}
+		b.points = append(b.points, value.AppendKey(nil, v, desc))
+	}
+	if desc {
+		for i, j := 0, len(b.points)-1; i < j; i, j = i+1, j-1 {
+			b.points[i], b.points[j] = b.points[j], b.points[i]
+		}
+	}
+	return b
+}
+
+func rangeBound(preds []predicate, desc, multikey bool) *bound {
+	var lower, upper *filter.Leaf
+	var origin filter.Node
+	for _, p := range preds {
+		if !rangeable(p.leaf) || (origin != nil && p.origin != origin) {
+			continue
+		}
+		if (lower != nil || upper != nil) && multikey && origin == nil {
+			continue // Two elements of one array may meet one bound each.
+		}
+		other := lower
+		if other == nil {
+			other = upper
+		}
+		if other != nil && value.Class(other.Value.T) != value.Class(p.leaf.Value.T) {
+			continue
+		}
+		switch p.leaf.Op {
+		case filter.Gt, filter.Gte:
+			if lower == nil {
+				lower, origin = p.leaf, p.origin
+			}
+		case filter.Lt, filter.Lte:
+			if upper == nil {
+				upper, origin = p.leaf, p.origin
+			}
+		}
+	}
+	if lower == nil && upper == nil {
+		return nil
+	}
+	b := &bound{exact: origin == nil, origin: origin}
+	var class byte
+	for _, l := range []*filter.Leaf{lower, upper} {
+		if l != nil {
+			b.used = append(b.used, l)
+			class = value.Class(l.Value.T)
+			b.exact = b.exact && !hasPosition(l.Path)
+		}
+	}
+	b.lo, b.hi = classRange(class, desc)
+	near, far := lower, upper
+	if desc {
+		near, far = upper, lower
+	}
+	if near != nil {
+		b.lo = value.AppendKey(nil, near.Value, desc)
+		if near.Op == filter.Gt || near.Op == filter.Lt {
+			b.lo = successor(b.lo)
+		}
+	}
+	if far != nil {
+		b.hi = value.AppendKey(nil, far.Value, desc)
+		if far.Op == filter.Gte || far.Op == filter.Lte {
+			b.hi = successor(b.hi)
+		}
+	}
+	return b
+}
+
+// rangeable reports whether a range comparison is a range of index keys.
+func rangeable(l *filter.Leaf) bool {
+	switch l.Op {
+	case filter.Gt, filter.Gte, filter.Lt, filter.Lte:
+	default:
+		return false
+	}
+	switch value.Class(l.Value.T) {
+	case value.ClassNull, value.ClassMinKey, value.ClassMaxKey, value.ClassArray, value.ClassEmptyArray:
+		return false
+	case value.ClassNumber:
+		return !math.IsNaN(l.Value.Float())
+	}
+	return true
+}
+
+// classRange spans all values of a class; among the numbers NaN, which no range contains, is left out.
+func classRange(class byte, desc bool) (lo, hi []byte) {
+	lo, hi = []byte{class}, []byte{class + 1}
+	if class == value.ClassNumber {
+		lo = []byte{class, 0, 0, 0, 0, 0, 0, 0, 0, 0x81}
+	}
+	if desc {
+		lo, hi = []byte{^class}, []byte{^class + 1}
+		if class == value.ClassNumber {
+			hi = []byte{^class, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}
+		}
+	}
+	return lo, hi
+}

@@ -1,0 +1,162 @@
+package plan
+
+import (
+	"bytes"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+// Row is one result. Its bytes are valid until the next call of Next, unless the rows were sorted in memory.
+type Row struct {
+	ID  []byte // Encoded _id.
+	Doc value.Doc
+}
+
+// Rows delivers a plan's results one by one. It must be closed.
+type Rows struct {
+	p      *Plan
+	view   *storage.View
+	ks     keys
+	seen   map[string]bool
+	sorter *sorter
+	skip   int64
+	left   int64 // Results still to deliver; -1 without a limit.
+	Keys   int64 // Keys read.
+	Docs   int64 // Documents read.
+}
+
+// Run starts the plan.
+func (p *Plan) Run() (*Rows, error) {
+	v, err := p.c.View()
+	if err != nil {
+		return nil, err
+	}
+	r := &Rows{p: p, view: v, skip: p.q.Skip, left: -1}
+	if p.q.Limit > 0 {
+		r.left = p.q.Limit
+	}
+	if r.ks, err = p.open(v); err != nil {
+		v.Close()
+		return nil, err
+	}
+	if p.dedupe {
+		r.seen = map[string]bool{}
+	}
+	return r, nil
+}
+
+// Close ends the reading.
+func (r *Rows) Close() error { return r.view.Close() }
+
+// Next returns the next result; ok is false at the end.
+func (r *Rows) Next() (row Row, ok bool, err error) {
+	if r.left == 0 {
+		return Row{}, false, nil
+	}
+	if !r.p.sorted {
+		if row, ok, err = r.sortedNext(); !ok || err != nil {
+			return Row{}, false, err
+		}
+	} else {
+		for {
+			if row, ok, err = r.fetch(r.skip == 0); !ok || err != nil {
+				return Row{}, false, err
+			}
+			if r.skip == 0 {
+				break
+			}
+			r.skip--
+		}
+	}
+	if r.left > 0 {
+		r.left--
+	}
+	return row, true, nil
+}
+
+// fetch reads on to the next match. A row that will be skipped needs its document only when the bounds do not decide alone.
+func (r *Rows) fetch(want bool) (Row, bool, error) {
+	for r.ks.next() {
+		if r.Keys++; r.Keys&255 == 0 && r.p.q.Expired != nil {
+			if err := r.p.q.Expired(); err != nil {
+				return Row{}, false, err
+			}
+		}
+		id := r.p.idOf(r.ks.key())
+		if r.seen != nil {
+			if r.seen[string(id)] {
+				continue
+			}
+			r.seen[string(id)] = true
+		}
+		if !want && r.p.exact {
+			return Row{ID: id}, true, nil
+		}
+		d, err := r.doc(id)
+		if err != nil {
+			return Row{}, false, err
+		}
+		if d == nil {
+			continue
+		}
+		r.Docs++
+		if !r.p.exact {
+			ok, err := r.p.q.Filter.Match(d)
+			if err != nil {
+				return Row{}, false, err
+			}
+			if !ok {
+				continue
+			}
+		}
+		return Row{ID: id, Doc: d}, true, nil
+	}
+	return Row{}, false, storage.Error(r.ks.err())
+}
+
+func (r *Rows) doc(id []byte) (value.Doc, error) {
+	if r.p.ix.IsID() {
+		d, err := r.ks.value()
+		return d, storage.Error(err)
+	}
+	return r.view.Doc(id)
+}
+
+func (r *Rows) sortedNext() (Row, bool, error) {
+	if r.sorter == nil {
+		keep := int64(0)
+		if r.p.q.Limit > 0 {
+			keep = r.p.q.Skip + r.p.q.Limit
+		}
+		r.sorter = newSorter(r.p.q.Sort, keep)
+		for {
+			row, ok, err := r.fetch(true)
+			if err != nil {
+				return Row{}, false, err
+			}
+			if !ok {
+				break
+			}
+			if err := r.sorter.add(row); err != nil {
+				return Row{}, false, err
+			}
+		}
+		r.sorter.finish(r.p.q.Skip)
+		r.ks = nil
+	}
+	row, ok := r.sorter.next()
+	return row, ok, nil
+}
+
+// All reads every result into memory that the caller owns.
+func (r *Rows) All() ([]Row, error) {
+	var out []Row
+	for {
+		row, ok, err := r.Next()
+		if err != nil || !ok {
+			return out, err
+		}
+		out = append(out, Row{ID: bytes.Clone(row.ID), Doc: bytes.Clone(row.Doc)})
+	}
+}

@@ -1,0 +1,150 @@
+package plan
+
+import (
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+// usable reports whether every document that can match is in the index: always for a full index, for a sparse one when the
+// filter asks for a field to be there, for a partial one when the filter implies its condition.
+func usable(ix *storage.Index, con *conjunction) bool {
+	if ix.Partial != nil {
+		return impliesAll(con, ix.Partial.Conjuncts())
+	}
+	if !ix.Spec.Sparse {
+		return true
+	}
+	for _, f := range ix.Fields {
+		for _, p := range con.byPath[f.Path] {
+			if p.origin == nil && requiresPresence(p.leaf) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// requiresPresence reports whether a leaf never holds for a missing field.
+func requiresPresence(l *filter.Leaf) bool {
+	switch l.Op {
+	case filter.Eq:
+		return !l.Value.IsNullish()
+	case filter.In:
+		return !l.HasNull()
+	case filter.Gt, filter.Lt, filter.Gte, filter.Lte:
+		switch value.Class(l.Value.T) {
+		case value.ClassNull, value.ClassMinKey, value.ClassMaxKey:
+			return false
+		}
+		return true
+	case filter.Exists, filter.Size, filter.Mod, filter.Regex, filter.TypeOf, filter.ElemMatchDoc, filter.ElemMatchValue:
+		return true
+	}
+	return false
+}
+
+func impliesAll(con *conjunction, want filter.And) bool {
+	for _, n := range want {
+		switch n := n.(type) {
+		case filter.And:
+			if !impliesAll(con, n) {
+				return false
+			}
+		case *filter.Leaf:
+			if !impliesLeaf(con, n) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func impliesLeaf(con *conjunction, want *filter.Leaf) bool {
+	for _, p := range con.byPath[want.Path] {
+		if p.origin == nil && implies(p.leaf, want) {
+			return true
+		}
+	}
+	return false
+}
+
+// implies reports whether a leaf of the query can only hold where the index's leaf holds.
+func implies(have, want *filter.Leaf) bool {
+	switch want.Op {
+	case filter.Exists:
+		return requiresPresence(have)
+	case filter.TypeOf:
+		switch have.Op {
+		case filter.Eq:
+			return typesOf(have.Value, want)
+		case filter.Gt, filter.Gte, filter.Lt, filter.Lte:
+			return requiresPresence(have) && typesOf(have.Value, want)
+		case filter.In:
+			for _, v := range have.List {
+				if !typesOf(v, want) {
+					return false
+				}
+			}
+			return len(have.Regexps()) == 0
+		}
+		return false
+	case filter.Eq, filter.Gt, filter.Gte, filter.Lt, filter.Lte, filter.In:
+	default:
+		return false
+	}
+	switch have.Op {
+	case filter.Eq:
+		return holdsFor(want, have.Value)
+	case filter.In:
+		for _, v := range have.List {
+			if !holdsFor(want, v) {
+				return false
+			}
+		}
+		return len(have.Regexps()) == 0
+	case filter.Gt, filter.Gte, filter.Lt, filter.Lte:
+		return tighter(have, want)
+	}
+	return false
+}
+
+// typesOf reports whether everything equal to the value is of a type that the leaf accepts: for numbers all four must be.
+func typesOf(v value.Value, want *filter.Leaf) bool {
+	if v.IsNumber() {
+		for _, n := range []string{"double", "int", "long", "decimal"} {
+			if t, _ := value.TypeByName(n); !want.Types()[t] {
+				return false
+			}
+		}
+		return true
+	}
+	return want.Types()[v.T]
+}
+
+func holdsFor(want *filter.Leaf, v value.Value) bool {
+	if v.IsNullish() && want.Op != filter.Eq && want.Op != filter.In {
+		return false
+	}
+	return want.Test(v)
+}
+
+func tighter(have, want *filter.Leaf) bool {
+	if value.Class(have.Value.T) != value.Class(want.Value.T) || !requiresPresence(have) {
+		return false
+	}
+	c := value.Compare(have.Value, want.Value)
+	switch want.Op {
+	case filter.Gt:
+		return (have.Op == filter.Gt && c >= 0) || (have.Op == filter.Gte && c > 0)
+	case filter.Gte:
+		return (have.Op == filter.Gt || have.Op == filter.Gte) && c >= 0
+	case filter.Lt:
+		return (have.Op == filter.Lt && c <= 0) || (have.Op == filter.Lte && c < 0)
+	case filter.Lte:
+		return (have.Op == filter.Lt || have.Op == filter.Lte) && c <= 0
+	}
+	return false
+}

@@ -1,0 +1,306 @@
+// Package project compiles projections and the aggregation stages that reshape one document at a time.
+package project
+
+import (
+	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/expr"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+// Projection is a compiled projection.
+type Projection struct {
+	root      *tree
+	include   bool
+	id        bool
+	computed  []computed
+	Positions bool // The projection uses "path.$": Apply needs the array position of the match.
+}
+
+type computed struct {
+	path []string
+	x    expr.Expr
+}
+
+// tree is the shape of the paths of a projection.
+type tree struct {
+	kids map[string]*tree
+	leaf bool
+	// slice, elem and positional modify the array at a leaf.
+	slice      []int64
+	elem       *filter.Filter
+	positional bool
+}
+
+// Options tells what a projection may use.
+type Options struct {
+	Find bool // $slice, $elemMatch and "path.$" have find's meaning.
+	Now  int64
+}
+
+// Compile compiles a projection document.
+func Compile(d value.Doc, o Options) (*Projection, error) {
+	p := &Projection{root: &tree{}, id: true}
+	mode := 0 // 1 inclusion, -1 exclusion.
+	sliced := false
+	set := func(m int, key string) error {
+		if mode != 0 && mode != m {
+			return mongoerr.New(mongoerr.Kind{Code: 31254, Name: "Location31254"}, "cannot mix inclusion and exclusion in a projection: %s", key)
+		}
+		mode = m
+		return nil
+	}
+	var walk func(prefix []string, d value.Doc) error
+	walk = func(prefix []string, d value.Doc) error {
+		for it := d.Iter(); ; {
+			k, v, ok := it.Next()
+			if !ok {
+				return nil
+			}
+			key := string(k)
+			parts := strings.Split(key, ".")
+			if positional := o.Find && parts[len(parts)-1] == "$"; positional {
+				parts = parts[:len(parts)-1]
+				t, err := p.root.at(append(prefix, parts...))
+				if err != nil {
+					return err
+				}
+				t.leaf, t.positional, p.Positions = true, true, true
+				if err := set(1, key); err != nil {
+					return err
+				}
+				continue
+			}
+			for _, part := range parts {
+				if part == "" || part[0] == '$' {
+					return mongoerr.New(mongoerr.Kind{Code: 16410, Name: "Location16410"}, "projection path %q is not allowed", key)
+				}
+			}
+			path := append(append([]string{}, prefix...), parts...)
+			switch {
+			case v.IsNumber() || v.T == bson.TypeBoolean:
+				if len(path) == 1 && path[0] == "_id" {
+					p.id = v.Truthy()
+					if p.id && mode == 0 && d.Len() == 1 {
+						mode = 1
+					}
+					continue
+				}
+				m := -1
+				if v.Truthy() {
+					m = 1
+				}
+				if err := set(m, key); err != nil {
+					return err
+				}
+				t, err := p.root.at(path)
+				if err != nil {
+					return err
+				}
+				t.leaf = true
+			case v.T == bson.TypeEmbeddedDocument && !isOperator(v):
+				if v.Doc().Empty() {
+					return mongoerr.New(mongoerr.Kind{Code: 51270, Name: "Location51270"}, "an empty sub-projection is not a valid value")
+				}
+				if err := walk(path, v.Doc()); err != nil {
+					return err
+				}
+			case o.Find && isArrayOperator(v):
+				t, err := p.root.at(path)
+				if err != nil {
+					return err
+				}
+				if t.slice, t.elem, err = arrayOperator(v, o.Now); err != nil {
+					return err
+				}
+				if t.elem != nil {
+					t.leaf = true
+					if err := set(1, key); err != nil {
+						return err
+					}
+				}
+				sliced = true
+			default:
+				if err := set(1, key); err != nil {
+					return err
+				}
+				x, err := expr.Compile(v)
+				if err != nil {
+					return err
+				}
+				if len(path) == 1 && path[0] == "_id" {
+					p.id = false
+				}
+				p.computed = append(p.computed, computed{path, x})
+			}
+		}
+	}
+	if err := walk(nil, d); err != nil {
+		return nil, err
+	}
+	// {_id: 0} alone, and a $slice alone, exclude nothing else.
+	p.include = mode == 1
+	if sliced && mode == 1 {
+		p.root.keepSlices()
+	}
+	return p, nil
+}
+
+// keepSlices makes sliced paths part of an inclusion.
+func (t *tree) keepSlices() {
+	for _, k := range t.kids {
+		if k.slice != nil {
+			k.leaf = true
+		}
+		k.keepSlices()
+	}
+}
+
+func (t *tree) at(path []string) (*tree, error) {
+	for i, p := range path {
+		if t.leaf {
+			return nil, mongoerr.New(mongoerr.Kind{Code: 31249, Name: "Location31249"}, "path collision at %s", strings.Join(path[:i+1], "."))
+		}
+		k := t.kids[p]
+		if k == nil {
+			if t.kids == nil {
+				t.kids = map[string]*tree{}
+			}
+			k = &tree{}
+			t.kids[p] = k
+		}
+		t = k
+	}
+	if t.kids != nil || t.leaf {
+		return nil, mongoerr.New(mongoerr.Kind{Code: 31250, Name: "Location31250"}, "path collision at %s", strings.Join(path, "."))
+	}
+	return t, nil
+}
+
+func isOperator(v value.Value) bool {
+	k, _ := v.Doc().First()
+	return strings.HasPrefix(k, "$")
+}
+
+// Apply projects one document; pos is the array position of the match, or -1.
+func (p *Projection) Apply(d value.Doc, now int64, pos int) (value.Doc, error) {
+	b := value.NewBuilder()
+	if p.include {
+		if p.id {
+			b.Add("_id", d.Get("_id"))
+		}
+		if err := p.root.includeInto(b, d, true, pos); err != nil {
+			return nil, err
+		}
+	} else {
+		for it := d.Iter(); ; {
+			k, v, ok := it.Next()
+			if !ok {
+				break
+			}
+			if string(k) == "_id" && !p.id {
+				continue
+			}
+			b.Add(string(k), p.root.kids[string(k)].exclude(v))
+		}
+	}
+	out := b.Done()
+	if len(p.computed) == 0 {
+		return out, nil
+	}
+	env := &expr.Env{Root: d, Now: now}
+	for _, c := range p.computed {
+		v, err := c.x(env)
+		if err != nil {
+			return nil, err
+		}
+		out = Set(out, c.path, v)
+	}
+	return out, nil
+}
+
+func (t *tree) includeInto(b *value.Builder, d value.Doc, top bool, pos int) error {
+	for it := d.Iter(); ; {
+		k, v, ok := it.Next()
+		if !ok {
+			return nil
+		}
+		kid := t.kids[string(k)]
+		if kid == nil || (top && string(k) == "_id" && kid.leaf) {
+			continue
+		}
+		if kid.leaf {
+			r, err := kid.array(v, pos)
+			if err != nil {
+				return err
+			}
+			b.Add(string(k), r)
+			continue
+		}
+		r, err := kid.include(v, pos)
+		if err != nil {
+			return err
+		}
+		b.Add(string(k), r)
+	}
+}
+
+// include projects a value below a path that goes on; scalars are dropped.
+func (t *tree) include(v value.Value, pos int) (value.Value, error) {
+	switch v.T {
+	case bson.TypeEmbeddedDocument:
+		b := value.NewBuilder()
+		err := t.includeInto(b, v.Doc(), false, pos)
+		return value.OfDoc(b.Done()), err
+	case bson.TypeArray:
+		var out []value.Value
+		for _, e := range v.Doc().Values() {
+			r, err := t.include(e, pos)
+			if err != nil {
+				return r, err
+			}
+			if !r.IsMissing() {
+				out = append(out, r)
+			}
+		}
+		return value.OfArray(out), nil
+	}
+	return value.Value{}, nil
+}
+
+// exclude drops what the tree names; a nil tree names nothing.
+func (t *tree) exclude(v value.Value) value.Value {
+	switch {
+	case t == nil:
+		return v
+	case t.leaf:
+		return value.Value{}
+	case t.slice != nil:
+		r, _ := t.array(v, -1)
+		return r
+	}
+	switch v.T {
+	case bson.TypeEmbeddedDocument:
+		b := value.NewBuilder()
+		for it := v.Doc().Iter(); ; {
+			k, e, ok := it.Next()
+			if !ok {
+				return value.OfDoc(b.Done())
+			}
+			b.Add(string(k), t.kids[string(k)].exclude(e))
+		}
+	case bson.TypeArray:
+		var out []value.Value
+		for _, e := range v.Doc().Values() {
+			if r := t.exclude(e); !r.IsMissing() {
+				out = append(out, r)
+			}
+		}
+		return value.OfArray(out)
+	}
+	return v
+}

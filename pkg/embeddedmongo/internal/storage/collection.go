@@ -1,0 +1,137 @@
+package storage
+
+import (
+	"bytes"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+// ErrDropped reports that the collection was dropped after it was looked up; the caller looks it up again.
+var ErrDropped = errors.New("the collection was dropped")
+
+// Collection is an open collection.
+type Collection struct {
+	DB, Name string
+	ID       uint32
+
+	e       *Engine
+	indexes atomic.Pointer[[]*Index] // The _id index first.
+	count   atomic.Int64
+
+	// mu is held shared while a write is applied, exclusively while indexes are built and the collection is dropped.
+	mu      sync.RWMutex
+	dropped bool
+
+	meta   sync.Mutex // Guards the catalog record.
+	nextIx uint16
+}
+
+func newCollection(e *Engine, db, name string, r record) *Collection {
+	c := &Collection{DB: db, Name: name, ID: r.ID, e: e, nextIx: r.NextIx}
+	c.setIndexes([]*Index{newIDIndex()})
+	return c
+}
+
+// Indexes lists the indexes, the _id index first. The caller must not modify the list.
+func (c *Collection) Indexes() []*Index { return *c.indexes.Load() }
+
+func (c *Collection) setIndexes(list []*Index) { c.indexes.Store(&list) }
+
+// Count is the number of documents.
+func (c *Collection) Count() int64 { return c.count.Load() }
+
+// Engine is the engine that the collection lives in.
+func (c *Collection) Engine() *Engine { return c.e }
+
+// DocPrefix is what all of the collection's document keys begin with.
+func (c *Collection) DocPrefix() []byte { return tagged(tagDoc, c.ID) }
+
+// IndexPrefix is what all entries of an index begin with; for the _id index the document keys.
+func (c *Collection) IndexPrefix(ix *Index) []byte {
+	if ix.IsID() {
+		return c.DocPrefix()
+	}
+	return taggedIndex(tagIndex, c.ID, ix.Spec.ID)
+}
+
+// Get reads the current version of a document by its encoded _id; nil when there is none. The caller owns the bytes.
+func (c *Collection) Get(id []byte) (value.Doc, error) {
+	v, closer, err := c.e.db.Get(append(c.DocPrefix(), id...))
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, storageError(err)
+	}
+	d := value.Doc(bytes.Clone(v))
+	return d, closer.Close()
+}
+
+// View is a consistent state of a collection. It must be closed, and belongs to one goroutine at a time.
+type View struct {
+	c     *Collection
+	first *pebble.Iterator
+	docs  *pebble.Iterator
+	rest  []*pebble.Iterator
+}
+
+// View starts a consistent read.
+func (c *Collection) View() (*View, error) {
+	it, err := c.e.db.NewIter(&pebble.IterOptions{LowerBound: c.DocPrefix(), UpperBound: Successor(c.DocPrefix())})
+	if err != nil {
+		return nil, storageError(err)
+	}
+	return &View{c: c, first: it}, nil
+}
+
+// Iter opens an iterator of the same state. The view closes it.
+func (v *View) Iter(lower, upper []byte) (*pebble.Iterator, error) {
+	it, err := v.first.Clone(pebble.CloneOptions{IterOptions: &pebble.IterOptions{LowerBound: lower, UpperBound: upper}})
+	if err != nil {
+		return nil, storageError(err)
+	}
+	v.rest = append(v.rest, it)
+	return it, nil
+}
+
+// Docs is the iterator over the documents themselves.
+func (v *View) Docs() *pebble.Iterator { return v.first }
+
+// Doc reads a document by its encoded _id; nil when there is none. The bytes are valid until the next call.
+func (v *View) Doc(id []byte) (value.Doc, error) {
+	if v.docs == nil {
+		it, err := v.Iter(v.c.DocPrefix(), Successor(v.c.DocPrefix()))
+		if err != nil {
+			return nil, err
+		}
+		v.docs = it
+	}
+	key := append(v.c.DocPrefix(), id...)
+	if !v.docs.SeekGE(key) {
+		return nil, storageError(v.docs.Error())
+	}
+	if !bytes.Equal(v.docs.Key(), key) {
+		return nil, nil
+	}
+	d, err := v.docs.ValueAndErr()
+	return d, storageError(err)
+}
+
+// Close releases the state.
+func (v *View) Close() error {
+	var err error
+	for _, it := range v.rest {
+		err = errors.Join(err, it.Close())
+	}
+	v.rest = nil
+	if v.first != nil {
+		err = errors.Join(err, v.first.Close())
+		v.first = nil
+	}
+	return storageError(err)
+}

@@ -1,0 +1,71 @@
+package storage
+
+import (
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// Commit gathers the writes of one command and waits for their durability once, after all locks are released.
+type Commit struct {
+	e       *Engine
+	journal bool
+	many    bool
+	waiting []*pebble.Batch // Applied with a sync requested.
+	mark    int64           // dirty when the first of them was applied.
+}
+
+// Begin starts a commit. journal is false for {j: false}: nothing is waited for. many announces more than one document: they
+// share one sync at the end.
+func (e *Engine) Begin(journal, many bool) *Commit {
+	return &Commit{e: e, journal: journal && !e.opts.NoSync, many: many}
+}
+
+// apply makes a batch visible. The batch belongs to the commit from here on.
+func (c *Commit) apply(b *pebble.Batch) error {
+	if !c.journal || c.many || len(c.waiting) > 0 {
+		err := c.e.db.Apply(b, pebble.NoSync)
+		c.e.dirty.Add(1)
+		if cerr := b.Close(); err == nil {
+			err = cerr
+		}
+		return err
+	}
+	c.mark = c.e.dirty.Load()
+	c.e.inflight.Add(1)
+	if err := c.e.db.ApplyNoSyncWait(b, pebble.Sync); err != nil {
+		c.e.inflight.Add(-1)
+		return err
+	}
+	c.waiting = append(c.waiting, b)
+	return nil
+}
+
+// Wait returns when everything that the command wrote, and everything unsynced that it may have seen, is on disk: an answer
+// such as "duplicate key" or "no match" must not rest on a write that a power cut undoes.
+func (c *Commit) Wait() error {
+	var err error
+	for _, b := range c.waiting {
+		if serr := b.SyncWait(); serr != nil && err == nil {
+			err = serr
+		}
+		c.e.inflight.Add(-1)
+		if cerr := b.Close(); err == nil {
+			err = cerr
+		}
+		if err == nil {
+			c.e.synced(c.mark)
+		}
+	}
+	if len(c.waiting) > 0 {
+		// What was seen before lies before this command's own records in the log, so their sync covered it.
+		c.waiting = nil
+		return err
+	}
+	if c.journal && c.e.pending() {
+		mark := c.e.dirty.Load()
+		if err := c.e.db.LogData(nil, pebble.Sync); err != nil {
+			return err
+		}
+		c.e.synced(mark)
+	}
+	return nil
+}

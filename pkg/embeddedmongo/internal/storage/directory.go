@@ -1,0 +1,117 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Errors of Open.
+var (
+	ErrInUse  = errors.New("the data directory is in use")
+	ErrFormat = errors.New("the data directory has another format")
+)
+
+const (
+	formatFile = "ORCH-STORE"
+	formatLine = "orch embedded store, format 1\n"
+	pidFile    = "HOLDER"
+)
+
+// acquire checks the directory's format and takes its lock. A directory that is not ours is left untouched.
+func acquire(dir string, o Options) (*pebble.Lock, error) {
+	fs := o.FS
+	fresh, err := checkFormat(fs, dir)
+	if err != nil {
+		return nil, err
+	}
+	if fresh {
+		if o.ReadOnly {
+			return nil, fmt.Errorf("%s holds no store: %w", dir, os.ErrNotExist)
+		}
+		if err := fs.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("creating the data directory %s: %w", dir, err)
+		}
+	}
+	lock, err := pebble.LockDirectory(dir, fs)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s is held by process %s", ErrInUse, dir, holder(fs, dir))
+	}
+	if err := writeFile(fs, dir, pidFile, strconv.Itoa(os.Getpid())+"\n"); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	if fresh {
+		if err := writeFile(fs, dir, formatFile, formatLine); err != nil {
+			return nil, errors.Join(err, lock.Close())
+		}
+	}
+	return lock, nil
+}
+
+// checkFormat reports whether the directory is new; an existing one must carry this format's line.
+func checkFormat(fs vfs.FS, dir string) (fresh bool, err error) {
+	got, err := readFile(fs, fs.PathJoin(dir, formatFile))
+	if err == nil {
+		if got != formatLine {
+			return false, fmt.Errorf("%w: %s says %q, this program knows %q", ErrFormat, dir, strings.TrimSpace(got), strings.TrimSpace(formatLine))
+		}
+		return false, nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return false, fmt.Errorf("reading the format of %s: %w", dir, err)
+	}
+	names, err := fs.List(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return false, fmt.Errorf("listing %s: %w", dir, err)
+	}
+	for _, n := range names {
+		// A crash may have come between the lock and the format's line.
+		if n != "LOCK" && n != pidFile {
+			return false, fmt.Errorf("%w: %s has files (%s) but no %s", ErrFormat, dir, n, formatFile)
+		}
+	}
+	return true, nil
+}
+
+func holder(fs vfs.FS, dir string) string {
+	s, err := readFile(fs, fs.PathJoin(dir, pidFile))
+	if err != nil || strings.TrimSpace(s) == "" {
+		return "of unknown id"
+	}
+	return strings.TrimSpace(s)
+}
+
+func readFile(fs vfs.FS, path string) (string, error) {
+	f, err := fs.Open(path)
+	if err != nil {
+		return "", err
+	}
+	b, err := io.ReadAll(io.LimitReader(f, 4096))
+	return string(b), errors.Join(err, f.Close())
+}
+
+// writeFile writes a small file and makes it and its name durable.
+func writeFile(fs vfs.FS, dir, name, text string) error {
+	f, err := fs.Create(fs.PathJoin(dir, name), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return fmt.Errorf("creating %s in %s: %w", name, dir, err)
+	}
+	_, err = f.Write([]byte(text))
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		var d vfs.File
+		if d, err = fs.OpenDir(dir); err == nil {
+			err = errors.Join(d.Sync(), d.Close())
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s in %s: %w", name, dir, err)
+	}
+	return nil
+}

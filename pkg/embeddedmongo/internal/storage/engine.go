@@ -1,0 +1,155 @@
+// Package storage keeps collections of BSON documents and their indexes in Pebble.
+//
+//	Insert, Modify ─▶ document lock ─▶ unique-key locks ─▶ one batch: document, index entries, counters
+//	                                                          │ applied and visible
+//	                  locks released ◀────────────────────────┘
+//	Commit.Wait    ─▶ the write-ahead log is synced; many commits share one sync
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Options configure an engine. The zero value is a durable store on disk.
+type Options struct {
+	FS         vfs.FS
+	NoSync     bool
+	Logger     *slog.Logger
+	CacheBytes int64
+	Clock      func() time.Time
+	ReadOnly   bool
+}
+
+// Engine is an open data directory.
+type Engine struct {
+	db     *pebble.DB
+	dir    string
+	opts   Options
+	lock   *pebble.Lock
+	space  spaceGuard
+	unique stripes
+	docs   stripes
+
+	mu    sync.RWMutex
+	colls map[string]*Collection // By "db.coll".
+
+	syncState
+}
+
+// memTableSize is small because the whole server has to stay small; a flush is cheap at this size.
+const memTableSize = 16 << 20
+
+const defaultCacheBytes = 24 << 20
+
+// formatVersion is Pebble's on-disk format, fixed so that an upgrade of the library does not silently change directories.
+const formatVersion = pebble.FormatWALSyncChunks
+
+// Open opens or creates a data directory. It fails with ErrInUse when another process holds the directory, and with
+// ErrFormat, before anything is written, when the directory is not of this format.
+func Open(dir string, o Options) (*Engine, error) {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = defaultCacheBytes
+	}
+	lock, err := acquire(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{dir: dir, opts: o, lock: lock, colls: map[string]*Collection{}}
+	e.unique.init(1024)
+	e.docs.init(1024)
+	e.space.init(o.FS, dir)
+	cache := pebble.NewCache(o.CacheBytes)
+	defer cache.Unref()
+	po := &pebble.Options{
+		FS: o.FS, Cache: cache, Lock: lock, ReadOnly: o.ReadOnly,
+		FormatMajorVersion:          formatVersion,
+		MemTableSize:                memTableSize,
+		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       4,
+		L0StopWritesThreshold:       24,
+		MaxOpenFiles:                512,
+		Merger:                      counterMerger,
+		Logger:                      pebbleLogger{o.Logger},
+		EventListener:               e.listener(),
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
+	}
+	po.Levels[0].FilterPolicy = bloom.FilterPolicy(10)
+	if e.db, err = pebble.Open(dir, po); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the store in %s: %w", dir, err), lock.Close())
+	}
+	if err := e.loadCatalog(); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+// Close flushes nothing: the write-ahead log has everything. No operation may be in progress.
+func (e *Engine) Close() error {
+	return errors.Join(e.db.Close(), e.lock.Close())
+}
+
+// Now is the engine's time.
+func (e *Engine) Now() time.Time { return e.opts.Clock() }
+
+// DB gives access to Pebble for backups and benchmarks.
+func (e *Engine) DB() *pebble.DB { return e.db }
+
+// syncState knows whether something that readers can see is not on disk yet.
+type syncState struct {
+	inflight atomic.Int64 // Batches applied whose sync is awaited.
+	dirty    atomic.Int64 // Counts batches applied without a sync.
+	clean    atomic.Int64 // Value of dirty that the last completed sync covers.
+}
+
+func (s *syncState) pending() bool {
+	return s.inflight.Load() > 0 || s.dirty.Load() > s.clean.Load()
+}
+
+func (s *syncState) synced(upTo int64) {
+	for {
+		c := s.clean.Load()
+		if c >= upTo || s.clean.CompareAndSwap(c, upTo) {
+			return
+		}
+	}
+}
+
+type pebbleLogger struct{ log *slog.Logger }
+
+func (l pebbleLogger) Infof(f string, a ...any)  { l.log.Debug(fmt.Sprintf(f, a...)) }
+func (l pebbleLogger) Errorf(f string, a ...any) { l.log.Error(fmt.Sprintf(f, a...)) }
+
+// Fatalf must not return: Pebble calls it where going on could lose what was acknowledged.
+func (l pebbleLogger) Fatalf(f string, a ...any) {
+	l.log.Error("the store cannot go on: " + fmt.Sprintf(f, a...))
+	panic(fmt.Sprintf(f, a...))
+}
+
+func (e *Engine) listener() *pebble.EventListener {
+	return &pebble.EventListener{
+		BackgroundError: func(err error) { e.opts.Logger.Error("store background work", "error", err) },
+		DataCorruption: func(i pebble.DataCorruptionInfo) {
+			e.opts.Logger.Error("store data is corrupt", "file", i.Path, "error", i.Details)
+		},
+		WriteStallBegin: func(i pebble.WriteStallBeginInfo) { e.opts.Logger.Warn("store writes stall", "reason", i.Reason) },
+		WriteStallEnd:   func() { e.opts.Logger.Info("store writes go on") },
+	}
+}

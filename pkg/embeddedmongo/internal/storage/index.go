@@ -1,0 +1,123 @@
+package storage
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/index"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+// IndexSpec is what an index is: the record in the catalog, and what createIndexes asks for.
+type IndexSpec struct {
+	ID       uint16   `bson:"id"`
+	Name     string   `bson:"name"`
+	Key      bson.Raw `bson:"key"`
+	Unique   bool     `bson:"unique,omitempty"`
+	Sparse   bool     `bson:"sparse,omitempty"`
+	Partial  bson.Raw `bson:"partialFilterExpression,omitempty"`
+	Expire   *int64   `bson:"expireAfterSeconds,omitempty"`
+	Multikey uint32   `bson:"multikey,omitempty"` // Bit i: field i was reached through an array in some document.
+	Counted  uint32   `bson:"counted,omitempty"`  // Bit n: documents are counted below each prefix of n fields.
+}
+
+// Index is an open index. Its zero ID is the _id index, which is the documents themselves.
+type Index struct {
+	Spec     IndexSpec
+	Fields   []index.Field
+	Partial  *filter.Filter
+	multikey atomic.Uint32
+	counted  atomic.Uint32
+
+	countMu sync.Mutex
+	counts  map[string]int64 // Counters in memory, by counter key; loaded on demand.
+}
+
+// Multikey tells which fields some document reaches through an array.
+func (ix *Index) Multikey() uint32 { return ix.multikey.Load() }
+
+// IsID reports whether the index is the documents' own order.
+func (ix *Index) IsID() bool { return ix.Spec.ID == 0 }
+
+func newIDIndex() *Index {
+	key, _ := bson.Marshal(bson.D{{Key: "_id", Value: int32(1)}})
+	return &Index{Spec: IndexSpec{Name: "_id_", Key: key}, Fields: []index.Field{index.NewField("_id", false)}}
+}
+
+// OpenIndex checks a specification and compiles it.
+func OpenIndex(spec IndexSpec) (*Index, error) {
+	ix := &Index{Spec: spec, counts: map[string]int64{}}
+	ix.multikey.Store(spec.Multikey)
+	ix.counted.Store(spec.Counted)
+	d := value.Doc(spec.Key)
+	if d.Empty() {
+		return nil, mongoerr.New(mongoerr.CannotCreateIndex, "index keys cannot be an empty field")
+	}
+	seen := map[string]bool{}
+	for it := d.Iter(); ; {
+		k, v, ok := it.Next()
+		if !ok {
+			break
+		}
+		path := string(k)
+		if v.T == bson.TypeString {
+			return nil, mongoerr.NotImplemented("index type %q on %s", v.Str(), path)
+		}
+		if !v.IsNumber() || v.Float() == 0 {
+			return nil, mongoerr.New(mongoerr.CannotCreateIndex, "values in the index key pattern must be 1 or -1, not %s", value.Format(v))
+		}
+		if seen[path] {
+			return nil, mongoerr.New(mongoerr.BadValue, "the field '%s' appears more than once in the index key pattern", path)
+		}
+		seen[path] = true
+		for _, p := range strings.Split(path, ".") {
+			if p == "" || (p[0] == '$' && p != "$ref" && p != "$id" && p != "$db") {
+				if strings.HasPrefix(p, "$**") {
+					return nil, mongoerr.NotImplemented("wildcard index %s", path)
+				}
+				return nil, mongoerr.New(mongoerr.CannotCreateIndex, "index key path %q is not allowed", path)
+			}
+		}
+		ix.Fields = append(ix.Fields, index.NewField(path, v.Float() < 0))
+	}
+	if len(ix.Fields) > 31 {
+		return nil, mongoerr.New(mongoerr.CannotCreateIndex, "an index has at most 31 fields")
+	}
+	if spec.Sparse && len(spec.Partial) > 0 {
+		return nil, mongoerr.New(mongoerr.CannotCreateIndex, "cannot mix \"partialFilterExpression\" and \"sparse\" options")
+	}
+	if spec.Expire != nil && len(ix.Fields) != 1 {
+		return nil, mongoerr.New(mongoerr.CannotCreateIndex, "TTL indexes are single-field indexes, compound indexes do not support TTL")
+	}
+	if len(spec.Partial) > 0 {
+		f, err := filter.Compile(value.Doc(spec.Partial), 0)
+		if err != nil {
+			return nil, err
+		}
+		ix.Partial = f
+	}
+	return ix, nil
+}
+
+// entries derives the document's keys in the index; none when a partial or sparse index leaves it out.
+func (ix *Index) entries(d value.Doc) (index.KeySet, error) {
+	if ix.Partial != nil {
+		ok, err := ix.Partial.Match(d)
+		if err != nil || !ok {
+			return index.KeySet{}, err
+		}
+	}
+	ks := index.Entries(d, ix.Fields)
+	if ks.Parallel != "" {
+		return ks, mongoerr.New(mongoerr.ParallelArrays, "cannot index parallel arrays: %s", ks.Parallel)
+	}
+	if ix.Spec.Sparse && ks.AllNull {
+		return index.KeySet{}, nil
+	}
+	return ks, nil
+}

@@ -1,0 +1,81 @@
+package storage
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// Keys in Pebble. Every collection has a number, every index of a collection another.
+//
+//	m db 00 coll                              catalog record (BSON)
+//	q                                         next collection number
+//	d coll(4) id                              document
+//	i coll(4) index(2) fields id len(id)(2)   index entry, without a value
+//	n coll(4)                                 number of documents (merged)
+//	k coll(4) index(2) fields(1) prefix       number of documents below an index prefix (merged)
+const (
+	tagCatalog  = 'm'
+	tagSequence = 'q'
+	tagDoc      = 'd'
+	tagIndex    = 'i'
+	tagCount    = 'n'
+	tagPrefix   = 'k'
+)
+
+// DocHeader and IndexHeader are the lengths of what precedes a document's _id and an index entry's fields.
+const (
+	DocHeader   = 5
+	IndexHeader = 7
+	maxIDKey    = 1<<16 - 1
+)
+
+func catalogKey(db, coll string) []byte {
+	b := append([]byte{tagCatalog}, db...)
+	b = append(b, 0)
+	return append(b, coll...)
+}
+
+func tagged(tag byte, coll uint32) []byte {
+	b := make([]byte, DocHeader, 64)
+	b[0] = tag
+	binary.BigEndian.PutUint32(b[1:], coll)
+	return b
+}
+
+func taggedIndex(tag byte, coll uint32, ix uint16) []byte {
+	return binary.BigEndian.AppendUint16(tagged(tag, coll), ix)
+}
+
+// EntryID returns the encoded _id at the end of an index entry's key.
+func EntryID(key []byte) []byte {
+	n := len(key) - 2
+	l := int(binary.BigEndian.Uint16(key[n:]))
+	return key[n-l : n]
+}
+
+// EntryFields returns the encoded fields of an index entry's key.
+func EntryFields(key []byte) []byte {
+	n := len(key) - 2
+	l := int(binary.BigEndian.Uint16(key[n:]))
+	return key[IndexHeader : n-l]
+}
+
+func entryKey(header, fields, id []byte) []byte {
+	b := make([]byte, 0, len(header)+len(fields)+len(id)+2)
+	b = append(b, header...)
+	b = append(b, fields...)
+	b = append(b, id...)
+	return binary.BigEndian.AppendUint16(b, uint16(len(id)))
+}
+
+// Successor is the smallest key after all keys with the prefix; nil when there is none.
+func Successor(prefix []byte) []byte {
+	b := bytes.Clone(prefix)
+	for i := len(b) - 1; i >= 0; i-- {
+		if b[i] != 0xff {
+			b[i]++
+			return b[:i+1]
+		}
+	}
+	return nil
+}

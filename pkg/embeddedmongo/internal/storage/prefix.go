@@ -1,0 +1,169 @@
+package storage
+
+import (
+	"bytes"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+// maxCounts bounds the counters of one index that are kept in memory; beyond it they are dropped and loaded again on demand.
+const maxCounts = 1 << 16
+
+// prefixChange is a change of the number of documents below the first n fields' values.
+type prefixChange struct {
+	n      int
+	prefix []byte
+	delta  int64
+}
+
+// prefixLen is the length of the first n encoded fields.
+func prefixLen(ix *Index, key []byte, n int) int {
+	at := 0
+	for i := 0; i < n; i++ {
+		at += value.KeyLen(key[at:], ix.Fields[i].Desc)
+	}
+	return at
+}
+
+// prefixChanges compares the prefixes that a document has before and after, each once however many keys share it.
+func prefixChanges(ix *Index, counted uint32, before, after [][]byte) []prefixChange {
+	var out []prefixChange
+	for n := 1; n <= len(ix.Fields); n++ {
+		if counted&(1<<n) == 0 {
+			continue
+		}
+		b, a := distinctPrefixes(ix, before, n), distinctPrefixes(ix, after, n)
+		for _, p := range minus(b, a) {
+			out = append(out, prefixChange{n, p, -1})
+		}
+		for _, p := range minus(a, b) {
+			out = append(out, prefixChange{n, p, 1})
+		}
+	}
+	return out
+}
+
+func distinctPrefixes(ix *Index, keys [][]byte, n int) [][]byte {
+	var out [][]byte
+	for _, k := range keys {
+		p := k[:prefixLen(ix, k, n)]
+		if len(out) == 0 || !bytes.Equal(out[len(out)-1], p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (c *Collection) prefixKey(ix *Index, n int, prefix []byte) []byte {
+	b := append(taggedIndex(tagPrefix, c.ID, ix.Spec.ID), byte(n))
+	return append(b, prefix...)
+}
+
+func (ix *Index) addCounts(c *Collection, list []prefixChange) {
+	ix.countMu.Lock()
+	defer ix.countMu.Unlock()
+	for _, p := range list {
+		k := string(c.prefixKey(ix, p.n, p.prefix))
+		if v, ok := ix.counts[k]; ok {
+			ix.counts[k] = v + p.delta
+		}
+	}
+}
+
+// PrefixCount tells how many documents lie below the encoded values of the first n fields, without walking them. ok is false
+// when that prefix length is not counted.
+func (c *Collection) PrefixCount(ix *Index, n int, prefix []byte) (count int64, ok bool, err error) {
+	if ix.counted.Load()&(1<<n) == 0 {
+		return 0, false, nil
+	}
+	key := c.prefixKey(ix, n, prefix)
+	ix.countMu.Lock()
+	v, ok := ix.counts[string(key)]
+	ix.countMu.Unlock()
+	if ok {
+		return v, true, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v, err = c.e.counter(key); err != nil {
+		return 0, false, storageError(err)
+	}
+	ix.countMu.Lock()
+	defer ix.countMu.Unlock()
+	if len(ix.counts) >= maxCounts {
+		clear(ix.counts)
+	}
+	ix.counts[string(key)] = v
+	return v, true, nil
+}
+
+// CountPrefixes starts counting documents below prefixes of n fields: it walks the index once, then writes keep the counters.
+// It is called when a count had to walk many entries, so that the next one does not.
+func (c *Collection) CountPrefixes(ix *Index, n int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := ix.multikey.Load()
+	if c.dropped || ix.IsID() || ix.counted.Load()&(1<<n) != 0 || (m != 0 && n != len(ix.Fields)) {
+		return nil
+	}
+	if err := c.e.space.check(0); err != nil {
+		return nil //nolint:nilerr // Counting is only an optimisation: without space it waits.
+	}
+	lo := c.prefixKey(ix, n, nil)
+	b := c.e.db.NewBatch()
+	defer func() { b.Close() }()
+	if err := b.DeleteRange(lo, Successor(lo), nil); err != nil {
+		return err
+	}
+	header := c.IndexPrefix(ix)
+	it, err := c.e.db.NewIter(&pebble.IterOptions{LowerBound: header, UpperBound: Successor(header)})
+	if err != nil {
+		return storageError(err)
+	}
+	defer it.Close()
+	var cur []byte
+	var run int64
+	flush := func() error {
+		if run == 0 {
+			return nil
+		}
+		if err := addCounter(b, c.prefixKey(ix, n, cur), run); err != nil {
+			return err
+		}
+		if b.Len() < 1<<20 {
+			return nil
+		}
+		if err := c.e.db.Apply(b, pebble.NoSync); err != nil {
+			return err
+		}
+		b.Reset()
+		return nil
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		f := EntryFields(it.Key())
+		if len(cur) > 0 && bytes.HasPrefix(f, cur) {
+			run++
+			continue
+		}
+		if err := flush(); err != nil {
+			return err
+		}
+		cur, run = append(cur[:0], f[:prefixLen(ix, f, n)]...), 1
+	}
+	if err := it.Error(); err != nil {
+		return storageError(err)
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	c.meta.Lock()
+	defer c.meta.Unlock()
+	ix.counted.Store(ix.counted.Load() | 1<<n)
+	if err := c.putRecord(b, c.nextIx, c.Indexes()); err != nil {
+		return err
+	}
+	c.e.dirty.Add(1)
+	return c.e.db.Apply(b, pebble.NoSync)
+}

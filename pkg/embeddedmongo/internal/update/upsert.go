@@ -1,0 +1,53 @@
+package update
+
+import (
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+// Seed makes the document that an upsert starts from: the fields that the filter fixes by equality. For replacements only _id
+// is taken over.
+func (u *Update) Seed(f *filter.Filter) (value.Doc, error) {
+	root := &node{v: value.OfDoc(value.EmptyDoc)}
+	root.expand()
+	if err := seed(root, f.Conjuncts(), u.replacement != nil); err != nil {
+		return nil, err
+	}
+	return root.value().Doc(), nil
+}
+
+func seed(root *node, all filter.And, onlyID bool) error {
+	for _, n := range all {
+		switch n := n.(type) {
+		case filter.And:
+			if err := seed(root, n, onlyID); err != nil {
+				return err
+			}
+		case filter.Or:
+			if len(n) == 1 {
+				if err := seed(root, filter.And{n[0]}, onlyID); err != nil {
+					return err
+				}
+			}
+		case *filter.Leaf:
+			v := n.Value
+			if n.Op == filter.In && len(n.List) == 1 && len(n.Regexps()) == 0 {
+				v = n.List[0]
+			} else if n.Op != filter.Eq {
+				continue
+			}
+			if onlyID && n.Path != "_id" {
+				continue
+			}
+			parts := n.Parts()
+			if k, _ := root.find(parts); k != nil {
+				return mongoerr.New(mongoerr.Kind{Code: 54, Name: "NotSingleValueField"}, "cannot infer query fields to set, path '%s' is matched twice", n.Path)
+			}
+			if err := assign(root, parts, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package embeddedmongo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/command"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/pipe"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
+)
+
+// Errors of Open.
+var (
+	// ErrInUse reports that another process, named in the message by its pid, has the directory open.
+	ErrInUse = storage.ErrInUse
+	// ErrFormat reports a directory that this version did not write. It was left untouched.
+	ErrFormat = storage.ErrFormat
+)
+
+// ErrClosed reports use of a closed server.
+var ErrClosed = errors.New("the embedded server is closed")
+
+// Server serves one data directory. Its methods are safe for concurrent use.
+type Server struct {
+	engine  *storage.Engine
+	service *command.Service
+	log     *slog.Logger
+	ctx     context.Context
+	cancel  context.CancelFunc
+
+	mu     sync.Mutex
+	conns  map[net.Conn]struct{}
+	closed bool
+	wg     sync.WaitGroup // Connections and the sweeper.
+	once   sync.Once
+	err    error
+}
+
+// Open opens or creates a data directory and starts serving it; connections come through ContextDialer or Serve.
+func Open(dir string, opts Options) (*Server, error) {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	e, err := storage.Open(dir, storage.Options{
+		FS: opts.FS, NoSync: opts.NoSync, Logger: opts.Logger, CacheBytes: opts.CacheBytes, Clock: opts.Clock,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("opening the embedded store: %w", err)
+	}
+	s := &Server{engine: e, service: command.New(e, opts.Logger), log: opts.Logger, conns: map[net.Conn]struct{}{}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	if opts.SweepInterval == 0 {
+		opts.SweepInterval = defaultSweepInterval
+	}
+	if opts.SweepInterval > 0 {
+		s.wg.Add(1)
+		go s.sweep(opts.SweepInterval)
+	}
+	return s, nil
+}
+
+// sweep removes expired documents and ends abandoned cursors until the server closes.
+func (s *Server) sweep(every time.Duration) {
+	defer s.wg.Done()
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-t.C:
+			s.service.Expire()
+			if _, err := s.engine.Sweep(s.ctx); err != nil && s.ctx.Err() == nil {
+				s.log.Error("removing expired documents", "error", err)
+			}
+		}
+	}
+}
+
+// Dialer makes connections in memory. It satisfies the driver's options.ContextDialer.
+type Dialer struct{ s *Server }
+
+// DialContext connects to the server, whatever the address.
+func (d Dialer) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	client, server := pipe.New()
+	if !d.s.accept(server) {
+		return nil, errors.Join(ErrClosed, client.Close())
+	}
+	return client, nil
+}
+
+// ContextDialer is for options.Client().SetDialer: the driver then talks to the server without sockets.
+func (s *Server) ContextDialer() Dialer { return Dialer{s} }
+
+// URI is what a driver in this process connects to, together with ContextDialer. The address is a name only: nothing listens
+// there. The driver's retries are off, because a standalone server has no use for them.
+func (s *Server) URI() string {
+	return "mongodb://embedded.invalid:27017/?directConnection=true&retryWrites=false&retryReads=false"
+}
+
+// Serve accepts connections until ctx ends or the server closes, then closes the listener and its connections and returns nil.
+// There is no authentication: the listener must be reachable by trusted processes only, as a loopback address is.
+func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { ln.Close() })
+	defer stop()
+	stopClosed := context.AfterFunc(s.ctx, cancel)
+	defer stopClosed()
+	var mine []net.Conn
+	defer func() {
+		ln.Close()
+		for _, c := range mine {
+			c.Close()
+		}
+	}()
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("accepting connections on %s: %w", ln.Addr(), err)
+		}
+		if !s.accept(c) {
+			return nil
+		}
+		mine = s.living(append(mine, c))
+	}
+}
+
+// living drops the connections that have ended.
+func (s *Server) living(cs []net.Conn) []net.Conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := cs[:0]
+	for _, c := range cs {
+		if _, ok := s.conns[c]; ok {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// accept starts serving a connection; on a closed server it closes it and reports false.
+func (s *Server) accept(c net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		c.Close()
+		return false
+	}
+	s.conns[c] = struct{}{}
+	s.wg.Add(1)
+	go s.serveConn(c)
+	return true
+}
+
+// Close ends all connections, waits for the commands in progress and closes the directory. A second call returns the first's
+// result.
+func (s *Server) Close() error {
+	s.once.Do(func() {
+		s.mu.Lock()
+		s.closed = true
+		for c := range s.conns {
+			c.Close()
+		}
+		s.mu.Unlock()
+		s.cancel()
+		s.wg.Wait()
+		s.service.Close()
+		if err := s.engine.Close(); err != nil {
+			s.err = fmt.Errorf("closing the embedded store: %w", err)
+		}
+	})
+	return s.err
+}
