@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -107,8 +108,9 @@ func (g *Gateway) build() error {
 		return err
 	}
 	options := authn.Options{
-		Insecure:     g.cfg.Insecure,
-		AllowedHosts: g.cfg.AllowedHosts,
+		Insecure: g.cfg.Insecure,
+		// The name that it listens on is its own.
+		AllowedHosts: append(slices.Clone(g.cfg.AllowedHosts), g.cfg.Listen),
 		Origins:      g.cfg.CORSOrigins,
 		Book:         g.book,
 	}

@@ -3,8 +3,10 @@ package gateway_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -66,6 +68,30 @@ func TestAcrossProcesses(t *testing.T) {
 	stop()
 	require.NoError(t, <-done)
 	require.Error(t, gateway.Probe(t.Context(), gateway.Config{Listen: g.Addr().String()}))
+}
+
+// TestProcess starts everything that the command starts, and stops it as a signal does.
+func TestProcess(t *testing.T) {
+	t.Parallel()
+	logs := &lines{}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	cfg := settings(func(c *gateway.Config) { c.InternalListen = "127.0.0.1:0"; c.OrchestrationAddr = "127.0.0.1:1" })
+	go func() { done <- gateway.RunProcess(ctx, cfg, "1.2.3", slog.New(slog.NewTextHandler(logs, nil))) }()
+	require.Eventually(t, func() bool { return strings.Contains(logs.String(), "msg=listening") }, waitTime, tick)
+	stop()
+	require.NoError(t, <-done)
+
+	cfg.InternalListen = "nowhere"
+	require.ErrorContains(t, gateway.RunProcess(t.Context(), cfg, "1.2.3", slog.New(slog.DiscardHandler)), "internal address")
+}
+
+// TestHeadersAreBounded guards the memory of the server.
+func TestHeadersAreBounded(t *testing.T) {
+	t.Parallel()
+	s := start(t, gateway.Deps{})
+	require.Equal(t, 200, s.do(t, "GET", "/api/health", "", "X-Long: "+strings.Repeat("x", 60<<10)).status)
+	require.Equal(t, 431, s.do(t, "GET", "/api/health", "", "X-Long: "+strings.Repeat("x", 80<<10)).status)
 }
 
 func TestReadinessFollowsTheProcess(t *testing.T) {

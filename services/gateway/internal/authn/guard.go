@@ -40,9 +40,10 @@ type Guard struct {
 func New(opts Options) *Guard {
 	g := &Guard{opts: opts, hosts: map[string]bool{}, origins: map[string]bool{}}
 	for _, host := range append(slices.Clone(opts.AllowedHosts), opts.Book.Configured()...) {
-		host = address.Hostname(strings.TrimSpace(host))
-		g.anyHost = g.anyHost || host == "*"
-		g.hosts[host] = true
+		if host = address.Hostname(strings.TrimSpace(host)); host != "" {
+			g.anyHost = g.anyHost || host == "*"
+			g.hosts[host] = true
+		}
 	}
 	for _, origin := range opts.Origins {
 		g.origins[strings.TrimRight(strings.ToLower(strings.TrimSpace(origin)), "/")] = true

@@ -1,0 +1,62 @@
+package address_test
+
+import (
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"github.com/orch-project/orch/services/gateway/internal/address"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestHostnames(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string]string{
+		"localhost": "localhost", "LOCALHOST:1": "localhost", "[::1]:1": "::1", "[::1]": "::1", "127.0.0.1:1": "127.0.0.1", "a.b.:1": "a.b", "": "",
+	} {
+		require.Equal(t, want, address.Hostname(host))
+	}
+	for host, want := range map[string]bool{
+		"localhost": true, "a.localhost": true, "127.9.9.9": true, "::1": true, "::ffff:127.0.0.1": true,
+		"": false, "0.0.0.0": false, "::": false, "localhost.evil.com": false, "10.0.0.1": false, "127.1": false,
+	} {
+		require.Equal(t, want, address.Loopback(host), host)
+	}
+}
+
+// TestSplitKeepsEveryByte: the prefix and the rest are the path, whatever the client wrote.
+func TestSplitKeepsEveryByte(t *testing.T) {
+	t.Parallel()
+	segment := rapid.SampledFrom([]string{
+		"", "api", "v1", "v2", "flows", "a%2Fb", "%20", "accounts", "workspaces", "00000000-0000-8000-8000-00000000000a", "ü", "x y",
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		path := "/api"
+		for range rapid.IntRange(0, 7).Draw(t, "segments") {
+			path += "/" + segment.Draw(t, "segment")
+		}
+		plain, err := url.PathUnescape(path)
+		require.NoError(t, err)
+		u := &url.URL{Path: plain, RawQuery: "q=1"}
+		if plain != path {
+			u.RawPath = path
+		}
+		place, ok := address.Split(u)
+		if !ok {
+			return
+		}
+		rest := place.URL.RawPath
+		if rest == "" {
+			rest = place.URL.Path
+		}
+		require.Equal(t, path, place.Prefix+rest)
+		require.Equal(t, "q=1", place.URL.RawQuery)
+		back, err := url.PathUnescape(rest)
+		require.NoError(t, err)
+		require.Equal(t, back, place.URL.Path)
+	})
+}
