@@ -1,0 +1,163 @@
+package events_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	"pgregory.net/rapid"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/events"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+var words = vocabulary.Orch
+
+func resource(id string, more ...string) map[string]string {
+	labels := map[string]string{words.ResourceID(): id}
+	for i := 0; i < len(more); i += 2 {
+		labels[more[i]] = more[i+1]
+	}
+	return labels
+}
+
+func many(n int) []string {
+	var pairs []string
+	for i := range n {
+		pairs = append(pairs, "label-"+strings.Repeat("x", i), "")
+	}
+	return pairs
+}
+
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	role := words.ResourceRole()
+	related := func(n int, labels map[string]string) (list []*orchv1.RelatedResource) {
+		for range n {
+			list = append(list, &orchv1.RelatedResource{Labels: labels})
+		}
+		return list
+	}
+	good := func() *orchv1.Event {
+		return &orchv1.Event{Id: uuid.Max.String(), Occurred: &timestamppb.Timestamp{}, Event: "e", Resource: &orchv1.Resource{Labels: resource("r")}}
+	}
+	for name, c := range map[string]struct {
+		change func(e *orchv1.Event)
+		want   []string // The faults, by place and kind.
+	}{
+		"plain":                   {func(*orchv1.Event) {}, nil},
+		"longest name":            {func(e *orchv1.Event) { e.Event = strings.Repeat("é", 1024) }, nil},
+		"name too long":           {func(e *orchv1.Event) { e.Event = strings.Repeat("é", 1025) }, []string{"event: String should have at most 1024 characters"}},
+		"no name":                 {func(e *orchv1.Event) { e.Event = "" }, []string{"event: String should have at least 1 character"}},
+		"no resource":             {func(e *orchv1.Event) { e.Resource = nil }, []string{"resource: Value error, Resources must include the orch.resource.id label"}},
+		"empty id":                {func(e *orchv1.Event) { e.Resource.Labels = resource("") }, []string{"resource: Value error, The orch.resource.id label must be non-empty"}},
+		"blank id":                {func(e *orchv1.Event) { e.Resource.Labels = resource(" ") }, nil},
+		"most labels":             {func(e *orchv1.Event) { e.Resource.Labels = resource("r", many(499)...) }, nil},
+		"too many labels":         {func(e *orchv1.Event) { e.Resource.Labels = resource("r", many(500)...) }, []string{"resource: Value error, The maximum number of labels per resource is 500"}},
+		"most related":            {func(e *orchv1.Event) { e.Related = related(100, resource("r", role, "x")) }, nil},
+		"too many related":        {func(e *orchv1.Event) { e.Related = related(101, resource("r", role, "x")) }, []string{"related: Value error, The maximum number of related resources is 100"}},
+		"related without role":    {func(e *orchv1.Event) { e.Related = related(1, resource("r")) }, []string{"related.0: Value error, Resources must include the orch.resource.role label"}},
+		"related with empty role": {func(e *orchv1.Event) { e.Related = related(1, resource("r", role, "")) }, []string{"related.0: Value error, The orch.resource.role label must be non-empty"}},
+		"1.4 MB":                  {func(e *orchv1.Event) { e.Payload = []byte(`{"x":"` + strings.Repeat("x", 1_400_000) + `"}`) }, nil},
+		"1.6 MB":                  {func(e *orchv1.Event) { e.Payload = []byte(`{"x":"` + strings.Repeat("x", 1_600_000) + `"}`) }, []string{"Value error, The maximum size of an event is 1500000 bytes"}},
+		"1.6 MB once escaped":     {func(e *orchv1.Event) { e.Resource.Labels["x"] = strings.Repeat("\x01", 270_000) }, []string{"Value error, The maximum size of an event is 1500000 bytes"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := good()
+			c.change(e)
+			var got []string
+			for _, f := range events.Validate(words, e, events.DefaultLimits()) {
+				got = append(got, f.Error())
+			}
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+func TestIndex(t *testing.T) {
+	t.Parallel()
+	e := &orchv1.ReceivedEvent{
+		Resource: &orchv1.Resource{Labels: resource("a")},
+		Related: []*orchv1.RelatedResource{
+			{Labels: resource("b")}, {Labels: resource("a")}, {Labels: resource("c")}, {Labels: resource("b")},
+		},
+	}
+	events.Index(words, e)
+	require.Equal(t, "a", e.GetResourceId())
+	require.Equal(t, []string{"a", "b", "c"}, e.GetResourceIds())
+}
+
+// drawEvent draws an event that passes Validate.
+func drawEvent(t *rapid.T) *orchv1.ReceivedEvent {
+	labels := rapid.MapOfN(rapid.String(), rapid.String(), 0, 5)
+	at := rapid.Int64Range(-60_000_000_000, 250_000_000_000)
+	e := &orchv1.ReceivedEvent{
+		Id:       uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id")).String(),
+		Event:    rapid.StringN(1, 100, -1).Draw(t, "name"),
+		Occurred: &timestamppb.Timestamp{Seconds: at.Draw(t, "occurred"), Nanos: 1000 * rapid.Int32Range(0, 999_999).Draw(t, "micros")},
+		Received: &timestamppb.Timestamp{Seconds: at.Draw(t, "received")},
+		Resource: &orchv1.Resource{Labels: labels.Draw(t, "labels")},
+		Payload:  []byte(`{}`),
+	}
+	e.Resource.Labels[words.ResourceID()] = rapid.StringN(1, 50, -1).Draw(t, "resource")
+	for range rapid.IntRange(0, 3).Draw(t, "related") {
+		r := labels.Draw(t, "labels")
+		r[words.ResourceID()], r[words.ResourceRole()] = "x", "y"
+		e.Related = append(e.Related, &orchv1.RelatedResource{Labels: r})
+	}
+	if rapid.Bool().Draw(t, "follows") {
+		follows := uuid.Max.String()
+		e.Follows = &follows
+	}
+	return e
+}
+
+func TestTheBrokerCarriesEventsUnchanged(t *testing.T) {
+	t.Parallel()
+	ws := uuid.MustParse("01890000-0000-7000-8000-000000000003")
+	rapid.Check(t, func(t *rapid.T) {
+		want := drawEvent(t)
+		b, err := events.ToBroker(words, want, ws)
+		require.NoError(t, err)
+		got, workspace, err := events.FromBroker(b)
+		require.NoError(t, err)
+		require.Equal(t, ws, workspace)
+		require.Empty(t, cmp.Diff(want, got, protocmp.Transform()))
+	})
+}
+
+func TestToBroker(t *testing.T) {
+	t.Parallel()
+	ws := uuid.MustParse("01890000-0000-7000-8000-000000000003")
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+	e := &orchv1.ReceivedEvent{
+		Id: "01890000-0000-7000-8000-000000000009", Event: "e", Occurred: timestamppb.New(at), Received: timestamppb.New(at),
+		Resource: &orchv1.Resource{Labels: resource("r")},
+	}
+	b, err := events.ToBroker(words, e, ws)
+	require.NoError(t, err)
+	b.Data = nil
+	require.Equal(t, broker.Event{
+		ID: uuid.MustParse(e.GetId()), Source: "urn:orch:workspace:" + ws.String(), Type: "e", Subject: "r", Time: at, Workspace: ws,
+	}, b)
+
+	e.Id = "nonsense"
+	_, err = events.ToBroker(words, e, ws)
+	require.ErrorContains(t, err, "write an event: its id")
+}
+
+func TestFromBrokerRefusesOtherThings(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{"", "[]", `{"event": 1}`, `{"id": "01890000-0000-7000-8000-000000000009", "event": "e", "occurred": "2026-01-01", "resource": {}}`} {
+		_, _, err := events.FromBroker(broker.Event{ID: uuid.Max, Data: []byte(data)})
+		require.ErrorIs(t, err, events.ErrUnreadable, data)
+	}
+}

@@ -1,0 +1,37 @@
+package events
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Fault is one thing that is wrong with an event.
+type Fault struct {
+	// Path leads from the event to the place: keys (string) and indexes (int).
+	Path []any
+	// Type is the kind of fault in the words of the API, such as "string_too_long".
+	Type string
+	// Message says what is wrong, for a person. It does not repeat values.
+	Message string
+}
+
+// Error is the fault in one line, as "related.3: …".
+func (f Fault) Error() string {
+	var b strings.Builder
+	for i, step := range f.Path {
+		if i > 0 {
+			b.WriteByte('.')
+		}
+		fmt.Fprint(&b, step)
+	}
+	if len(f.Path) > 0 {
+		b.WriteString(": ")
+	}
+	b.WriteString(f.Message)
+	return b.String()
+}
+
+// refused is the fault of a value that has the right type and breaks a rule.
+func refused(message string, path ...any) Fault {
+	return Fault{Path: path, Type: "value_error", Message: "Value error, " + message}
+}

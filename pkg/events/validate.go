@@ -1,0 +1,72 @@
+package events
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// maxGrowth is by how much REST JSON can be longer than the same event in proto: a control character becomes six.
+const maxGrowth = 6
+
+// Validate returns what keeps an event from being taken in, nil when nothing does. Types and formats are the decoder's
+// business; this is about names, labels and sizes.
+func Validate(v vocabulary.Vocabulary, e *orchv1.Event, limits Limits) []Fault {
+	var faults []Fault
+	switch n := utf8.RuneCountInString(e.GetEvent()); {
+	case n == 0:
+		faults = append(faults, Fault{Path: []any{"event"}, Type: "string_too_short", Message: "String should have at least 1 character"})
+	case limits.NameLength > 0 && n > limits.NameLength:
+		faults = append(faults, Fault{
+			Path: []any{"event"}, Type: "string_too_long",
+			Message: fmt.Sprintf("String should have at most %d characters", limits.NameLength),
+		})
+	}
+	faults = append(faults, labels(v, e.GetResource().GetLabels(), limits, false, "resource")...)
+	if limits.Related > 0 && len(e.GetRelated()) > limits.Related {
+		faults = append(faults, refused(fmt.Sprintf("The maximum number of related resources is %d", limits.Related), "related"))
+	} else {
+		for i, r := range e.GetRelated() {
+			faults = append(faults, labels(v, r.GetLabels(), limits, true, "related", i)...)
+		}
+	}
+	if len(faults) == 0 && limits.Bytes > 0 && !fits(e, limits.Bytes) {
+		faults = append(faults, refused(fmt.Sprintf("The maximum size of an event is %d bytes", limits.Bytes)))
+	}
+	return faults
+}
+
+// labels checks one resource.
+func labels(v vocabulary.Vocabulary, labels map[string]string, limits Limits, related bool, path ...any) []Fault {
+	var faults []Fault
+	if limits.Labels > 0 && len(labels) > limits.Labels {
+		faults = append(faults, refused(fmt.Sprintf("The maximum number of labels per resource is %d", limits.Labels), path...))
+	}
+	needed := []string{v.ResourceID()}
+	if related {
+		needed = append(needed, v.ResourceRole())
+	}
+	for _, name := range needed {
+		if value, ok := labels[name]; !ok {
+			faults = append(faults, refused("Resources must include the "+name+" label", path...))
+		} else if value == "" {
+			faults = append(faults, refused("The "+name+" label must be non-empty", path...))
+		}
+	}
+	return faults
+}
+
+// fits tells whether the event is small enough. Most are so small that they need not be written to be measured. What
+// cannot be written at all is not too large: ToBroker says what is wrong with it.
+func fits(e *orchv1.Event, limit int) bool {
+	if proto.Size(e)*maxGrowth <= limit/2 {
+		return true
+	}
+	text, err := restjson.Marshal(e)
+	return err != nil || len(text) <= limit
+}

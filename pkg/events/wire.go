@@ -1,0 +1,54 @@
+package events
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// ErrUnreadable is wrapped when what the broker carries is no event of ours.
+var ErrUnreadable = errors.New("events: not readable")
+
+// Source is where the events of a workspace come from, as a URI.
+func Source(v vocabulary.Vocabulary, workspace uuid.UUID) string {
+	return "urn:" + v.String() + ":workspace:" + workspace.String()
+}
+
+// ToBroker returns the event as the broker carries it. The event must have passed Validate.
+func ToBroker(v vocabulary.Vocabulary, e *orchv1.ReceivedEvent, workspace uuid.UUID) (broker.Event, error) {
+	id, err := uuid.Parse(e.GetId())
+	if err != nil {
+		return broker.Event{}, fmt.Errorf("write an event: its id: %w", err)
+	}
+	data, err := restjson.Marshal(e)
+	if err != nil {
+		return broker.Event{}, fmt.Errorf("write an event: %w", err)
+	}
+	return broker.Event{
+		ID:        id,
+		Source:    Source(v, workspace),
+		Type:      e.GetEvent(),
+		Subject:   e.GetResource().GetLabels()[v.ResourceID()],
+		Time:      e.GetOccurred().AsTime(),
+		Workspace: workspace,
+		Data:      data,
+	}, nil
+}
+
+// FromBroker reads what ToBroker wrote. The fields that Index fills in are empty.
+func FromBroker(b broker.Event) (*orchv1.ReceivedEvent, uuid.UUID, error) {
+	e := &orchv1.ReceivedEvent{}
+	if err := restjson.Unmarshal(b.Data, e); err != nil {
+		return nil, uuid.Nil, fmt.Errorf("%w: event %s: %w", ErrUnreadable, b.ID, err)
+	}
+	if e.GetId() != b.ID.String() {
+		return nil, uuid.Nil, fmt.Errorf("%w: event %s carries the id %s", ErrUnreadable, b.ID, e.GetId())
+	}
+	return e, b.Workspace, nil
+}
