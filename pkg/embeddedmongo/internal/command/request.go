@@ -48,6 +48,9 @@ func (s *Service) newRequest(ctx context.Context, conn int32, m *wire.Message) (
 
 // check refuses what the command does not know: no option is ever ignored.
 func (r *request) check(options []string) error {
+	if v := r.get("startTransaction"); !v.IsMissing() {
+		return mongoerr.NotImplemented("transaction (startTransaction)")
+	}
 	it := r.m.Body.Iter()
 	it.Next()
 	for {

@@ -169,7 +169,7 @@ func sameOrigin(preds []predicate, origin filter.Node) []predicate {
 
 // coversAll reports whether every conjunct is expressed exactly by a bound.
 func (p *Plan) coversAll(con *conjunction) bool {
-	used := map[filter.Node]bool{}
+	used := map[*filter.Leaf]bool{}
 	for _, b := range p.bounds {
 		if b.exact {
 			for _, l := range b.used {
@@ -178,7 +178,7 @@ func (p *Plan) coversAll(con *conjunction) bool {
 		}
 	}
 	for _, n := range con.nodes {
-		if !used[n] {
+		if l, ok := n.(*filter.Leaf); !ok || !used[l] {
 			return false
 		}
 	}
