@@ -47,8 +47,11 @@ func (c *Config) Validate() error {
 	if _, err := c.book(); err != nil {
 		errs = append(errs, err)
 	}
-	if c.SlowRequest <= 0 {
-		errs = append(errs, errors.New("ORCH_SLOW_REQUEST: must be more than 0"))
+	switch {
+	case c.SlowRequest == 0:
+		c.SlowRequest = time.Second // Settings made in code need not name it.
+	case c.SlowRequest < 0:
+		errs = append(errs, errors.New("ORCH_SLOW_REQUEST: must not be negative"))
 	}
 	return errors.Join(errs...)
 }

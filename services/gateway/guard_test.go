@@ -127,15 +127,15 @@ func TestUnsafeSettingsAreRefused(t *testing.T) {
 		change func(*gateway.Config)
 		want   string
 	}{
-		"all interfaces":  {func(c *gateway.Config) { c.Listen = ":0" }, authn.ErrExposed.Error()},
-		"unspecified":     {func(c *gateway.Config) { c.Listen = "0.0.0.0:0" }, authn.ErrExposed.Error()},
-		"no port":         {func(c *gateway.Config) { c.Listen = "127.0.0.1" }, "listen address"},
-		"no password":     {func(c *gateway.Config) { c.AuthBasic = "ada" }, "ORCH_AUTH_BASIC"},
-		"public URL":      {func(c *gateway.Config) { c.PublicURL = "orch.example.com" }, "public URL"},
-		"hooks URL":       {func(c *gateway.Config) { c.HooksURL = "ftp://x" }, "hooks URL"},
-		"proxies":         {func(c *gateway.Config) { c.TrustedProxies = []string{"10.0.0.0/33"} }, "10.0.0.0/33"},
-		"hooks address":   {func(c *gateway.Config) { c.HooksAddr = "nowhere" }, "nowhere"},
-		"no time is slow": {func(c *gateway.Config) { c.SlowRequest = 0 }, "ORCH_SLOW_REQUEST"},
+		"all interfaces": {func(c *gateway.Config) { c.Listen = ":0" }, authn.ErrExposed.Error()},
+		"unspecified":    {func(c *gateway.Config) { c.Listen = "0.0.0.0:0" }, authn.ErrExposed.Error()},
+		"no port":        {func(c *gateway.Config) { c.Listen = "127.0.0.1" }, "listen address"},
+		"no password":    {func(c *gateway.Config) { c.AuthBasic = "ada" }, "ORCH_AUTH_BASIC"},
+		"public URL":     {func(c *gateway.Config) { c.PublicURL = "orch.example.com" }, "public URL"},
+		"hooks URL":      {func(c *gateway.Config) { c.HooksURL = "ftp://x" }, "hooks URL"},
+		"proxies":        {func(c *gateway.Config) { c.TrustedProxies = []string{"10.0.0.0/33"} }, "10.0.0.0/33"},
+		"hooks address":  {func(c *gateway.Config) { c.HooksAddr = "nowhere" }, "nowhere"},
+		"slow":           {func(c *gateway.Config) { c.SlowRequest = -1 }, "ORCH_SLOW_REQUEST"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
