@@ -1,0 +1,268 @@
+package jinja
+
+import "strings"
+
+// dictValue is a dict that keeps the order of insertion.
+type dictValue struct {
+	keys []Value
+	vals []Value
+	// strs finds str keys; nil while the dict is small enough to be searched.
+	strs map[string]int
+	// others finds all other keys; nil while there are none.
+	others map[hashKey]int
+	// fold makes look-ups of str keys ignore case: keys are stored in lower case.
+	fold bool
+	// text replaces the printed form of a host's own mapping; nil for an ordinary dict.
+	text func() string
+	// mixed is set when a key is not a str.
+	mixed bool
+}
+
+func (d *dictValue) typeName() string {
+	if d.fold {
+		return "Headers"
+	}
+	return "dict"
+}
+
+// smallDict is the number of keys up to which a search is as fast as a map.
+const smallDict = 8
+
+func newDict(n int) *dictValue {
+	return &dictValue{keys: make([]Value, 0, n), vals: make([]Value, 0, n)}
+}
+
+// Pair is an entry of a dict.
+type Pair struct{ Key, Value Value }
+
+// Dict makes a dict of pairs in their order; the last of equal keys wins. Keys that cannot be hashed are skipped.
+func Dict(pairs ...Pair) Value {
+	d := newDict(len(pairs))
+	for _, p := range pairs {
+		_ = d.set(p.Key, p.Value)
+	}
+	return d
+}
+
+// CaseInsensitiveDict makes a read-only mapping of str to str whose names are lower case when iterated
+// and found in any case; values are untouched. Of equal names the last wins.
+func CaseInsensitiveDict(pairs [][2]string) Value {
+	d := newDict(len(pairs))
+	d.fold = true
+	for _, p := range pairs {
+		d.setStr(strings.ToLower(p[0]), strValue(p[1]))
+	}
+	return d
+}
+
+// PrintAsJSON makes a dict of d's entries whose printed form is plain JSON, so that a filter can return
+// a value that is an object to the template and JSON in its output.
+// A value that is not a dict is returned as it is.
+func PrintAsJSON(v Value) Value {
+	d, ok := v.(*dictValue)
+	if !ok {
+		return v
+	}
+	c := *d
+	c.text = func() string {
+		b, err := ToJSON(d)
+		if err != nil {
+			return ""
+		}
+		return string(b)
+	}
+	return &c
+}
+
+// findStr returns the index of the str key s, or -1.
+func (d *dictValue) findStr(s string) int {
+	if d.fold {
+		s = strings.ToLower(s)
+	}
+	if d.strs != nil {
+		if i, ok := d.strs[s]; ok {
+			return i
+		}
+		return -1
+	}
+	for i, k := range d.keys {
+		switch k := k.(type) {
+		case strValue:
+			if string(k) == s {
+				return i
+			}
+		case markupValue:
+			if string(k) == s {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+func (d *dictValue) getStr(s string) (Value, bool) {
+	if i := d.findStr(s); i >= 0 {
+		return d.vals[i], true
+	}
+	return nil, false
+}
+
+// find returns the index of key, -1 when it is absent, or a TypeError when it cannot be a key.
+func (d *dictValue) find(key Value) (int, error) {
+	if s, ok := asText(key); ok {
+		return d.findStr(s), nil
+	}
+	h, err := hash(key)
+	if err != nil {
+		return -1, err
+	}
+	if i, ok := d.others[h]; ok {
+		return i, nil
+	}
+	return -1, nil
+}
+
+func (d *dictValue) get(key Value) (Value, bool, error) {
+	i, err := d.find(key)
+	if err != nil || i < 0 {
+		return nil, false, err
+	}
+	return d.vals[i], true, nil
+}
+
+// set adds an entry or replaces the value of an equal key. Only a dict under construction is set.
+func (d *dictValue) set(key, val Value) error {
+	if s, ok := asText(key); ok {
+		if i := d.findStr(s); i >= 0 {
+			d.vals[i] = val
+			return nil
+		}
+		d.appendStr(s, key, val)
+		return nil
+	}
+	h, err := hash(key)
+	if err != nil {
+		return err
+	}
+	if i, ok := d.others[h]; ok {
+		d.vals[i] = val
+		return nil
+	}
+	if d.others == nil {
+		d.others = make(map[hashKey]int)
+	}
+	d.mixed = true
+	d.others[h] = len(d.keys)
+	d.keys, d.vals = append(d.keys, key), append(d.vals, val)
+	return nil
+}
+
+func (d *dictValue) setStr(s string, val Value) {
+	if i := d.findStr(s); i >= 0 {
+		d.vals[i] = val
+		return
+	}
+	d.appendStr(s, strValue(s), val)
+}
+
+func (d *dictValue) appendStr(s string, key, val Value) {
+	if d.strs != nil {
+		d.strs[s] = len(d.keys)
+	} else if len(d.keys) >= smallDict {
+		d.strs = make(map[string]int, 2*len(d.keys))
+		for i, k := range d.keys {
+			if t, ok := asText(k); ok {
+				d.strs[t] = i
+			}
+		}
+		d.strs[s] = len(d.keys)
+	}
+	d.keys, d.vals = append(d.keys, key), append(d.vals, val)
+}
+
+func (d *dictValue) copy() *dictValue {
+	c := newDict(len(d.keys))
+	for i, k := range d.keys {
+		_ = c.set(k, d.vals[i])
+	}
+	c.fold = d.fold
+	return c
+}
+
+// update sets all entries of other.
+func (d *dictValue) update(other *dictValue) {
+	for i, k := range other.keys {
+		_ = d.set(k, other.vals[i])
+	}
+}
+
+// Items returns the entries of a dict in order.
+func Items(v Value) ([]Pair, bool) {
+	d, ok := v.(*dictValue)
+	if !ok {
+		return nil, false
+	}
+	out := make([]Pair, len(d.keys))
+	for i, k := range d.keys {
+		out[i] = Pair{k, d.vals[i]}
+	}
+	return out, true
+}
+
+// Get returns the entry of a dict under a str key.
+func Get(v Value, key string) (Value, bool) {
+	d, ok := v.(*dictValue)
+	if !ok {
+		return nil, false
+	}
+	return d.getStr(key)
+}
+
+// Elements returns the items of a list or tuple; the slice must not be changed.
+func Elements(v Value) ([]Value, bool) {
+	switch v := v.(type) {
+	case *listValue:
+		return v.items, true
+	case *tupleValue:
+		return v.items, true
+	}
+	return nil, false
+}
+
+// IsDict tells whether v is a dict.
+func IsDict(v Value) bool { _, ok := v.(*dictValue); return ok }
+
+// IsNone tells whether v is None.
+func IsNone(v Value) bool { _, ok := v.(noneValue); return ok }
+
+// IsUndefined tells whether v is a missing value.
+func IsUndefined(v Value) bool { _, ok := v.(*undefinedValue); return ok }
+
+// viewKind is the kind of a dict's view.
+type viewKind uint8
+
+const (
+	viewKeys viewKind = iota
+	viewValues
+	viewItems
+)
+
+// dictView is what keys(), values() and items() return.
+type dictView struct {
+	d    *dictValue
+	kind viewKind
+}
+
+func (v *dictView) typeName() string {
+	return [...]string{"dict_keys", "dict_values", "dict_items"}[v.kind]
+}
+
+func (v *dictView) at(i int) Value {
+	switch v.kind {
+	case viewKeys:
+		return v.d.keys[i]
+	case viewValues:
+		return v.d.vals[i]
+	}
+	return &tupleValue{items: []Value{v.d.keys[i], v.d.vals[i]}}
+}

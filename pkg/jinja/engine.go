@@ -1,0 +1,76 @@
+package jinja
+
+// Engine compiles templates. It is safe for use by several goroutines.
+type Engine struct {
+	undefined  Undefined
+	budget     Budget
+	filters    map[string]*builtin
+	tests      map[string]*builtin
+	globals    Vars
+	autoescape bool
+	cache      *cache
+	methods    methodTables
+}
+
+// methodTables are the methods of Python's types. Rendering reads them here, not from the package's
+// variables, whose values are functions that render.
+type methodTables struct{ str, markup, dict, list map[string]*method }
+
+// New makes an engine.
+func New(o Options) *Engine {
+	e := &Engine{
+		undefined:  o.Undefined,
+		budget:     o.Budget.withDefaults(),
+		filters:    builtinFilters,
+		tests:      builtinTests,
+		globals:    make(Vars, len(builtinGlobals)+len(o.Globals)),
+		autoescape: o.Autoescape,
+		cache:      newCache(o.CacheEntries),
+		methods:    methodTables{strMethods, markupMethods, dictMethods, listMethods},
+	}
+	for name, v := range builtinGlobals {
+		e.globals[name] = v
+	}
+	for name, v := range o.Globals {
+		e.globals[name] = v
+	}
+	if len(o.Filters) > 0 {
+		e.filters = make(map[string]*builtin, len(builtinFilters)+len(o.Filters))
+		for name, b := range builtinFilters {
+			e.filters[name] = b
+		}
+		for name, f := range o.Filters {
+			e.filters[name] = hostFilter(name, f)
+		}
+	}
+	return e
+}
+
+// Compile parses a template and makes its program. The error, if any, is an *Error of KindSyntax or KindBudget.
+func (e *Engine) Compile(text string) (t *Template, err error) {
+	defer lastNet(&err)
+	if len(text) > e.budget.SourceBytes {
+		return nil, budgetErr("the template's source has %d bytes, more than %d", len(text), e.budget.SourceBytes)
+	}
+	src := newSource(text)
+	body, err := parse(src, e.budget.Depth)
+	if err != nil {
+		return nil, err
+	}
+	return compile(e, src, body)
+}
+
+// Cached is Compile with a bounded cache of templates by the SHA-256 of their source.
+// Errors are not kept.
+func (e *Engine) Cached(text string) (*Template, error) {
+	key := sourceKey(text)
+	if t := e.cache.get(key); t != nil {
+		return t, nil
+	}
+	t, err := e.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	e.cache.put(key, t)
+	return t, nil
+}

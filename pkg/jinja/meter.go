@@ -1,0 +1,106 @@
+package jinja
+
+import (
+	"context"
+	"time"
+)
+
+// meter counts what one rendering consumes. It belongs to one goroutine.
+type meter struct {
+	steps    int64 // left
+	bytes    int64 // left
+	check    int64 // steps left at which the clock is read next
+	depth    int
+	maxDepth int
+	budget   *Budget
+	deadline time.Time // zero: none
+	done     <-chan struct{}
+}
+
+// clockEvery is the number of steps between two looks at the clock and the context.
+const clockEvery = 2048
+
+func (m *meter) init(ctx context.Context, b *Budget) {
+	m.budget = b
+	m.steps, m.bytes, m.maxDepth = b.Steps, b.Bytes, b.Depth
+	m.check = m.steps - clockEvery
+	if b.Timeout > 0 {
+		m.deadline = time.Now().Add(b.Timeout)
+	}
+	if d, ok := ctx.Deadline(); ok && (m.deadline.IsZero() || d.Before(m.deadline)) {
+		m.deadline = d
+	}
+	m.done = ctx.Done()
+}
+
+// step spends one step.
+func (m *meter) step() error {
+	m.steps--
+	if m.steps <= m.check {
+		return m.slowStep()
+	}
+	return nil
+}
+
+// work spends n steps at once, before the work is done.
+func (m *meter) work(n int) error {
+	m.steps -= int64(n)
+	if m.steps <= m.check {
+		return m.slowStep()
+	}
+	return nil
+}
+
+func (m *meter) slowStep() error {
+	if m.steps < 0 {
+		return budgetErr("the template exceeds its budget of %d steps", m.budget.Steps)
+	}
+	m.check = m.steps - clockEvery
+	if !m.deadline.IsZero() && time.Now().After(m.deadline) {
+		return budgetErr("the template exceeds its time limit")
+	}
+	select {
+	case <-m.done:
+		return budgetErr("the rendering was cancelled")
+	default:
+		return nil
+	}
+}
+
+// charge pays for n bytes before they are allocated.
+func (m *meter) charge(n int) error {
+	if n < 0 || int64(n) > m.bytes {
+		return budgetErr("the template exceeds its budget of %d bytes", m.budget.Bytes)
+	}
+	m.bytes -= int64(n)
+	return nil
+}
+
+// chargeTimes pays for n pieces of size bytes each, without overflow.
+func (m *meter) chargeTimes(n, size int) error {
+	if n <= 0 || size <= 0 {
+		return nil
+	}
+	if int64(n) > m.bytes/int64(size) {
+		return m.charge(-1)
+	}
+	return m.charge(n * size)
+}
+
+// Sizes charged for values, in bytes.
+const (
+	sizeValue = 16 // an element of a list
+	sizeEntry = 48 // an entry of a dict
+	sizeList  = 48 // a list's or tuple's own header
+)
+
+// enter goes one call deeper.
+func (m *meter) enter() error {
+	if m.depth >= m.maxDepth {
+		return budgetErr("the template exceeds its call depth of %d", m.maxDepth)
+	}
+	m.depth++
+	return m.step()
+}
+
+func (m *meter) leave() { m.depth-- }

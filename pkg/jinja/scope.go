@@ -1,0 +1,277 @@
+package jinja
+
+// Scopes follow Jinja's own rules, which are those of the Python functions it generates: the template,
+// each block, each macro and each recursive loop is a function with its own slots; other scopes (loop
+// bodies, with, set blocks, filter blocks) live in the slots of their function, one slot per level and
+// name, and copy a name's outer value when they assign to it.
+
+// funcScope is what one activation's slots are laid out for.
+type funcScope struct {
+	parent *funcScope
+	slots  map[slotKey]*variable
+	n      int
+}
+
+type slotKey struct {
+	level int
+	name  string
+}
+
+// variable is a slot of a function.
+type variable struct {
+	fn  *funcScope
+	idx int
+}
+
+func (f *funcScope) slot(level int, name string) *variable {
+	k := slotKey{level, name}
+	if v, ok := f.slots[k]; ok {
+		return v
+	}
+	if f.slots == nil {
+		f.slots = make(map[slotKey]*variable)
+	}
+	v := &variable{f, f.n}
+	f.n++
+	f.slots[k] = v
+	return v
+}
+
+// loadKind says what a variable holds when its scope is entered.
+type loadKind uint8
+
+const (
+	loadParam     loadKind = iota // given by the caller
+	loadResolve                   // looked up in the context
+	loadAlias                     // the value of an outer variable
+	loadUndefined                 // nothing yet
+)
+
+type load struct {
+	kind loadKind
+	name string    // loadResolve
+	from *variable // loadAlias
+}
+
+// symbols are the names of one scope.
+type symbols struct {
+	fn     *funcScope
+	level  int
+	parent *symbols
+	refs   map[string]*variable
+	loads  map[*variable]load
+	// order keeps loads in the order of definition.
+	order  []*variable
+	stores map[string]bool
+}
+
+func newSymbols(parent *symbols, fn *funcScope) *symbols {
+	s := &symbols{fn: fn, parent: parent}
+	if parent != nil {
+		s.level = parent.level + 1
+	}
+	return s
+}
+
+func (s *symbols) setLoad(v *variable, l load) {
+	if s.loads == nil {
+		s.loads = make(map[*variable]load)
+	}
+	if _, ok := s.loads[v]; !ok {
+		s.order = append(s.order, v)
+	}
+	s.loads[v] = l
+}
+
+func (s *symbols) define(name string, l load) *variable {
+	v := s.fn.slot(s.level, name)
+	if s.refs == nil {
+		s.refs = make(map[string]*variable)
+	}
+	s.refs[name] = v
+	s.setLoad(v, l)
+	return v
+}
+
+func (s *symbols) find(name string) *variable {
+	for ; s != nil; s = s.parent {
+		if v, ok := s.refs[name]; ok {
+			return v
+		}
+	}
+	return nil
+}
+
+func (s *symbols) markStored(name string) {
+	if s.stores == nil {
+		s.stores = make(map[string]bool)
+	}
+	s.stores[name] = true
+}
+
+func (s *symbols) param(name string) *variable {
+	s.markStored(name)
+	return s.define(name, load{kind: loadParam})
+}
+
+func (s *symbols) store(name string) {
+	s.markStored(name)
+	if _, ok := s.refs[name]; ok {
+		return
+	}
+	if outer := s.parent.find(name); outer != nil {
+		s.define(name, load{kind: loadAlias, from: outer})
+		return
+	}
+	s.define(name, load{kind: loadUndefined})
+}
+
+func (s *symbols) load(name string) {
+	if s.find(name) == nil {
+		s.define(name, load{kind: loadResolve, name: name})
+	}
+}
+
+func (s *symbols) clone() *symbols {
+	c := &symbols{fn: s.fn, level: s.level, parent: s.parent, order: append([]*variable(nil), s.order...)}
+	c.refs = make(map[string]*variable, len(s.refs))
+	for k, v := range s.refs {
+		c.refs[k] = v
+	}
+	c.loads = make(map[*variable]load, len(s.loads))
+	for k, v := range s.loads {
+		c.loads[k] = v
+	}
+	c.stores = make(map[string]bool, len(s.stores))
+	for k := range s.stores {
+		c.stores[k] = true
+	}
+	return c
+}
+
+// merge joins what the branches of an if statement define: a name that only some of them store is
+// looked up before, so that it has a value in the others.
+func (s *symbols) merge(branches []*symbols) {
+	var stored []string
+	for _, b := range branches {
+		for name := range b.stores {
+			if !s.stores[name] {
+				stored = append(stored, name)
+			}
+		}
+	}
+	for _, b := range branches {
+		for name, v := range b.refs {
+			if s.refs == nil {
+				s.refs = make(map[string]*variable)
+			}
+			s.refs[name] = v
+		}
+		for _, v := range b.order {
+			s.setLoad(v, b.loads[v])
+		}
+		for name := range b.stores {
+			s.markStored(name)
+		}
+	}
+	for _, name := range stored {
+		v := s.find(name)
+		if outer := s.parent.find(name); outer != nil {
+			s.setLoad(v, load{kind: loadAlias, from: outer})
+			continue
+		}
+		s.setLoad(v, load{kind: loadResolve, name: name})
+	}
+}
+
+// visitStmts records the names that statements use in this scope; statements with a scope of their own
+// contribute only what they evaluate outside of it.
+func (s *symbols) visitStmts(body []stmt) {
+	for _, st := range body {
+		s.visitStmt(st)
+	}
+}
+
+func (s *symbols) visitStmt(st stmt) {
+	switch st := st.(type) {
+	case *outputStmt:
+		s.visitExprs(st.items)
+	case *ifStmt:
+		s.visitIf(st)
+	case *forStmt:
+		s.visitExpr(st.iter)
+	case *setStmt:
+		s.visitExpr(st.val)
+		s.visitExpr(st.target)
+	case *setBlockStmt:
+		s.visitExpr(st.target)
+	case *macroStmt:
+		s.store(st.name)
+	case *callStmt:
+		s.visitExpr(st.call)
+	case *filterStmt:
+		s.visitExpr(st.filter)
+	case *withStmt:
+		s.visitExprs(st.vals)
+	case *loaderStmt:
+		s.visitExpr(st.template)
+		for _, name := range st.names {
+			s.store(name)
+		}
+	case *autoescapeStmt, *blockStmt:
+	}
+}
+
+func (s *symbols) visitIf(st *ifStmt) {
+	s.visitExpr(st.test)
+	branch := func(visit func(*symbols)) *symbols {
+		c := s.clone()
+		visit(c)
+		return c
+	}
+	body := branch(func(c *symbols) { c.visitStmts(st.body) })
+	elifs := branch(func(c *symbols) {
+		for _, e := range st.elifs {
+			c.visitIf(e)
+		}
+	})
+	other := branch(func(c *symbols) { c.visitStmts(st.other) })
+	s.merge([]*symbols{body, elifs, other})
+}
+
+func (s *symbols) visitExprs(es []expr) {
+	for _, e := range es {
+		s.visitExpr(e)
+	}
+}
+
+func (s *symbols) visitExpr(e expr) {
+	switch e := e.(type) {
+	case nil:
+	case *nameExpr:
+		switch e.mode {
+		case modeLoad:
+			s.load(e.name)
+		case modeStore:
+			s.store(e.name)
+		default:
+			s.param(e.name)
+		}
+	case *nsRefExpr:
+		s.load(e.name)
+	default:
+		children(e, s.visitExpr)
+	}
+}
+
+// visitTarget declares the names of a loop's target as parameters.
+func (s *symbols) visitTarget(e expr) {
+	switch e := e.(type) {
+	case *nameExpr:
+		s.param(e.name)
+	case *tupleExpr:
+		for _, it := range e.items {
+			s.visitTarget(it)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package jinja
+
+import "strconv"
+
+// state is one rendering. It belongs to one goroutine.
+type state struct {
+	meter
+	engine *Engine
+	tpl    *Template
+	vars   Vars
+	out    *buffer
+	// autoescape is the evaluation context's flag, which {% autoescape %} changes.
+	autoescape bool
+	free       []*buffer
+	argv       []Value
+	iters      int // nesting of values being printed, compared or encoded
+}
+
+// scopeContext is what names are looked up in before the variables given to Render: the exported names of
+// the template, or the local names given to a scoped block.
+type scopeContext struct {
+	parent *scopeContext
+	vars   map[string]Value
+}
+
+// frame is one activation of a function scope.
+type frame struct {
+	rt     *state
+	parent *frame
+	slots  []Value
+	ctx    *scopeContext
+}
+
+// resolve looks a name up in the context; nil when it is missing.
+func (f *frame) resolve(name string) Value {
+	for c := f.ctx; c != nil; c = c.parent {
+		if v, ok := c.vars[name]; ok {
+			return v
+		}
+	}
+	if v, ok := f.rt.vars[name]; ok {
+		return v
+	}
+	return f.rt.engine.globals[name]
+}
+
+// buffer collects output.
+type buffer struct {
+	b []byte
+	// limit bounds the length; only the outermost buffer has one.
+	limit int
+}
+
+func (rt *state) write(s string) error {
+	o := rt.out
+	if len(s) > o.limit-len(o.b) {
+		return budgetErr("the output exceeds its budget of %d bytes", o.limit)
+	}
+	if err := rt.charge(len(s)); err != nil {
+		return err
+	}
+	o.b = append(o.b, s...)
+	return nil
+}
+
+// capture runs f with a buffer of its own and returns what it wrote.
+func (rt *state) capture(f func() error) (string, error) {
+	var o *buffer
+	if n := len(rt.free); n > 0 {
+		o, rt.free = rt.free[n-1], rt.free[:n-1]
+	} else {
+		o = &buffer{limit: int(unlimited)}
+	}
+	outer := rt.out
+	rt.out = o
+	err := f()
+	rt.out = outer
+	text := string(o.b)
+	o.b = o.b[:0]
+	rt.free = append(rt.free, o)
+	return text, err
+}
+
+// print writes a value as {{ }} does.
+func (rt *state) print(v Value, escape bool) error {
+	switch v := v.(type) {
+	case markupValue:
+		return rt.write(string(v))
+	case strValue:
+		if escape {
+			return rt.writeEscaped(string(v))
+		}
+		return rt.write(string(v))
+	case intValue:
+		if rt.out.limit-len(rt.out.b) < 20 {
+			return rt.write(strconv.FormatInt(int64(v), 10))
+		}
+		if err := rt.charge(8); err != nil {
+			return err
+		}
+		rt.out.b = strconv.AppendInt(rt.out.b, int64(v), 10)
+		return nil
+	case *undefinedValue:
+		if v.mode != Strict {
+			return nil
+		}
+	}
+	s, err := rt.str(v)
+	if err != nil {
+		return err
+	}
+	if escape {
+		return rt.writeEscaped(s)
+	}
+	return rt.write(s)
+}
+
+func (rt *state) writeEscaped(s string) error {
+	e, err := rt.escapeText(s)
+	if err != nil {
+		return err
+	}
+	return rt.write(e)
+}
+
+// args takes n argument slots off the stack of arguments; the caller gives them back with release.
+// Whoever receives them must not keep them.
+func (rt *state) args(n int) (a []Value, mark int) {
+	mark = len(rt.argv)
+	if mark+n > cap(rt.argv) {
+		if rt.argv == nil && n <= 64 {
+			rt.argv = make([]Value, n, 64)
+			return rt.argv[:n:n], 0
+		}
+		return make([]Value, n), mark
+	}
+	rt.argv = rt.argv[:mark+n]
+	a = rt.argv[mark : mark+n : mark+n]
+	clear(a)
+	return a, mark
+}
+
+func (rt *state) release(mark int) { rt.argv = rt.argv[:mark] }
+
+// nest guards recursion over nested values.
+func (rt *state) nest() error {
+	if rt.iters >= maxValueDepth {
+		return budgetErr("a value is nested deeper than %d levels", maxValueDepth)
+	}
+	rt.iters++
+	return rt.step()
+}
+
+func (rt *state) unnest() { rt.iters-- }
+
+// maxValueDepth is how deep lists and dicts may nest when they are printed, compared or encoded.
+const maxValueDepth = 900

@@ -1,0 +1,217 @@
+package jinja
+
+import (
+	"regexp"
+	"sort"
+	"strings"
+)
+
+// The patterns of web addresses. Go's expressions run in linear time, so no text can make them hang.
+var (
+	httpPattern = regexp.MustCompile(`^(?i:((https?://|www\.)(([\p{L}\p{N}_%-]+\.)+)?([a-z]{2,63}|xn--[\p{L}\p{N}_%]{2,59})` +
+		`|([\p{L}\p{N}_%-]{2,63}\.)+(com|net|int|edu|gov|org|info|mil)` +
+		`|(https?://)((([\p{Nd}]{1,3})(\.[\p{Nd}]{1,3}){3})|(\[([\p{Nd}a-f]{0,4}:){2}([\p{Nd}a-f]{0,4}:?){1,6}\])))` +
+		`(?::[\p{Nd}]{1,5})?(?:[/?#]\S*)?)\n?$`)
+	emailPattern  = regexp.MustCompile(`^\S+@[\p{L}\p{N}_][\p{L}\p{N}_.-]*\.[\p{L}\p{N}_]+\n?$`)
+	schemePattern = regexp.MustCompile(`^([\p{L}\p{N}_.+-]{2,}:(/){0,2})$`)
+)
+
+type urlizer struct {
+	limit       int // -1: none
+	rel, target string
+	schemes     []string
+}
+
+func filterURLize(rt *state, a []Value) (Value, error) {
+	u := &urlizer{limit: -1}
+	var err error
+	if given(a[1]) {
+		if u.limit, err = intArg(a[1], -1); err != nil {
+			return nil, err
+		}
+	}
+	nofollow, err := rt.flag(a[2], false)
+	if err != nil {
+		return nil, err
+	}
+	if u.rel, err = rt.relAttr(a[4], nofollow); err != nil {
+		return nil, err
+	}
+	if a[3] != nil {
+		ok, err := truthy(rt, a[3])
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			t, err := rt.escape(a[3])
+			if err != nil {
+				return nil, err
+			}
+			u.target = ` target="` + t + `"`
+		}
+	}
+	if given(a[5]) {
+		if err := rt.schemes(u, a[5]); err != nil {
+			return nil, err
+		}
+	}
+	s, err := rt.escape(a[0])
+	if err != nil {
+		return nil, err
+	}
+	out, err := rt.urlize(s, u)
+	return strLike(out, rt.autoescape), err
+}
+
+func (rt *state) relAttr(rel Value, nofollow bool) (string, error) {
+	parts := map[string]bool{"noopener": true}
+	if rel != nil {
+		ok, err := truthy(rt, rel)
+		if err != nil {
+			return "", err
+		}
+		if ok {
+			s, isText := asText(rel)
+			if !isText {
+				return "", attributeErr("'%s' object has no attribute 'split'", rel.typeName())
+			}
+			for _, p := range splitSpace(s, -1) {
+				parts[p] = true
+			}
+		}
+	}
+	if nofollow {
+		parts["nofollow"] = true
+	}
+	var names []string
+	for p := range parts {
+		names = append(names, p)
+	}
+	sort.Strings(names)
+	s, err := rt.escapeText(strings.Join(names, " "))
+	return ` rel="` + s + `"`, err
+}
+
+func (rt *state) schemes(u *urlizer, v Value) error {
+	items, err := rt.toSlice(v)
+	if err != nil {
+		return err
+	}
+	for _, it := range items {
+		s, ok := asText(it)
+		if !ok {
+			return typeErr("expected string or bytes-like object, got '%s'", it.typeName())
+		}
+		if !schemePattern.MatchString(s) {
+			return filterArgErr("%s is not a valid URI scheme prefix.", reprStr(s))
+		}
+		u.schemes = append(u.schemes, s)
+	}
+	return nil
+}
+
+// urlize links the addresses of an escaped text.
+func (rt *state) urlize(s string, u *urlizer) (string, error) {
+	var b strings.Builder
+	emit := func(t string) error {
+		b.WriteString(t)
+		return rt.charge(2 * len(t))
+	}
+	for s != "" {
+		i := strings.IndexFunc(s, func(r rune) bool { return !isSpace(r) })
+		if i < 0 {
+			i = len(s)
+		}
+		if err := emit(s[:i]); err != nil {
+			return "", err
+		}
+		s = s[i:]
+		if i = strings.IndexFunc(s, isSpace); i < 0 {
+			i = len(s)
+		}
+		// The expressions take some steps per byte.
+		if err := rt.work(1 + i/4); err != nil {
+			return "", err
+		}
+		if err := emit(u.word(s[:i])); err != nil {
+			return "", err
+		}
+		s = s[i:]
+	}
+	return b.String(), nil
+}
+
+func (u *urlizer) word(w string) string {
+	head, middle, tail := "", w, ""
+	for {
+		n := 0
+		switch {
+		case strings.HasPrefix(middle, "(") || strings.HasPrefix(middle, "<"):
+			n = 1
+		case strings.HasPrefix(middle, "&lt;"):
+			n = 4
+		}
+		if n == 0 {
+			break
+		}
+		head += middle[:n]
+		middle = middle[n:]
+	}
+	end := len(middle)
+	for end > 0 {
+		if c := middle[end-1]; strings.IndexByte(")>.,\n", c) >= 0 {
+			end--
+		} else if strings.HasSuffix(middle[:end], "&gt;") {
+			end -= 4
+		} else {
+			break
+		}
+	}
+	middle, tail = middle[:end], middle[end:]
+	for _, p := range [][2]string{{"(", ")"}, {"<", ">"}, {"&lt;", "&gt;"}} {
+		open := strings.Count(middle, p[0])
+		if open <= strings.Count(middle, p[1]) {
+			continue
+		}
+		for n := min(open, strings.Count(tail, p[1])); n > 0; n-- {
+			i := strings.Index(tail, p[1]) + len(p[1])
+			middle += tail[:i]
+			tail = tail[i:]
+		}
+	}
+	return head + u.link(middle) + tail
+}
+
+func (u *urlizer) link(s string) string {
+	anchor := func(href, text string) string {
+		return `<a href="` + href + `"` + u.rel + u.target + ">" + text + "</a>"
+	}
+	switch {
+	case httpPattern.MatchString(s):
+		if strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://") {
+			return anchor(s, u.trim(s))
+		}
+		return anchor("https://"+s, u.trim(s))
+	case strings.HasPrefix(s, "mailto:") && emailPattern.MatchString(s[7:]):
+		return `<a href="` + s + `">` + s[7:] + "</a>"
+	case strings.Contains(s, "@") && !strings.HasPrefix(s, "www.") && s[0] != '@' && !strings.Contains(s, ":") && emailPattern.MatchString(s):
+		return `<a href="mailto:` + s + `">` + s + "</a>"
+	}
+	for _, scheme := range u.schemes {
+		if s != scheme && strings.HasPrefix(s, scheme) {
+			s = anchor(s, s)
+		}
+	}
+	return s
+}
+
+func (u *urlizer) trim(s string) string {
+	if u.limit < 0 {
+		return s
+	}
+	r := []rune(s)
+	if len(r) > u.limit {
+		return string(r[:u.limit]) + "..."
+	}
+	return s
+}
