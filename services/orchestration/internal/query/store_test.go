@@ -1,0 +1,53 @@
+package query
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo"
+)
+
+// mongoURI names a server to be tested instead of the embedded store.
+const mongoURI = "ORCH_TEST_MONGODB_URI"
+
+// database gives an empty database that lives as long as the test.
+func database(tb testing.TB) *mongo.Database {
+	tb.Helper()
+	o := options.Client()
+	if uri := os.Getenv(mongoURI); uri != "" {
+		o.ApplyURI(uri)
+	} else {
+		server, err := embeddedmongo.Open(tb.TempDir(), embeddedmongo.Options{NoSync: true})
+		require.NoError(tb, err)
+		tb.Cleanup(func() { require.NoError(tb, server.Close()) })
+		o.ApplyURI(server.URI()).SetDialer(server.ContextDialer())
+	}
+	client, err := mongo.Connect(o)
+	require.NoError(tb, err)
+	db := client.Database("orch_query_" + strings.ReplaceAll(uuid.NewString(), "-", ""))
+	tb.Cleanup(func() {
+		ctx := context.WithoutCancel(tb.Context()) // Cleanups run after the test's context has ended.
+		require.NoError(tb, db.Drop(ctx))
+		require.NoError(tb, client.Disconnect(ctx))
+	})
+	return db
+}
+
+// envelope is what a store writes around a message's elements.
+func envelope(ws uuid.UUID, deleted bool) bson.D {
+	d := bson.D{{Key: "ws", Value: binary(ws)}, {Key: "rev", Value: int64(1)}}
+	if deleted {
+		d = append(d, bson.E{Key: "deleted_at", Value: int64(1)})
+	}
+	return d
+}
+
+func binary(u uuid.UUID) bson.Binary { return bson.Binary{Subtype: uuidSubtype, Data: u[:]} }
