@@ -1,6 +1,7 @@
 package transcode
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 
@@ -58,7 +59,9 @@ func FuzzRedactor(f *testing.F) {
 		}
 		require.True(t, json.Valid(clean), "%s became %s", raw, clean)
 		var value any
-		require.NoError(t, json.Unmarshal(clean, &value))
+		decoder := json.NewDecoder(bytes.NewReader(clean))
+		decoder.UseNumber() // A number may be out of any type.
+		require.NoError(t, decoder.Decode(&value))
 		require.False(t, has(value, "resource_id"), "%s became %s", raw, clean)
 	})
 }
