@@ -1,12 +1,95 @@
 # Orch. `make help` lists the targets; the text comes from the ## comments.
+#
+# Modules come from `go list -m`, never from a hand-kept list: a new one is tested, linted and verified on its first day.
+# Tools are built from tools/*/go.mod into .cache/bin, so that everybody runs the same versions; Go and make are enough.
+
 BIN := $(CURDIR)/.cache/bin
 export PATH := $(BIN):$(PATH)
+
+VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS  := -s -w -X main.version=$(VERSION)
+MODULES   = $$(go list -f '{{.Dir}}' -m)
+PACKAGES  = $$(go list -f '{{.Dir}}/...' -m)
+COMMANDS := $(addprefix ./,$(wildcard services/*/cmd/*))
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z][a-z-]*:.*## /{printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+## Use
+
+.PHONY: run
+run: ## build bin/orch and start the whole server; ARGS="--listen 127.0.0.1:4300" is passed on
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/orch ./services/standalone/cmd/orch
+	exec bin/orch server $(ARGS)
+
+.PHONY: build
+build: ## build every command into bin/
+	@mkdir -p bin
+	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(COMMANDS)
+
+.PHONY: up
+up: ## start the three services, NATS and MongoDB in containers (Docker)
+	docker compose up --build --detach --wait
+	@echo 'Orch answers on http://127.0.0.1:4200 (API below /api, webhooks below /hooks). Stop it with: make down'
+
+.PHONY: down
+down: ## stop the containers; the data stays in its volumes
+	docker compose down
+
+## Check
+
+.PHONY: test
+test: ## run the tests of all modules
+	go test -shuffle=on $(TESTFLAGS) $(PACKAGES)
+
+.PHONY: race
+race: ## run the tests of all modules under the race detector
+	$(MAKE) test TESTFLAGS='-race $(TESTFLAGS)'
+
+.PHONY: e2e
+e2e: ## run the tests that start real processes
+	go test -count=1 -timeout=20m -tags=e2e $(TESTFLAGS) ./test/e2e/...
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (30s)
+	tools/each-fuzz-target $(or $(FUZZTIME),30s)
+
+.PHONY: bench
+bench: ## run the benchmarks of all modules
+	go test -run='^$$' -bench=. -benchmem $(TESTFLAGS) $(PACKAGES)
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint ## run the linters over all modules; .golangci.yml explains them
+	@status=0; for dir in $(MODULES); do \
+		echo "lint $${dir#$(CURDIR)/}"; (cd "$$dir" && golangci-lint run $(LINTFLAGS) ./...) || status=1; \
+	done; exit $$status
+
+.PHONY: verify
+verify: gen ## regenerate and compare; check go.mod files, go lines, and that each module builds alone
+	tools/verify
+
+## Generate
+
+# The order matters: descriptors, then what is generated from them, then what is generated from that.
+.PHONY: gen
+gen: proto ## generate everything that is generated and committed
+	cd pkg && go generate ./...
+	cd pkg && go test ./openapi -run='^TestDocumentIsTheGoldenFile$$' -count=1 -update
+	cd test && go generate ./client
+	cd test && go test ./documents -run='^TestConfigurationIsCurrent$$' -count=1 -update
+
+.PHONY: proto
+proto: $(BIN)/buf $(BIN)/protoc-gen-go ## generate Go code from the proto files
+	cd proto && buf lint && buf generate
+
+.PHONY: breaking
+breaking: $(BIN)/buf ## compare the proto files with AGAINST (main): what is stored must stay readable
+	cd proto && buf breaking --against '../.git#branch=$(or $(AGAINST),main),subdir=proto'
+
+## Tools
 
 $(BIN)/buf: tools/buf/go.mod
 	cd tools/buf && GOWORK=off go build -o $@ github.com/bufbuild/buf/cmd/buf
@@ -14,6 +97,5 @@ $(BIN)/buf: tools/buf/go.mod
 $(BIN)/protoc-gen-go: tools/protoc/go.mod
 	cd tools/protoc && GOWORK=off go build -o $(BIN)/ tool
 
-.PHONY: proto
-proto: $(BIN)/buf $(BIN)/protoc-gen-go ## generate Go code from the proto files
-	cd proto && buf lint && buf generate
+$(BIN)/golangci-lint: tools/lint/go.mod
+	cd tools/lint && GOWORK=off go build -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
