@@ -51,3 +51,25 @@ func envelope(ws uuid.UUID, deleted bool) bson.D {
 }
 
 func binary(u uuid.UUID) bson.Binary { return bson.Binary{Subtype: uuidSubtype, Data: u[:]} }
+
+// makeIndexes makes the indexes; the unique ones only if told, as random documents do not heed them.
+func makeIndexes(tb testing.TB, db *mongo.Database, unique bool) {
+	tb.Helper()
+	for _, ix := range Indexes() {
+		o := options.Index()
+		switch {
+		case ix.Unique && unique:
+			o.SetUnique(true)
+		case ix.TTL:
+			o.SetExpireAfterSeconds(0)
+		case ix.Sparse:
+			o.SetSparse(true)
+		}
+		if ix.Partial != nil {
+			o.SetPartialFilterExpression(ix.Partial)
+		}
+		model := mongo.IndexModel{Keys: ix.Keys, Options: o}
+		_, err := db.Collection(string(ix.Collection)).Indexes().CreateOne(tb.Context(), model)
+		require.NoError(tb, err, "%s %v", ix.Collection, ix.Keys)
+	}
+}
