@@ -155,6 +155,9 @@ func (o *Orchestration) flush(ctx context.Context, collection query.Collection, 
 	return o.relay.Flush(ctx, collection, id)
 }
 
+// Reconcile brings the catalogue of webhooks up to date, as the worker of that name does at the start.
+func (o *Orchestration) Reconcile(ctx context.Context) error { return o.webhooks.Reconcile(ctx) }
+
 // Ready tells why calls cannot be served, nil when they can.
 func (o *Orchestration) Ready(ctx context.Context) error {
 	return errors.Join(o.store.Ping(ctx), o.broker.Healthy())

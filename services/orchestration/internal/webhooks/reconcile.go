@@ -56,4 +56,3 @@ func (s *Service) Reconcile(ctx context.Context) error {
 		})
 	})
 }
-

@@ -1,0 +1,141 @@
+package orchestration_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/catalogue"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+func (d *domain) webhook(name string) *orchv1.Webhook {
+	d.t.Helper()
+	return call[*orchv1.Webhook](d, orchv1.WebhookService_CreateWebhook_FullMethodName, &orchv1.CreateWebhookRequest{
+		Webhook: &orchv1.WebhookCreate{Name: name, Template: "{}", Enabled: true},
+	})
+}
+
+// definition is what the catalogue holds for a slug; nil when nothing.
+func (d *domain) definition(kv *broker.KV, slug string) *orchv1.WebhookDefinition {
+	d.t.Helper()
+	entry, err := kv.Get(d.t.Context(), catalogue.Key(slug))
+	if err != nil {
+		require.ErrorIs(d.t, err, broker.ErrNotFound)
+		return nil
+	}
+	definition, err := catalogue.Decode(entry)
+	require.NoError(d.t, err)
+	return definition
+}
+
+func (d *domain) catalogue() *broker.KV {
+	d.t.Helper()
+	kv, err := d.broker.KeyValue(d.t.Context(), catalogue.Bucket, broker.KVConfig{})
+	require.NoError(d.t, err)
+	return kv
+}
+
+func TestCatalogueFollowsBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	kv := d.catalogue()
+	w := d.webhook("gh")
+	require.Equal(t, "http://orch.test/hooks/"+w.GetSlug(), w.GetUrl())
+	require.Len(t, w.GetSlug(), 22)
+	require.True(t, d.definition(kv, w.GetSlug()).GetEnabled())
+
+	patch := func(update *orchv1.WebhookUpdate, paths ...string) {
+		call[*emptypb.Empty](d, orchv1.WebhookService_UpdateWebhook_FullMethodName, &orchv1.UpdateWebhookRequest{
+			Id: w.GetId(), Webhook: update, UpdateMask: &fieldmaskpb.FieldMask{Paths: paths},
+		})
+	}
+	patch(&orchv1.WebhookUpdate{}, "enabled")
+	require.False(t, d.definition(kv, w.GetSlug()).GetEnabled())
+	patch(&orchv1.WebhookUpdate{Enabled: true, Template: `{"a": 1}`}, "enabled", "template")
+	require.Equal(t, `{"a": 1}`, d.definition(kv, w.GetSlug()).GetTemplate())
+
+	rotated := call[*orchv1.Webhook](d, orchv1.WebhookService_RotateWebhook_FullMethodName, &orchv1.RotateWebhookRequest{Id: w.GetId()})
+	require.NotEqual(t, w.GetSlug(), rotated.GetSlug())
+	require.False(t, d.definition(kv, w.GetSlug()).GetEnabled(), "the old address is gone")
+	require.Empty(t, d.definition(kv, w.GetSlug()).GetTemplate())
+	require.True(t, d.definition(kv, rotated.GetSlug()).GetEnabled(), "the rest of the configuration is not")
+
+	call[*emptypb.Empty](d, orchv1.WebhookService_DeleteWebhook_FullMethodName, &orchv1.DeleteWebhookRequest{Id: w.GetId()})
+	require.False(t, d.definition(kv, rotated.GetSlug()).GetEnabled())
+}
+
+func TestReplaceKeepsWhatIsNotSent(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	account := "0e2d0a3c-31f1-4e58-9c3c-6b8f0f7f7d11"
+	w := call[*orchv1.Webhook](d, orchv1.WebhookService_CreateWebhook_FullMethodName, &orchv1.CreateWebhookRequest{
+		Webhook: &orchv1.WebhookCreate{Name: "gh", Template: "{}", Description: "old", ServiceAccountId: &account},
+	})
+	replace := func(paths ...string) error {
+		_, _, err := try[*emptypb.Empty](d, orchv1.WebhookService_ReplaceWebhook_FullMethodName, &orchv1.ReplaceWebhookRequest{
+			Id: w.GetId(), Webhook: &orchv1.WebhookReplace{Name: "new", Template: "{ }"}, UpdateMask: &fieldmaskpb.FieldMask{Paths: paths},
+		})
+		return err
+	}
+	read := func() *orchv1.Webhook {
+		return call[*orchv1.Webhook](d, orchv1.WebhookService_ReadWebhook_FullMethodName, &orchv1.ReadWebhookRequest{Id: w.GetId()})
+	}
+	require.NoError(t, replace("name", "template", "description"))
+	require.Equal(t, account, read().GetServiceAccountId())
+	require.False(t, read().GetEnabled(), "a rename does not enable")
+	require.Empty(t, read().GetDescription())
+	require.NoError(t, replace("name", "template", "service_account_id"))
+	require.Nil(t, read().ServiceAccountId, "null removes it")
+
+	faults := rpc.HTTPError(replace("name")).GetFieldErrors().GetErrors()
+	require.Len(t, faults, 1)
+	require.Equal(t, "missing", faults[0].GetType())
+}
+
+func TestBrokenTemplatesAreNotSaved(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	_, _, err := try[*orchv1.Webhook](d, orchv1.WebhookService_CreateWebhook_FullMethodName, &orchv1.CreateWebhookRequest{
+		Webhook: &orchv1.WebhookCreate{Name: "gh", Template: "{{"},
+	})
+	e := rpc.HTTPError(err)
+	require.Equal(t, int32(422), e.GetStatus())
+	require.Contains(t, e.GetFieldErrors().GetErrors()[0].GetMsg(), "line 1")
+	require.Empty(t, call[*orchv1.WebhookList](d, orchv1.WebhookService_ListWebhooks_FullMethodName, &orchv1.ListWebhooksRequest{}).GetWebhooks())
+}
+
+func TestWebhooksAreListedByName(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	for _, name := range []string{"b", "a", "c"} {
+		d.webhook(name)
+	}
+	var names []string
+	for _, w := range call[*orchv1.WebhookList](d, orchv1.WebhookService_ReadWebhooks_FullMethodName, &orchv1.ReadWebhooksRequest{}).GetWebhooks() {
+		names = append(names, w.GetName())
+	}
+	require.Equal(t, []string{"a", "b", "c"}, names)
+	one := call[*orchv1.WebhookList](d, orchv1.WebhookService_ListWebhooks_FullMethodName, &orchv1.ListWebhooksRequest{Name: new("b")})
+	require.Len(t, one.GetWebhooks(), 1)
+	require.Equal(t, int64(3), call[*orchv1.CountResponse](d, orchv1.WebhookService_CountWebhooks_FullMethodName, &orchv1.CountWebhooksRequest{}).GetCount())
+}
+
+func TestLostCatalogueIsWrittenAgain(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	kv := d.catalogue()
+	w := d.webhook("gh")
+	require.NoError(t, kv.Delete(t.Context(), catalogue.Key(w.GetSlug())))
+	require.Nil(t, d.definition(kv, w.GetSlug()))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	require.NoError(t, d.service.Reconcile(ctx))
+	require.True(t, d.definition(kv, w.GetSlug()).GetEnabled())
+}
