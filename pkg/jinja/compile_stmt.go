@@ -77,6 +77,14 @@ func (c *compiler) output(s *outputStmt, f cframe) (execFn, error) {
 			return nil, err
 		}
 		at := it.at()
+		mode := mode
+		if mode == escapeVolatile && constant(it) {
+			// Jinja has printed constants when compiling, with what it knew then.
+			mode = escapeNever
+			if c.autoescape {
+				mode = escapeAlways
+			}
+		}
 		parts = append(parts, func(fr *frame) error {
 			v, err := e(fr)
 			if err == nil {

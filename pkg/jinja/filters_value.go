@@ -351,15 +351,18 @@ func filterFileSize(rt *state, a []Value) (Value, error) {
 		}
 		return strValue(n.String() + " Bytes"), nil
 	}
-	unit := base
+	// Units are compared as the exact ints that they are.
+	scale := big.NewInt(int64(base))
+	unit := new(big.Int).Set(scale)
 	var u string
 	for _, u = range units {
-		unit *= base
-		if f < unit {
+		unit.Mul(unit, scale)
+		if n, ok := compareNumbers(floatValue(f), normBig(unit)); ok && n < 0 {
 			break
 		}
 	}
-	s, err := rt.format(floatValue(base*f/unit), ".1f")
+	size, _ := new(big.Float).SetInt(unit).Float64()
+	s, err := rt.format(floatValue(base*f/size), ".1f")
 	return strValue(s + " " + u + suffix), err
 }
 

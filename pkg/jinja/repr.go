@@ -33,10 +33,8 @@ func (rt *state) str(v Value) (string, error) {
 			s := v.text()
 			return s, rt.charge(len(s))
 		}
-	case *boundMethod:
-		if v.kind == "MarkupFormatter" {
-			return v.name, nil
-		}
+	case deltaValue:
+		return v.text(), nil
 	}
 	return rt.repr(v)
 }
@@ -110,9 +108,6 @@ func (rt *state) writeRepr(b *strings.Builder, v Value) error {
 		}
 		return add(fmt.Sprintf("<LoopContext %d/%d>", v.index0+1, n))
 	case *undefinedValue:
-		if v.mode == Strict {
-			return add("Undefined")
-		}
 		return add("Undefined")
 	}
 	return add(reprShort(v))
@@ -204,6 +199,8 @@ func reprShort(v Value) string {
 		return "<" + v.kind + " " + v.name + " of " + v.recv.typeName() + " object>"
 	case *iterValue:
 		return "<" + v.name + " object>"
+	case deltaValue:
+		return v.repr()
 	case *cyclerValue:
 		return "<jinja2.utils.Cycler object>"
 	case *joinerValue:

@@ -243,7 +243,7 @@ func splitSpace(s string, max int) []string {
 			return out
 		}
 		if max == 0 {
-			return append(out, strings.TrimRightFunc(s, isSpace))
+			return append(out, s)
 		}
 		i := strings.IndexFunc(s, isSpace)
 		if i < 0 {
@@ -264,7 +264,7 @@ func rsplitSpace(s string, max int) []string {
 			break
 		}
 		if max == 0 {
-			out = append(out, strings.TrimLeftFunc(s, isSpace))
+			out = append(out, s)
 			break
 		}
 		i := strings.LastIndexFunc(s, isSpace)

@@ -192,3 +192,18 @@ func undeclared(body []stmt, names ...string) map[string]bool {
 	v.stmts(body)
 	return found
 }
+
+// constant tells whether Jinja's compiler can evaluate an expression where escaping is not known yet.
+func constant(e expr) bool {
+	switch e := e.(type) {
+	case *nameExpr, *callExpr, *filterExpr, *testExpr, *slotExpr:
+		return false
+	case *condExpr:
+		if e.other == nil {
+			return false
+		}
+	}
+	ok := true
+	children(e, func(part expr) { ok = ok && constant(part) })
+	return ok
+}
