@@ -63,7 +63,7 @@ func UnmarshalField(data []byte, m protoreflect.Message, fd protoreflect.FieldDe
 		}
 	}
 	d := newDecoder(data)
-	masked := p.mask != nil && f.single() && f.kind == kindMessage
+	masked := p.mask != nil && f.single() && f.kind == kindMessage && (f.sub.shape == shapeObject || f.sub.shape == shapeTagged)
 	d.masked = masked
 	switch {
 	case blank(data) || isNull(data) && !f.optional && !f.takesNull():
@@ -136,6 +136,7 @@ type decoder struct {
 	faults  []*orchv1.FieldError
 	masked  bool                // the top-level keys are collected; no defaults, no requirements there
 	present []protoreflect.Name // the top-level keys present, by proto name
+	nested  int                 // messages that are being read
 	err     error               // a fault of the server
 }
 

@@ -21,6 +21,13 @@ func (d *decoder) message(m protoreflect.Message, p *plan, top bool) {
 		d.skip()
 		return
 	}
+	// Inline wrappers and unions take no bracket, so that depth alone would not end one that contains itself.
+	if d.nested++; d.nested > maxEncodeDepth {
+		d.err = errNesting
+		d.skip()
+		return
+	}
+	defer func() { d.nested-- }()
 	switch p.shape {
 	case shapeInline:
 		d.field(m, p.fields[0], nullIsFault)

@@ -203,6 +203,16 @@ func TestFaultsAreBounded(t *testing.T) {
 	require.Less(t, len(err.Error()), 1000)
 }
 
+// TestPlacesAreBounded proves that long keys are not repeated whole by every fault below them.
+func TestPlacesAreBounded(t *testing.T) {
+	t.Parallel()
+	key := strings.Repeat("é", 100_000)
+	err := restjson.Unmarshal([]byte(`{"lists":{"`+key+`":[`+strings.Repeat("1,", 200)+`1]},"unions":{"`+key+`":[]}}`), &testv1.Maps{})
+	require.Less(t, len(restjson.AppendErrors(nil, restjson.AsErrors(err).List)), 100_000)
+	err = restjson.Unmarshal([]byte(`{"type":"`+key+`"}`), &testv1.Trigger{})
+	require.Less(t, len(err.Error()), 1000)
+}
+
 func TestEchoIsBounded(t *testing.T) {
 	t.Parallel()
 	e := restjson.AsErrors(restjson.Unmarshal([]byte(`{"text": { "a" : 1 } ,"integer":"`+strings.Repeat("x", 2000)+`"}`), &testv1.Scalars{}))

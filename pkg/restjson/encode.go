@@ -56,16 +56,6 @@ func AppendField(dst []byte, m protoreflect.Message, fd protoreflect.FieldDescri
 	return out, nil
 }
 
-// AppendReflect is Append without generated encoders: the definition that those are tested against.
-func AppendReflect(dst []byte, m proto.Message) ([]byte, error) {
-	r := m.ProtoReflect()
-	out, err := encoder{reflective: true}.message(dst, r, planOf(r.Descriptor()))
-	if err != nil {
-		return dst, fmt.Errorf("encode %s: %w", r.Descriptor().FullName(), err)
-	}
-	return out, nil
-}
-
 // encoder is where the encoder stands: how deep, and whether generated encoders are asked.
 type encoder struct {
 	depth      int

@@ -13,6 +13,8 @@ const (
 	MaxFaults = 100
 	// maxEcho bounds, in bytes, the value that a fault repeats; longer ones are left out.
 	maxEcho = 1024
+	// maxStep bounds, in bytes, a key in the place of a fault: every fault below a key repeats it.
+	maxStep = 256
 	// maxBodyEcho bounds, in bytes, the body that an answer repeats.
 	maxBodyEcho = 64 << 10
 )
@@ -107,7 +109,15 @@ type step struct {
 
 func (s step) element() *orchv1.PathElement {
 	if s.index < 0 {
-		return &orchv1.PathElement{Kind: &orchv1.PathElement_Key{Key: s.key}}
+		return &orchv1.PathElement{Kind: &orchv1.PathElement_Key{Key: cut(s.key, maxStep)}}
 	}
 	return &orchv1.PathElement{Kind: &orchv1.PathElement_Index{Index: int64(s.index)}}
+}
+
+// cut shortens s to at most n bytes, at the edge of a character.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -47,7 +46,7 @@ type plan struct {
 	oneof         protoreflect.OneofDescriptor
 	extra         *field
 	mask          protoreflect.FieldDescriptor // google.protobuf.FieldMask update_mask
-	generated     func(encoder, []byte, proto.Message) ([]byte, bool, error)
+	generated     generatedEncoderFunc
 	err           error
 }
 
@@ -94,7 +93,7 @@ func (b builder) message(md protoreflect.MessageDescriptor) *plan {
 		byKey:         map[string]*field{},
 		byNumber:      map[protoreflect.FieldNumber]*field{},
 		oneof:         Union(md),
-		generated:     generatedEncoders[md.FullName()],
+		generated:     generatedEncoder(md.FullName()),
 	}
 	b[md] = p
 	if p.tagKey != "" {

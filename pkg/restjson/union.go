@@ -48,7 +48,7 @@ func (d *decoder) chooseTagged(p *plan) *field {
 	case found:
 		d.skip()
 		if d.whole() {
-			d.fault("union_tag_invalid", "Input tag '"+given+"' found using '"+p.discriminator+
+			d.fault("union_tag_invalid", "Input tag '"+cut(given, maxStep)+"' found using '"+p.discriminator+
 				"' does not match any of the expected tags: "+p.tags(), raw)
 		}
 	default:

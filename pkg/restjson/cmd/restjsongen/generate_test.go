@@ -1,0 +1,66 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/orch-project/orch/pkg/restjson"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var update = flag.Bool("update", false, "write the encoders anew")
+
+const encoders = "../../generated_encoders.go"
+
+// TestEncodersAreCurrent proves that the committed encoders are those of the proto files.
+func TestEncodersAreCurrent(t *testing.T) {
+	t.Parallel()
+	if *update {
+		require.NoError(t, run(encoders))
+	}
+	want, err := generate(hot)
+	require.NoError(t, err)
+	got, err := os.ReadFile(encoders)
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(string(want), string(got)), "run the generator (package comment)")
+}
+
+// TestEveryShapeIsGenerated proves that a message may become hot whatever its shape.
+func TestEveryShapeIsGenerated(t *testing.T) {
+	t.Parallel()
+	protoregistry.GlobalFiles.RangeFilesByPackage("orch.v1", func(file protoreflect.FileDescriptor) bool {
+		for i := range file.Messages().Len() {
+			md := file.Messages().Get(i)
+			if md.FullName() == "orch.v1.HttpError" || hasExtra(md) {
+				continue
+			}
+			_, err := generate([]protoreflect.FullName{md.FullName()})
+			require.NoError(t, err, md.FullName())
+		}
+		return true
+	})
+}
+
+// hasExtra tells whether a message collects unnamed keys, which is left to reflection.
+func hasExtra(md protoreflect.MessageDescriptor) bool {
+	for _, fd := range inREST(md) {
+		if restjson.Options(fd).GetExtra() {
+			return true
+		}
+	}
+	return false
+}
+
+func TestUnknownMessage(t *testing.T) {
+	t.Parallel()
+	_, err := generate([]protoreflect.FullName{"orch.v1.Nothing"})
+	require.ErrorContains(t, err, "hot message orch.v1.Nothing")
+}

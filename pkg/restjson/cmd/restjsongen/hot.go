@@ -1,0 +1,14 @@
+package main
+
+import "google.golang.org/protobuf/reflect/protoreflect"
+
+// hot are the messages that are answered most. What they contain gets an encoder as well.
+var hot = []protoreflect.FullName{
+	"orch.v1.Event",
+	"orch.v1.EventPage",
+	"orch.v1.Flow",
+	"orch.v1.FlowRun",
+	"orch.v1.OrchestrationResult",
+	"orch.v1.ReceivedEvent",
+	"orch.v1.State",
+}

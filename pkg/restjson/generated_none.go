@@ -1,0 +1,8 @@
+//go:build restjson_reflective
+
+package restjson
+
+import "google.golang.org/protobuf/reflect/protoreflect"
+
+// generatedEncoder knows no message in this build, so that the generator can be built when its last output cannot.
+func generatedEncoder(protoreflect.FullName) generatedEncoderFunc { return nil }
