@@ -43,6 +43,9 @@ func acquire(dir string, o Options) (*pebble.Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s is held by process %s", ErrInUse, dir, holder(fs, dir))
 	}
+	if o.ReadOnly {
+		return lock, nil
+	}
 	if err := writeFile(fs, dir, pidFile, strconv.Itoa(os.Getpid())+"\n"); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}

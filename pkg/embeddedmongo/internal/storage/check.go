@@ -1,0 +1,195 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+// CollectionReport is what a check found in one collection.
+type CollectionReport struct {
+	Namespace string
+	Documents int64
+	Indexes   int
+	Entries   int64 // Index entries, the _id index not counted.
+	Problems  []string
+}
+
+// maxProblems bounds how many problems of one collection are described.
+const maxProblems = 100
+
+// Check reads everything: each document must be well-formed and stored under its own _id, have exactly the index entries that
+// it should have, break no unique index, and be counted. Reading also verifies the blocks' checksums; a block that does not
+// verify is an error. Writes may go on meanwhile, except that counters are compared only when nothing was written.
+func (e *Engine) Check(ctx context.Context) ([]CollectionReport, error) {
+	var out []CollectionReport
+	for _, c := range e.Collections("") {
+		r, err := c.check(ctx)
+		if err != nil {
+			return out, fmt.Errorf("checking %s.%s: %w", c.DB, c.Name, err)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+type checker struct {
+	c      *Collection
+	r      CollectionReport
+	want   map[*Index]int64
+	counts map[*Index]map[string]int64
+}
+
+func (k *checker) problem(format string, args ...any) {
+	if len(k.r.Problems) < maxProblems {
+		k.r.Problems = append(k.r.Problems, fmt.Sprintf(format, args...))
+	}
+}
+
+func (c *Collection) check(ctx context.Context) (CollectionReport, error) {
+	// The exclusive lock gives one state of documents, entries and counters; it is released before the reading.
+	c.mu.Lock()
+	snap := c.e.db.NewSnapshot()
+	indexes := c.Indexes()[1:]
+	memory := c.Count()
+	c.mu.Unlock()
+	defer snap.Close()
+	k := &checker{c: c, want: map[*Index]int64{}, counts: map[*Index]map[string]int64{}}
+	k.r = CollectionReport{Namespace: namespace(c.DB, c.Name), Indexes: len(indexes) + 1}
+	if err := k.documents(ctx, snap, indexes); err != nil {
+		return k.r, storageError(err)
+	}
+	for _, ix := range indexes {
+		if err := k.entries(ctx, snap, ix); err != nil {
+			return k.r, storageError(err)
+		}
+	}
+	stored, err := snapCounter(snap, tagged(tagCount, c.ID))
+	if err != nil {
+		return k.r, storageError(err)
+	}
+	if stored != k.r.Documents || memory != k.r.Documents {
+		k.problem("there are %d documents, but the counter on disk says %d and the one in memory %d", k.r.Documents, stored, memory)
+	}
+	return k.r, nil
+}
+
+func (k *checker) documents(ctx context.Context, snap *pebble.Snapshot, indexes []*Index) error {
+	lo := k.c.DocPrefix()
+	it, err := snap.NewIter(&pebble.IterOptions{LowerBound: lo, UpperBound: Successor(lo)})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		if k.r.Documents++; k.r.Documents&1023 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		id := it.Key()[len(lo):]
+		v, err := it.ValueAndErr()
+		if err != nil {
+			return err
+		}
+		d := value.Doc(v)
+		if err := value.Validate(d); err != nil {
+			k.problem("document with key %x: %v", id, err)
+			continue
+		}
+		if got := value.AppendKey(nil, d.Get("_id"), false); !bytes.Equal(got, id) {
+			k.problem("document %s is stored under another _id", value.Format(d.Get("_id")))
+		}
+		for _, ix := range indexes {
+			if err := k.document(snap, ix, id, d); err != nil {
+				return err
+			}
+		}
+	}
+	return it.Error()
+}
+
+// document checks that a document's entries in one index are there.
+func (k *checker) document(snap *pebble.Snapshot, ix *Index, id []byte, d value.Doc) error {
+	ks, err := ix.entries(d)
+	if err != nil {
+		k.problem("document %s cannot be in index %s: %v", value.Format(d.Get("_id")), ix.Spec.Name, err)
+		return nil
+	}
+	if ks.Multikey&^ix.Multikey() != 0 {
+		k.problem("index %s is not marked multikey, but document %s has an array", ix.Spec.Name, value.Format(d.Get("_id")))
+	}
+	header := k.c.IndexPrefix(ix)
+	for _, f := range ks.Keys {
+		k.want[ix]++
+		_, closer, err := snap.Get(entryKey(header, f, id))
+		if err == pebble.ErrNotFound {
+			k.problem("document %s has no entry in index %s", value.Format(d.Get("_id")), ix.Spec.Name)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		closer.Close()
+	}
+	for _, p := range prefixChanges(ix, ix.counted.Load(), nil, ks.Keys) {
+		if k.counts[ix] == nil {
+			k.counts[ix] = map[string]int64{}
+		}
+		k.counts[ix][string(k.c.prefixKey(ix, p.n, p.prefix))]++
+	}
+	return nil
+}
+
+// entries counts an index's entries: as none is missing, as many as expected means that none is left over.
+func (k *checker) entries(ctx context.Context, snap *pebble.Snapshot, ix *Index) error {
+	header := k.c.IndexPrefix(ix)
+	it, err := snap.NewIter(&pebble.IterOptions{LowerBound: header, UpperBound: Successor(header)})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	n := int64(0)
+	var last []byte
+	for ok := it.First(); ok; ok = it.Next() {
+		if n++; n&1023 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		f := EntryFields(it.Key())
+		if ix.Spec.Unique && last != nil && bytes.Equal(last, f) {
+			k.problem("unique index %s holds a key twice", ix.Spec.Name)
+		}
+		last = append(last[:0], f...)
+	}
+	if err := it.Error(); err != nil {
+		return err
+	}
+	k.r.Entries += n
+	if n != k.want[ix] {
+		k.problem("index %s has %d entries, the documents have %d", ix.Spec.Name, n, k.want[ix])
+	}
+	for key, want := range k.counts[ix] {
+		got, err := snapCounter(snap, []byte(key))
+		if err != nil {
+			return err
+		}
+		if got != want {
+			k.problem("a counter of index %s says %d, the documents %d", ix.Spec.Name, got, want)
+		}
+	}
+	return nil
+}
+
+func snapCounter(snap *pebble.Snapshot, key []byte) (int64, error) {
+	v, closer, err := snap.Get(key)
+	if err == pebble.ErrNotFound {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer closer.Close()
+	return readCounter(v)
+}

@@ -1,0 +1,63 @@
+package embeddedmongo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
+)
+
+// Report is the result of a check.
+type Report struct {
+	Collections []CollectionReport
+}
+
+// CollectionReport is what a check found in one collection. Problems is empty when documents, indexes and counters agree.
+type CollectionReport = storage.CollectionReport
+
+// OK reports whether no problem was found.
+func (r *Report) OK() bool {
+	for _, c := range r.Collections {
+		if len(c.Problems) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Backup writes a consistent copy of the data directory into a new directory, online. Open reads such a copy as it is; Restore
+// makes a data directory of it.
+func (s *Server) Backup(ctx context.Context, dir string) error {
+	if err := s.engine.Backup(ctx, dir); err != nil {
+		return fmt.Errorf("backing up to %s: %w", dir, err)
+	}
+	return nil
+}
+
+// Restore makes a data directory of a backup. The directory must not exist or be empty; nothing is overwritten.
+func Restore(ctx context.Context, backup, dir string) error {
+	if err := storage.Restore(ctx, vfs.Default, backup, dir); err != nil {
+		return fmt.Errorf("restoring %s into %s: %w", backup, dir, err)
+	}
+	return nil
+}
+
+// Check verifies that documents, indexes and counters of the open server agree.
+func (s *Server) Check(ctx context.Context) (*Report, error) {
+	list, err := s.engine.Check(ctx)
+	return &Report{list}, err
+}
+
+// Check verifies a data directory that no process has open, without writing to it. Data that cannot be read, for instance
+// because a checksum does not match, is an error that says where.
+func Check(ctx context.Context, dir string) (*Report, error) {
+	e, err := storage.Open(dir, storage.Options{ReadOnly: true})
+	if err != nil {
+		return nil, fmt.Errorf("checking %s: %w", dir, err)
+	}
+	list, err := e.Check(ctx)
+	return &Report{list}, errors.Join(err, e.Close())
+}
