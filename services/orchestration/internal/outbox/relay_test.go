@@ -1,0 +1,178 @@
+package outbox_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/embeddedmongo"
+	"github.com/orch-project/orch/pkg/id"
+	"github.com/orch-project/orch/pkg/testkit"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+type world struct {
+	store *store.Store
+	flows *store.Collection[*orchv1.Flow]
+	ws    uuid.UUID
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	server, err := embeddedmongo.Open(t.TempDir(), embeddedmongo.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	s, err := store.Open(t.Context(), store.Config{
+		URI: server.URI(), Database: "orch", Dialer: server.ContextDialer(), Clock: clock.System{}, IDs: id.System(),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close(context.Background())) })
+	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
+	return &world{store: s, flows: store.NewCollection(s, query.Flow, &orchv1.Flow{}), ws: uuid.New()}
+}
+
+func (w *world) effect(kind, body string) store.Effect {
+	return store.Effect{ID: uuid.New(), At: w.store.Now(), Kind: kind, Body: []byte(body)}
+}
+
+// recorder is a handler that remembers what it was given and fails as often as it is told.
+type recorder struct {
+	mu    sync.Mutex
+	fails int
+	seen  []string
+	done  chan struct{}
+}
+
+func (r *recorder) handle(_ context.Context, effects []store.Effect) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fails > 0 {
+		r.fails--
+		return errors.New("not now")
+	}
+	for _, e := range effects {
+		r.seen = append(r.seen, string(e.Body))
+		r.done <- struct{}{}
+	}
+	return nil
+}
+
+func (w *world) relay(r *recorder) *outbox.Relay {
+	relay := outbox.New(w.store, []query.Collection{query.Flow}, map[string]outbox.Handler{"test": r.handle}, slog.New(slog.DiscardHandler))
+	w.store.OnEffects(relay.Wake)
+	return relay
+}
+
+func running(t *testing.T, relay *outbox.Relay) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- relay.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+}
+
+func wait(t *testing.T, r *recorder, n int) {
+	t.Helper()
+	for range n {
+		select {
+		case <-r.done:
+		case <-time.After(10 * time.Second):
+			t.Fatal("an effect was not carried out")
+		}
+	}
+}
+
+func TestEffectsOfOneDocumentKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), &recorder{done: make(chan struct{}, 100)}
+	running(t, w.relay(r))
+	key := uuid.New()
+	require.NoError(t, w.flows.Insert(t.Context(), w.ws, &orchv1.Flow{Id: key.String(), Name: "etl"}, w.effect("test", "0")))
+	want := []string{"0"}
+	for i := range 20 {
+		body := string(rune('a' + i))
+		_, err := w.flows.Mutate(t.Context(), w.ws, key, func(current *orchv1.Flow, _ int64) (*store.Change[*orchv1.Flow], error) {
+			next := proto.Clone(current).(*orchv1.Flow)
+			next.Tags = append(next.Tags, body)
+			return &store.Change[*orchv1.Flow]{Message: next, Effects: []store.Effect{w.effect("test", body)}}, nil
+		})
+		require.NoError(t, err)
+		want = append(want, body)
+	}
+	wait(t, r, len(want))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	require.Equal(t, want, r.seen)
+}
+
+func TestWhatACrashLeftIsSwept(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), &recorder{done: make(chan struct{}, 10)}
+	// Nobody relays: the process died after the write.
+	require.NoError(t, w.flows.Insert(t.Context(), w.ws, &orchv1.Flow{Id: uuid.NewString(), Name: "etl"}, w.effect("test", "left")))
+	relay := w.relay(r)
+	running(t, relay)
+	require.NoError(t, relay.Sweep(t.Context(), -time.Second))
+	wait(t, r, 1)
+}
+
+func TestFailedEffectsWaitAndAreCarriedOutLater(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), &recorder{done: make(chan struct{}, 10), fails: 1}
+	relay := w.relay(r)
+	key := uuid.New()
+	require.NoError(t, w.flows.Insert(t.Context(), w.ws, &orchv1.Flow{Id: key.String(), Name: "etl"}, w.effect("test", "x")))
+	require.ErrorContains(t, relay.Flush(t.Context(), query.Flow, key), "not now")
+	pending, err := w.store.Pending(t.Context(), query.Flow, key)
+	require.NoError(t, err)
+	require.Len(t, pending, 1)
+	require.NoError(t, relay.Flush(t.Context(), query.Flow, key))
+	wait(t, r, 1)
+	pending, err = w.store.Pending(t.Context(), query.Flow, key)
+	require.NoError(t, err)
+	require.Empty(t, pending)
+}
+
+func TestDeletedDocumentGoesLast(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), &recorder{done: make(chan struct{}, 10)}
+	relay := w.relay(r)
+	key := uuid.New()
+	require.NoError(t, w.flows.Insert(t.Context(), w.ws, &orchv1.Flow{Id: key.String(), Name: "etl"}))
+	require.NoError(t, w.flows.Delete(t.Context(), w.ws, key, func(*orchv1.Flow) ([]store.Effect, error) {
+		return []store.Effect{w.effect("test", "deleted")}, nil
+	}))
+	require.NoError(t, relay.Flush(t.Context(), query.Flow, key))
+	wait(t, r, 1)
+	due, err := w.store.Due(t.Context(), query.Flow, w.store.Now().Add(time.Hour), 10)
+	require.NoError(t, err)
+	require.Empty(t, due, "the document is gone")
+}
+
+func TestUnknownKindIsAnErrorAndStays(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), &recorder{done: make(chan struct{}, 10)}
+	relay := w.relay(r)
+	key := uuid.New()
+	require.NoError(t, w.flows.Insert(t.Context(), w.ws, &orchv1.Flow{Id: key.String(), Name: "etl"}, w.effect("newer", "x")))
+	require.ErrorContains(t, relay.Flush(t.Context(), query.Flow, key), `"newer"`)
+	pending, err := w.store.Pending(t.Context(), query.Flow, key)
+	require.NoError(t, err)
+	require.Len(t, pending, 1)
+}

@@ -1,0 +1,289 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/embeddedmongo"
+	"github.com/orch-project/orch/pkg/id"
+	"github.com/orch-project/orch/pkg/testkit"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// open opens a store on an embedded server, and a function that closes both.
+func open(t *testing.T, dir string, opts embeddedmongo.Options) (*store.Store, func()) {
+	t.Helper()
+	server, err := embeddedmongo.Open(dir, opts)
+	require.NoError(t, err)
+	s, err := store.Open(t.Context(), store.Config{
+		URI: server.URI(), Database: "orch", Dialer: server.ContextDialer(), Clock: clock.System{}, IDs: id.System(),
+	})
+	require.NoError(t, err)
+	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
+	return s, func() {
+		require.NoError(t, s.Close(context.Background()))
+		require.NoError(t, server.Close())
+	}
+}
+
+func flows(s *store.Store) *store.Collection[*orchv1.Flow] {
+	return store.NewCollection(s, query.Flow, &orchv1.Flow{})
+}
+
+func TestInsertStampsAndRefusesDuplicates(t *testing.T) {
+	t.Parallel()
+	s, done := open(t, t.TempDir(), embeddedmongo.Options{})
+	defer done()
+	c, ws := flows(s), uuid.New()
+	flow := &orchv1.Flow{Id: uuid.NewString(), Name: "etl", Labels: &orchv1.Labels{}}
+	require.NoError(t, c.Insert(t.Context(), ws, flow))
+	require.NotNil(t, flow.Created)
+	read, err := c.Get(t.Context(), ws, uuid.MustParse(flow.GetId()))
+	require.NoError(t, err)
+	require.True(t, proto.Equal(flow, read), "%v is not %v", read, flow)
+
+	again := &orchv1.Flow{Id: uuid.NewString(), Name: "etl"}
+	require.ErrorIs(t, c.Insert(t.Context(), ws, again), store.ErrDuplicate)
+	_, err = c.Get(t.Context(), ws, uuid.MustParse(again.GetId()))
+	require.ErrorIs(t, err, store.ErrNotFound)
+	_, err = c.Get(t.Context(), uuid.New(), uuid.MustParse(flow.GetId()))
+	require.ErrorIs(t, err, store.ErrNotFound, "another workspace does not see it")
+}
+
+func TestMutateLosesNoUpdate(t *testing.T) {
+	t.Parallel()
+	s, done := open(t, t.TempDir(), embeddedmongo.Options{})
+	defer done()
+	c, ws := flows(s), uuid.New()
+	key := uuid.New()
+	require.NoError(t, c.Insert(t.Context(), ws, &orchv1.Flow{Id: key.String(), Name: "etl"}))
+	const writers, each = 8, 10
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	written, revisions := 0, map[int64]bool{}
+	for w := range writers {
+		group.Go(func() {
+			for i := range each {
+				var made int64
+				_, err := c.Mutate(t.Context(), ws, key, func(current *orchv1.Flow, revision int64) (*store.Change[*orchv1.Flow], error) {
+					made = revision
+					next := proto.Clone(current).(*orchv1.Flow)
+					next.Tags = append(next.Tags, fmt.Sprintf("%d.%d", w, i))
+					return &store.Change[*orchv1.Flow]{Message: next}, nil
+				})
+				if errors.Is(err, store.ErrContention) {
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				written++
+				revisions[made] = true
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	read, revision, err := c.GetRevision(t.Context(), ws, key)
+	require.NoError(t, err)
+	require.Len(t, read.GetTags(), written, "every change that was made is there")
+	require.Equal(t, int64(written+1), revision, "revisions have no gap")
+	require.Len(t, revisions, written, "each has one winner")
+}
+
+func TestDecisionsOwnErrorsAndNoChange(t *testing.T) {
+	t.Parallel()
+	s, done := open(t, t.TempDir(), embeddedmongo.Options{})
+	defer done()
+	c, ws, key := flows(s), uuid.New(), uuid.New()
+	require.NoError(t, c.Insert(t.Context(), ws, &orchv1.Flow{Id: key.String(), Name: "etl"}))
+	no := errors.New("no")
+	_, err := c.Mutate(t.Context(), ws, key, func(*orchv1.Flow, int64) (*store.Change[*orchv1.Flow], error) { return nil, no })
+	require.ErrorIs(t, err, no)
+	_, err = c.Mutate(t.Context(), ws, key, func(*orchv1.Flow, int64) (*store.Change[*orchv1.Flow], error) { return nil, nil })
+	require.NoError(t, err)
+	_, revision, err := c.GetRevision(t.Context(), ws, key)
+	require.NoError(t, err)
+	require.Equal(t, int64(1), revision)
+	_, err = c.Mutate(t.Context(), ws, uuid.New(), func(*orchv1.Flow, int64) (*store.Change[*orchv1.Flow], error) { return nil, nil })
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
+func TestEffectsStayUntilTheyAreDone(t *testing.T) {
+	t.Parallel()
+	s, done := open(t, t.TempDir(), embeddedmongo.Options{})
+	defer done()
+	c, ws, key := flows(s), uuid.New(), uuid.New()
+	woken := make(chan uuid.UUID, 8)
+	s.OnEffects(func(_ query.Collection, id uuid.UUID) { woken <- id })
+	effect := func(kind string) store.Effect {
+		return store.Effect{ID: uuid.New(), At: s.Now(), Kind: kind, Body: []byte(kind)}
+	}
+	require.NoError(t, c.Insert(t.Context(), ws, &orchv1.Flow{Id: key.String(), Name: "etl"}, effect("one")))
+	require.Equal(t, key, <-woken)
+	_, err := c.Mutate(t.Context(), ws, key, func(current *orchv1.Flow, _ int64) (*store.Change[*orchv1.Flow], error) {
+		next := proto.Clone(current).(*orchv1.Flow)
+		next.Tags = []string{"t"}
+		return &store.Change[*orchv1.Flow]{Message: next, Effects: []store.Effect{effect("two"), effect("three")}}, nil
+	})
+	require.NoError(t, err)
+	pending, err := s.Pending(t.Context(), query.Flow, key)
+	require.NoError(t, err)
+	require.Len(t, pending, 3)
+	for i, kind := range []string{"one", "two", "three"} {
+		require.Equal(t, kind, pending[i].Kind, "in the order of the writes")
+		require.Equal(t, kind, string(pending[i].Body))
+	}
+	due, err := s.Due(t.Context(), query.Flow, s.Now().Add(time.Second), 10)
+	require.NoError(t, err)
+	require.Equal(t, []uuid.UUID{key}, due)
+	require.NoError(t, s.Done(t.Context(), query.Flow, key, pending[:2]))
+	pending, err = s.Pending(t.Context(), query.Flow, key)
+	require.NoError(t, err)
+	require.Len(t, pending, 1)
+	require.NoError(t, s.Done(t.Context(), query.Flow, key, pending))
+	due, err = s.Due(t.Context(), query.Flow, s.Now().Add(time.Second), 10)
+	require.NoError(t, err)
+	require.Empty(t, due)
+}
+
+func TestDeletedLeavesItsWorkspaceAtOnce(t *testing.T) {
+	t.Parallel()
+	s, done := open(t, t.TempDir(), embeddedmongo.Options{})
+	defer done()
+	c, ws, key := flows(s), uuid.New(), uuid.New()
+	for i := range 3 { // The same name again and again, while no relay removes the deleted ones.
+		key = uuid.New()
+		require.NoError(t, c.Insert(t.Context(), ws, &orchv1.Flow{Id: key.String(), Name: "etl"}), i)
+		require.NoError(t, c.Delete(t.Context(), ws, key, func(*orchv1.Flow) ([]store.Effect, error) { return nil, nil }))
+	}
+	_, err := c.Get(t.Context(), ws, key)
+	require.ErrorIs(t, err, store.ErrNotFound)
+	require.ErrorIs(t, c.Delete(t.Context(), ws, key, func(*orchv1.Flow) ([]store.Effect, error) { return nil, nil }), store.ErrNotFound)
+	n, err := c.Count(t.Context(), ws, bson.D{})
+	require.NoError(t, err)
+	require.Zero(t, n)
+	pending, err := s.Pending(t.Context(), query.Flow, key)
+	require.NoError(t, err)
+	require.Equal(t, store.KindRemove, pending[0].Kind)
+	require.NoError(t, s.Remove(t.Context(), query.Flow, key))
+	pending, err = s.Pending(t.Context(), query.Flow, key)
+	require.NoError(t, err)
+	require.Empty(t, pending)
+}
+
+func TestClaimRefusesAnotherVocabulary(t *testing.T) {
+	t.Parallel()
+	s, done := open(t, t.TempDir(), embeddedmongo.Options{})
+	defer done()
+	require.NoError(t, s.Claim(t.Context(), vocabulary.Orch))
+	require.NoError(t, s.Claim(t.Context(), vocabulary.Orch))
+	err := s.Claim(t.Context(), vocabulary.Prefect)
+	require.ErrorIs(t, err, store.ErrFormat)
+	require.ErrorContains(t, err, `"orch"`)
+}
+
+// TestPowerCut cuts the power under writers and looks for every write that was acknowledged. What was not synced is gone.
+func TestPowerCut(t *testing.T) {
+	t.Parallel()
+	for round := range 5 {
+		require.Empty(t, lost(t, false, round), "acknowledged and missing after the power cut")
+	}
+}
+
+// TestPowerCutFindsLazySyncing proves that the test above can fail.
+func TestPowerCutFindsLazySyncing(t *testing.T) {
+	t.Parallel()
+	for round := range 20 {
+		if len(lost(t, true, round)) > 0 {
+			return
+		}
+	}
+	t.Fatal("without syncing nothing was missing: the test sees nothing")
+}
+
+// lost runs writers, cuts the power in their midst and returns the acknowledged writes that are missing afterwards.
+func lost(t *testing.T, lazy bool, round int) []string {
+	t.Helper()
+	disk := vfs.NewCrashableMem()
+	s, done := open(t, "data", embeddedmongo.Options{FS: disk, NoSync: lazy})
+	ws := uuid.New()
+	var mu sync.Mutex
+	acknowledged := map[uuid.UUID]int64{}
+	enough := make(chan struct{})
+	var group sync.WaitGroup
+	var once sync.Once
+	ctx, stop := context.WithCancel(t.Context())
+	for w := range 8 {
+		group.Go(func() {
+			c := flows(s)
+			for i := 0; ctx.Err() == nil; i++ {
+				key := uuid.New()
+				name := fmt.Sprintf("%d.%d", w, i)
+				if c.Insert(ctx, ws, &orchv1.Flow{Id: key.String(), Name: name}) != nil {
+					return
+				}
+				mu.Lock()
+				acknowledged[key] = 1
+				mu.Unlock()
+				_, err := c.Mutate(ctx, ws, key, func(current *orchv1.Flow, _ int64) (*store.Change[*orchv1.Flow], error) {
+					next := proto.Clone(current).(*orchv1.Flow)
+					next.Tags = []string{"changed"}
+					return &store.Change[*orchv1.Flow]{Message: next}, nil
+				})
+				if err != nil {
+					return
+				}
+				mu.Lock()
+				acknowledged[key] = 2
+				if len(acknowledged) >= 100+17*round {
+					once.Do(func() { close(enough) })
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	<-enough
+	mu.Lock()
+	want := make(map[uuid.UUID]int64, len(acknowledged))
+	for key, revision := range acknowledged {
+		want[key] = revision
+	}
+	mu.Unlock()
+	after := disk.CrashClone(vfs.CrashCloneCfg{})
+	stop()
+	group.Wait()
+	done()
+
+	s, done = open(t, "data", embeddedmongo.Options{FS: after})
+	defer done()
+	var missing []string
+	for key, revision := range want {
+		_, found, err := flows(s).GetRevision(t.Context(), ws, key)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			require.NoError(t, err)
+		}
+		if found < revision {
+			missing = append(missing, fmt.Sprintf("%s: revision %d of %d", key, found, revision))
+		}
+	}
+	return missing
+}
