@@ -135,14 +135,14 @@ func (w *world) any(c Collection, path string, value any, ok func(fields) bool) 
 	})
 }
 
-func always2(fields) bool { return true }
+func every(fields) bool { return true }
 
 // matches evaluates the own filter of a collection on one of its documents.
 func (w *world) matches(m protoreflect.Message, d fields) bool {
 	return holds(m, d, "", func(name protoreflect.FullName, m protoreflect.Message) bool {
 		switch f := m.Interface().(type) {
 		case *orchv1.IsNullFilter:
-			return f.IsNull_ == nil || w.any(Deployment, "flow_id", d["_id"], always2) != f.GetIsNull_()
+			return f.IsNull_ == nil || w.any(Deployment, "flow_id", d["_id"], every) != f.GetIsNull_()
 		case *orchv1.OperatorUuidFilter:
 			return f.Any_ == nil || d["parent_task_run_id"] != nil &&
 				w.any(TaskRun, "_id", d["parent_task_run_id"], func(tr fields) bool {
@@ -150,7 +150,7 @@ func (w *world) matches(m protoreflect.Message, d fields) bool {
 					return slices.Contains(f.Any_.Values, run)
 				})
 		case *orchv1.ExistsFilter:
-			return f.Exists_ == nil || w.any(FlowRun, "parent_task_run_id", d["_id"], always2) == f.GetExists_()
+			return f.Exists_ == nil || w.any(FlowRun, "parent_task_run_id", d["_id"], every) == f.GetExists_()
 		case *orchv1.LikeFilter:
 			return f.Like_ == nil || holds(m, d, "name", nil) ||
 				w.any(Flow, "_id", d["flow_id"], func(fl fields) bool { return holds(m, fl, "name", nil) })
