@@ -213,13 +213,14 @@ const file_orch_v1_server_proto_rawDesc = "" +
 	"\rReadyResponse\x12$\n" +
 	"\treadiness\x18\x01 \x01(\fB\x06\xca\xf3\x18\x02\x10\x02R\treadiness\"+\n" +
 	"\x0fVersionResponse\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\tR\aversion2\x93\x04\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion2\x9f\x04\n" +
 	"\rServerService\x12W\n" +
 	"\x05Hello\x12\x16.google.protobuf.Empty\x1a\x16.orch.v1.HelloResponse\"\x1e\xe2\xf3\x18\x020\x01\x82\xd3\xe4\x93\x02\x12b\bgreeting\x12\x06/hello\x12`\n" +
 	"\vHealthCheck\x12\x16.google.protobuf.Empty\x1a\x17.orch.v1.HealthResponse\" \xe2\xf3\x18\x040\x01@\x01\x82\xd3\xe4\x93\x02\x12b\ahealthy\x12\a/health\x12h\n" +
 	"\x15PerformReadinessCheck\x12\x16.google.protobuf.Empty\x1a\x16.orch.v1.ReadyResponse\"\x1f\xe2\xf3\x18\x020\x01\x82\xd3\xe4\x93\x02\x13b\treadiness\x12\x06/ready\x12d\n" +
-	"\rServerVersion\x12\x16.google.protobuf.Empty\x1a\x18.orch.v1.VersionResponse\"!\xe2\xf3\x18\x040\x01@\x01\x82\xd3\xe4\x93\x02\x13b\aversion\x12\b/version\x12k\n" +
-	"\vReadVersion\x12\x16.google.protobuf.Empty\x1a\x18.orch.v1.VersionResponse\"*\xe2\xf3\x18\aJ\x05Admin\x82\xd3\xe4\x93\x02\x19b\aversion\x12\x0e/admin/version\x1a\n" +
+	"\rServerVersion\x12\x16.google.protobuf.Empty\x1a\x18.orch.v1.VersionResponse\"!\xe2\xf3\x18\x040\x01@\x01\x82\xd3\xe4\x93\x02\x13b\aversion\x12\b/version\x12w\n" +
+	"\vReadVersion\x12\x16.google.protobuf.Empty\x1a\x18.orch.v1.VersionResponse\"6\xe2\xf3\x18\x13\"\n" +
+	"see_serverJ\x05Admin\x82\xd3\xe4\x93\x02\x19b\aversion\x12\x0e/admin/version\x1a\n" +
 	"\xea\xf3\x18\x06\n" +
 	"\x04RootB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
 
