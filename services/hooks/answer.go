@@ -1,0 +1,62 @@
+package hooks
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/orch-project/orch/services/hooks/internal/receive"
+)
+
+// retryAfter is what senders are asked to wait, in seconds, when the broker is away.
+const retryAfter = "5"
+
+// quiet is the status that a sender gets to see. With StrictQuiet every refusal is a 400 that has no need to be told
+// apart; a body that is too large and a sender that is too fast must know, or they would try for ever.
+func (h *Hooks) quiet(status int) int {
+	if !h.cfg.StrictQuiet || status == http.StatusRequestEntityTooLarge || status == http.StatusTooManyRequests {
+		return status
+	}
+	return http.StatusBadRequest
+}
+
+// refuse answers with a status and nothing else, whatever the cause.
+func (d *delivery) refuse(status int) int {
+	status = d.quiet(status)
+	d.w.WriteHeader(status)
+	return status
+}
+
+func (d *delivery) methodNotAllowed(allow string) int {
+	if !d.cfg.StrictQuiet {
+		d.w.Header().Set("Allow", allow)
+	}
+	return d.refuse(http.StatusMethodNotAllowed)
+}
+
+func (d *delivery) challenge() int {
+	if !d.cfg.StrictQuiet {
+		d.w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	return d.refuse(http.StatusUnauthorized)
+}
+
+// unavailable asks the sender to try again. The reason is for the operator.
+func (d *delivery) unavailable(ctx context.Context, reason error) int {
+	d.outage.Do(func() {
+		d.log.WarnContext(ctx, "webhooks cannot be served", "webhook_id", d.hook.GetId(), "error", reason)
+	})
+	d.w.Header().Set("Retry-After", retryAfter)
+	d.w.WriteHeader(http.StatusServiceUnavailable)
+	return http.StatusServiceUnavailable
+}
+
+// shake gives the answer to a handshake.
+func (d *delivery) shake(answer *receive.Handshake) int {
+	header := d.w.Header()
+	for name, values := range answer.Header {
+		header[name] = values
+	}
+	d.w.WriteHeader(http.StatusOK)
+	_, _ = d.w.Write(answer.Body) // The sender has gone.
+	return http.StatusOK
+}

@@ -1,0 +1,58 @@
+package hooks
+
+import (
+	"errors"
+	"time"
+
+	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/vocabulary"
+)
+
+// Config are the service's settings. The tags are read by package config.
+type Config struct {
+	Listen         string                `env:"ORCH_HOOKS_LISTEN" envDefault:"127.0.0.1:4201" desc:"The address of webhooks."`
+	InternalListen string                `env:"ORCH_HOOKS_INTERNAL_LISTEN" envDefault:"127.0.0.1:9401" desc:"The address of metrics, profiles and health; never expose it."`
+	Vocabulary     vocabulary.Vocabulary `env:"ORCH_VOCABULARY" envDefault:"orch" desc:"The server's choice of words; see the guide for existing clients."`
+
+	NATSURL       string `env:"ORCH_NATS_URL" secret:"true" envDefault:"nats://127.0.0.1:4223" desc:"The broker's address."`
+	NATSShards    int    `env:"ORCH_NATS_SHARDS" envDefault:"1" desc:"The number of subjects that events are spread over; the same in all services."`
+	NATSReplicas  int    `env:"ORCH_NATS_REPLICAS" envDefault:"1" desc:"The number of servers that keep each stream: 1, or 3 in a cluster."`
+	AllowLazySync bool   `env:"ORCH_ALLOW_LAZY_SYNC" envDefault:"false" desc:"Accept a broker that acknowledges before its disk has it: a power failure then loses events."`
+
+	MaxBody         int64         `env:"ORCH_HOOKS_MAX_BODY" envDefault:"5242880" desc:"The largest body that a webhook takes, in bytes; more is answered with 413."`
+	TemplateTimeout time.Duration `env:"ORCH_HOOKS_TEMPLATE_TIMEOUT" envDefault:"1s" desc:"How long a template may render."`
+	AckTimeout      time.Duration `env:"ORCH_HOOKS_ACK_TIMEOUT" envDefault:"2s" desc:"How long a webhook waits for the broker before it answers 503."`
+	StrictQuiet     bool          `env:"ORCH_HOOKS_STRICT_QUIET" envDefault:"false" desc:"Answer 400 instead of 401, 404 and 405, so that senders learn nothing."`
+	DrainDelay      time.Duration `env:"ORCH_HOOKS_DRAIN_DELAY" envDefault:"0s" desc:"How long requests are still taken after readiness turned false, for load balancers to notice."`
+}
+
+// Validate implements config.Validator.
+func (c *Config) Validate() error {
+	var errs []error
+	if c.MaxBody <= 0 {
+		errs = append(errs, errors.New("ORCH_HOOKS_MAX_BODY: must be more than 0"))
+	}
+	if c.TemplateTimeout <= 0 {
+		errs = append(errs, errors.New("ORCH_HOOKS_TEMPLATE_TIMEOUT: must be more than 0"))
+	}
+	if c.AckTimeout <= 0 {
+		errs = append(errs, errors.New("ORCH_HOOKS_ACK_TIMEOUT: must be more than 0"))
+	}
+	return errors.Join(errs...)
+}
+
+// withDefaults fills in what settings made in code left out.
+func (c Config) withDefaults() Config {
+	if c.MaxBody == 0 {
+		c.MaxBody = 5 << 20
+	}
+	if c.TemplateTimeout == 0 {
+		c.TemplateTimeout = time.Second
+	}
+	if c.AckTimeout == 0 {
+		c.AckTimeout = 2 * time.Second
+	}
+	return c
+}
+
+var _ config.Validator = (*Config)(nil)

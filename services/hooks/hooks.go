@@ -1,0 +1,131 @@
+// Package hooks is webhook ingestion: it turns HTTP requests of other systems into events by templates that users wrote.
+//
+//	request ──▶ receive ──▶ catalog ──▶ credential ──▶ body ──▶ handshake ──▶ render ──▶ publish ──▶ 204
+//	              405       404 · 503      401          413        200          400      400 · 503
+//	                                        │            │                       │         │
+//	                                        └────────────┴── failure event ──────┴─────────┘
+//
+// A 204 means that the event is durable. A sender learns nothing from a refusal but its status; what was wrong is told
+// to the webhook's owner in an event. No other service is called on the way: webhooks are known in memory, and the
+// broker takes the event.
+//
+// A webhook's slug is its secret. It is never logged, measured or published.
+package hooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/catalogue"
+	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/id"
+	"github.com/orch-project/orch/pkg/jinja"
+	"github.com/orch-project/orch/pkg/run"
+	"github.com/orch-project/orch/services/hooks/internal/catalog"
+	"github.com/orch-project/orch/services/hooks/internal/publish"
+	"github.com/orch-project/orch/services/hooks/internal/render"
+)
+
+// openTimeout bounds how long New waits for the broker to open the bucket.
+const openTimeout = 10 * time.Second
+
+// Deps are what the service works with.
+type Deps struct {
+	// Broker takes the events and holds the catalogue of webhooks. Required; the owner closes it.
+	Broker *broker.Conn
+	// Log defaults to slog.Default().
+	Log *slog.Logger
+	// Registry gets the metrics; nil means that nobody reads them.
+	Registry prometheus.Registerer
+	// Clock says when requests are received; nil means the machine's.
+	Clock clock.Clock
+	// IDs makes the ids of events; nil means id.System.
+	IDs *id.Source
+}
+
+// Hooks is the service.
+type Hooks struct {
+	cfg       Config
+	log       *slog.Logger
+	clock     clock.Clock
+	ids       *id.Source
+	broker    *broker.Conn
+	catalog   *catalog.Catalog
+	renderer  *render.Engine
+	publisher *publish.Publisher
+	throttle  *throttle
+	metrics   *metrics
+	outage    rate.Sometimes // An outage is logged once in a while, not once a request.
+	handler   http.Handler
+}
+
+// New wires the service. It opens the catalogue's bucket, which it makes when absent.
+func New(cfg Config, deps Deps) (*Hooks, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("configure the hooks service: %w", err)
+	}
+	if deps.Broker == nil {
+		return nil, errors.New("configure the hooks service: it needs a broker")
+	}
+	if deps.Log == nil {
+		deps.Log = slog.Default()
+	}
+	if deps.Registry == nil {
+		deps.Registry = prometheus.NewRegistry()
+	}
+	if deps.Clock == nil {
+		deps.Clock = clock.System{}
+	}
+	if deps.IDs == nil {
+		deps.IDs = id.System()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	bucket, err := deps.Broker.KeyValue(ctx, catalogue.Bucket, broker.KVConfig{Description: "webhooks, for the hooks service"})
+	if err != nil {
+		return nil, fmt.Errorf("open the catalogue of webhooks: %w", err)
+	}
+	h := &Hooks{
+		cfg: cfg, clock: deps.Clock, ids: deps.IDs, broker: deps.Broker,
+		log:      deps.Log.With("component", "hooks"),
+		throttle: newThrottle(deps.Clock),
+		outage:   rate.Sometimes{First: 1, Interval: time.Second},
+		metrics:  newMetrics(deps.Registry),
+	}
+	h.catalog = catalog.New(catalog.Options{Bucket: bucket, Log: h.log})
+	h.renderer = render.New(render.Options{
+		Vocabulary: cfg.Vocabulary, IDs: deps.IDs, Budget: jinja.Budget{Timeout: cfg.TemplateTimeout},
+	})
+	h.publisher = publish.New(publish.Options{
+		Broker: deps.Broker.Publisher(), Vocabulary: cfg.Vocabulary, Timeout: cfg.AckTimeout, Acks: h.metrics.acks,
+	})
+	h.handler = h.routes()
+	return h, nil
+}
+
+// Handler serves /hooks/{slug}. It may be called before the workers run: it then answers 503.
+func (h *Hooks) Handler() http.Handler { return h.handler }
+
+// Workers are what must run for the service to work: the watch of the catalogue. The worker is ready when all webhooks
+// are known.
+func (h *Hooks) Workers() []run.Worker { return []run.Worker{h.catalog} }
+
+// Run is the workers alone, for those who have no group to add them to.
+func (h *Hooks) Run(ctx context.Context) error { return h.catalog.Run(ctx) }
+
+// Ready returns why requests cannot be served, nil when they can. It answers at once.
+func (h *Hooks) Ready() error {
+	if err := h.catalog.Loaded(); err != nil {
+		return err
+	}
+	return h.broker.Healthy()
+}

@@ -1,0 +1,88 @@
+package publish
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/id"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/hooks/internal/jsonvalue"
+	"github.com/orch-project/orch/services/hooks/internal/receive"
+	"github.com/orch-project/orch/services/hooks/internal/redact"
+)
+
+// maxError bounds the message of a failure, in bytes.
+const maxError = 4 << 10
+
+// Failure is a request that became no event.
+type Failure struct {
+	Hook    *orchv1.WebhookDefinition
+	Request *receive.Request
+	// Rendered is what the template rendered; nil when it did not.
+	Rendered *string
+	// Err is what went wrong. Its message is for the webhook's owner.
+	Err error
+	// WithoutBody leaves the body out, for requests that did not prove who they are: nobody without a credential may
+	// fill the store.
+	WithoutBody bool
+}
+
+// Event is the event that tells of the failure. Its payload has the request's method, headers and body, what was
+// rendered and the error. Body and rendered text are cut, so that this event is always small enough itself; a key
+// body_truncated or rendered_truncated then says so. Credentials are masked.
+func (f Failure) Event(words vocabulary.Vocabulary, ids *id.Source) *orchv1.ReceivedEvent {
+	r := f.Request
+	members := []jsonvalue.Member{
+		{Key: "method", Value: jsonvalue.Text(r.Method)},
+		{Key: "headers", Value: redact.Headers(r)},
+		{Key: "body"},
+		{Key: "rendered"},
+		{Key: "error", Value: jsonvalue.Text(cut(redact.Text(r, f.Err.Error()), maxError))},
+	}
+	add := func(key string) {
+		members = append(members, jsonvalue.Member{Key: key, Value: jsonvalue.Flag(true)})
+	}
+	if !f.WithoutBody {
+		excerpt, truncated := r.BodyExcerpt()
+		if truncated {
+			members[2].Value = jsonvalue.Text(excerpt)
+			add("body_truncated")
+		} else {
+			members[2].Value = redact.Body(r.Body())
+		}
+	}
+	if f.Rendered != nil {
+		rendered := redact.Text(r, *f.Rendered)
+		short := cut(rendered, receive.Excerpt)
+		members[3].Value = jsonvalue.Text(short)
+		if len(short) < len(rendered) {
+			add("rendered_truncated")
+		}
+	}
+	return &orchv1.ReceivedEvent{
+		Id:       ids.New().String(),
+		Event:    words.CloudName("webhook", "failed"),
+		Occurred: timestamppb.New(r.Received),
+		Received: timestamppb.New(r.Received),
+		Resource: &orchv1.Resource{Labels: map[string]string{
+			words.ResourceID():   words.CloudName("webhook", f.Hook.GetId()),
+			words.ResourceName(): f.Hook.GetName(),
+		}},
+		Payload: jsonvalue.Map(members...).Append(nil),
+	}
+}
+
+// cut shortens a text to at most n bytes, between characters.
+func cut(s string, n int) string {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}

@@ -1,0 +1,80 @@
+// Package publish hands events to the broker and says what became of them.
+//
+//	event ──▶ Publish ──▶ broker, durable ──▶ nil: the sender may be told 204
+//	                          │
+//	                          ├──▶ ErrUnavailable: nobody knows whether it is stored; the sender must try again (503)
+//	                          └──▶ ErrRefused: it never can be stored (400)
+//
+// It also makes the event that tells a webhook's owner what went wrong with a request.
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/events"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+var (
+	// ErrUnavailable is wrapped when the broker did not acknowledge the event. It may be stored all the same.
+	ErrUnavailable = errors.New("the event could not be stored")
+	// ErrRefused is wrapped when the event can never be stored; it was not sent.
+	ErrRefused = errors.New("the event cannot be stored")
+)
+
+// Broker is the part of a broker's publisher that is needed here.
+type Broker interface {
+	// Publish returns nil when the event is durable; see broker.Publisher.
+	Publish(ctx context.Context, e broker.Event) error
+}
+
+// Options are what a Publisher needs.
+type Options struct {
+	Broker     Broker
+	Vocabulary vocabulary.Vocabulary
+	// Timeout bounds the wait for the acknowledgement.
+	Timeout time.Duration
+	// Acks observes, in seconds, how long acknowledgements took; may be nil.
+	Acks prometheus.Observer
+}
+
+// Publisher publishes events. It is safe for concurrent use.
+type Publisher struct{ opts Options }
+
+// New makes a publisher.
+func New(o Options) *Publisher { return &Publisher{o} }
+
+// Publish returns nil when the event is durable. It goes on when the sender has hung up: what was received is then
+// stored all the same, and the outcome is counted.
+func (p *Publisher) Publish(ctx context.Context, workspace string, e *orchv1.ReceivedEvent) error {
+	ws, err := uuid.Parse(workspace)
+	if err != nil {
+		return fmt.Errorf("%w: its workspace: %w", ErrRefused, err)
+	}
+	b, err := events.ToBroker(p.opts.Vocabulary, e, ws)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opts.Timeout)
+	defer cancel()
+	start := time.Now()
+	switch err := p.opts.Broker.Publish(ctx, b); {
+	case err == nil:
+		if p.opts.Acks != nil {
+			p.opts.Acks.Observe(time.Since(start).Seconds())
+		}
+		return nil
+	case errors.Is(err, broker.ErrTooLarge), errors.Is(err, broker.ErrInvalidEvent):
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	default:
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+}

@@ -1,0 +1,86 @@
+package receive
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// The header fields of the CloudEvents web hook handshake.
+const (
+	headerRequestOrigin = "WebHook-Request-Origin"
+	headerRequestRate   = "WebHook-Request-Rate"
+	headerAllowedOrigin = "WebHook-Allowed-Origin"
+	headerAllowedRate   = "WebHook-Allowed-Rate"
+)
+
+// Handshake is an answer with which an endpoint proves that it wants deliveries. It produces no event and needs no
+// template. Addresses that a sender offers for a later confirmation are never fetched: that would let anybody make this
+// server call any address.
+type Handshake struct {
+	Header http.Header
+	Body   []byte
+}
+
+// What Event Grid's validation is recognized by.
+const (
+	eventGridHeader     = "aeg-event-type"
+	eventGridValidation = "SubscriptionValidation"
+	eventGridEventType  = "Microsoft.EventGrid.SubscriptionValidationEvent"
+)
+
+// ClaimsHandshake tells, from the header alone, whether the request may turn out to be a handshake.
+func (r *Request) ClaimsHandshake() bool {
+	return r.Method == http.MethodOptions ||
+		r.Method == http.MethodPost && strings.EqualFold(strings.TrimSpace(r.Get(eventGridHeader)), eventGridValidation)
+}
+
+// Handshake returns the answer to a handshake; nil when the request is none. The body must have been read.
+func (r *Request) Handshake() *Handshake {
+	switch {
+	case r.Method == http.MethodOptions:
+		return r.cloudEventsHandshake()
+	case r.ClaimsHandshake() && !r.TooLarge:
+		return r.eventGridHandshake()
+	}
+	return nil
+}
+
+// cloudEventsHandshake grants what the sender asks for (HTTP 1.1 web hooks for event delivery, 1.0).
+func (r *Request) cloudEventsHandshake() *Handshake {
+	origin := r.Get(strings.ToLower(headerRequestOrigin))
+	if origin == "" {
+		return nil
+	}
+	h := &Handshake{Header: http.Header{"Allow": {http.MethodPost}, headerAllowedOrigin: {origin}}}
+	if rate := strings.TrimSpace(r.Get(strings.ToLower(headerRequestRate))); rate != "" {
+		if n, err := strconv.ParseUint(rate, 10, 31); err != nil || n == 0 {
+			rate = "*"
+		}
+		h.Header.Set(headerAllowedRate, rate)
+	}
+	return h
+}
+
+// eventGridHandshake echoes the code of a subscription's validation, which is a list of one event.
+func (r *Request) eventGridHandshake() *Handshake {
+	var events []struct {
+		EventType string `json:"eventType"`
+		Data      struct {
+			ValidationCode string `json:"validationCode"`
+		} `json:"data"`
+	}
+	if json.Unmarshal([]byte(r.Body().Text), &events) != nil || len(events) == 0 {
+		return nil
+	}
+	e := events[0]
+	if !strings.EqualFold(e.EventType, eventGridEventType) || e.Data.ValidationCode == "" {
+		return nil
+	}
+	answer, err := json.Marshal(map[string]string{"validationResponse": e.Data.ValidationCode})
+	if err != nil {
+		return nil
+	}
+	return &Handshake{Header: http.Header{"Content-Type": {"application/json"}}, Body: answer}
+}

@@ -1,0 +1,52 @@
+package receive
+
+import (
+	"net/http"
+	"time"
+)
+
+// Request is one request to a webhook, as it came.
+type Request struct {
+	// Method is in upper case.
+	Method string
+	// Header are the request's header fields, in order of their names; see HeaderPairs.
+	Header []Field
+	// Query is the query string as it was sent, without the question mark.
+	Query string
+	// Path is what follows the slug in the address: empty, or a slash. The slug itself is a secret and not part of a
+	// Request that anything is made of.
+	Path string
+	// Raw are the bytes of the body; nil when the method has none. When TooLarge is set they are its beginning alone.
+	Raw []byte
+	// TooLarge tells that the body exceeds the limit.
+	TooLarge bool
+	// Slug is what came behind /hooks/. It is kept only to be removed from whatever is shown to people.
+	Slug string
+	// Received is when the request arrived, by the server's clock.
+	Received time.Time
+}
+
+// Field is one header field: a name in lower case, and the values of all its lines.
+type Field struct{ Name, Value string }
+
+// Get returns the value of a header field by its lower-case name; empty when it is absent.
+func (r *Request) Get(name string) string {
+	for _, f := range r.Header {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return ""
+}
+
+// New is the request without its body.
+func New(r *http.Request, slug, path string, received time.Time) *Request {
+	return &Request{
+		Method:   r.Method,
+		Header:   fields(r),
+		Query:    r.URL.RawQuery,
+		Path:     path,
+		Slug:     slug,
+		Received: received,
+	}
+}

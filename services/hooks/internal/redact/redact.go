@@ -1,0 +1,72 @@
+// Package redact says what of a request may be shown to those who read events: everything but credentials.
+//
+// A webhook's template sees the request unaltered, and its author decides what goes into the event. Where the server
+// itself puts a request into an event (the default payload, failure events), whoever may read events must not learn
+// what the sender proves itself with, nor the webhook's slug.
+package redact
+
+import (
+	"strings"
+
+	"github.com/orch-project/orch/services/hooks/internal/jsonvalue"
+	"github.com/orch-project/orch/services/hooks/internal/receive"
+)
+
+// Mask stands where something was removed.
+const Mask = "***"
+
+// minSecret is the length in bytes from which on a secret is looked for in text: a shorter one would be found by chance.
+const minSecret = 8
+
+// Headers is an object of the header fields, credentials masked.
+func Headers(r *receive.Request) jsonvalue.Value {
+	members := make([]jsonvalue.Member, 0, len(r.Header))
+	for _, f := range r.Header {
+		value := Mask
+		if !Credential(f.Name) {
+			value = replace(f.Value, r.Slug)
+		}
+		members = append(members, jsonvalue.Member{Key: f.Name, Value: jsonvalue.Text(value)})
+	}
+	return jsonvalue.Map(members...)
+}
+
+// Text is a text that was made of the request, without the slug and the values of credential headers.
+func Text(r *receive.Request, text string) string {
+	text = replace(text, r.Slug)
+	for _, f := range r.Header {
+		if Credential(f.Name) {
+			text = replace(text, f.Value)
+		}
+	}
+	return text
+}
+
+// replace masks a secret, plain and as it is written within JSON.
+func replace(text, secret string) string {
+	if len(secret) < minSecret {
+		return text
+	}
+	text = strings.ReplaceAll(text, secret, Mask)
+	quoted := string(jsonvalue.Text(secret).Append(nil))
+	if inner := quoted[1 : len(quoted)-1]; inner != secret {
+		text = strings.ReplaceAll(text, inner, Mask)
+	}
+	return text
+}
+
+// Body is the body as templates see it: an object for a form, the value when it is JSON, otherwise a string. JSON that
+// nests so deep that no event may hold it is a string here.
+func Body(b receive.Body) jsonvalue.Value {
+	if b.Form {
+		members := make([]jsonvalue.Member, len(b.Pairs))
+		for i, p := range b.Pairs {
+			members[i] = jsonvalue.Member{Key: p.Key, Value: jsonvalue.Text(p.Value)}
+		}
+		return jsonvalue.Map(members...)
+	}
+	if v, err := jsonvalue.Parse(b.Text); err == nil {
+		return v
+	}
+	return jsonvalue.Text(b.Text)
+}

@@ -1,0 +1,13 @@
+// Package render turns a request into an event by a webhook's template.
+//
+//	Request ──▶ variables ──▶ template, under its budget ──▶ text ──▶ JSON object ──▶ fields, defaults ──▶ event
+//	            method                                                                      │
+//	            headers                              the webhook, appended as related ──────┘
+//	            body
+//	            query, path
+//
+// query and path are an extension: many senders put identifiers into the address.
+//
+// Whatever is wrong on the way is an error that wraps ErrTemplate or ErrEvent and says what and where, for the owner of
+// the webhook. The sender never sees it.
+package render

@@ -1,0 +1,87 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/events"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/hooks/internal/jsonvalue"
+	"github.com/orch-project/orch/services/hooks/internal/receive"
+	"github.com/orch-project/orch/services/hooks/internal/redact"
+)
+
+// invalid is the error of a text that is no event.
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrEvent}, args...)...)
+}
+
+// Event reads the event that a template rendered, fills in what it leaves out, and adds the webhook as the last related
+// resource. Keys that are no field of an event are ignored; so is received, which is always the server's clock.
+func (e *Engine) Event(text string, hook *orchv1.WebhookDefinition, r *receive.Request, body receive.Body) (*orchv1.ReceivedEvent, error) {
+	object, err := jsonvalue.Parse(text)
+	if err != nil {
+		if strings.TrimSpace(text) == "" {
+			return nil, invalid("it is empty")
+		}
+		return nil, invalid("it is not JSON: %w", err)
+	}
+	if object.Kind() != jsonvalue.Object {
+		return nil, invalid("it must be a JSON object, not %s", object.Kind())
+	}
+	event := &orchv1.ReceivedEvent{Received: timestamppb.New(r.Received)}
+	for _, read := range []func(jsonvalue.Value, *orchv1.ReceivedEvent) error{
+		readName, readResource, readRelated, readPayload, readOccurred, readID, readFollows,
+	} {
+		if err := read(object, event); err != nil {
+			return nil, err
+		}
+	}
+	if event.Id == "" {
+		event.Id = e.ids.New().String()
+	}
+	if event.Occurred == nil {
+		event.Occurred = event.Received
+	}
+	if event.Payload == nil {
+		event.Payload = defaultPayload(r, body)
+	}
+	event.Related = append(event.Related, e.webhookRelated(hook))
+	if faults := events.Validate(e.words, plain(event), e.limits); len(faults) > 0 {
+		messages := make([]string, len(faults))
+		for i, f := range faults {
+			messages[i] = f.Error()
+		}
+		return nil, invalid("%s", strings.Join(messages, "; "))
+	}
+	return event, nil
+}
+
+// plain is the event without what the server adds to it.
+func plain(e *orchv1.ReceivedEvent) *orchv1.Event {
+	return &orchv1.Event{
+		Occurred: e.Occurred, Event: e.Event, Resource: e.Resource, Related: e.Related, Payload: e.Payload, Id: e.Id, Follows: e.Follows,
+	}
+}
+
+// roleWebhook is the role in which a webhook is related to the events that it makes.
+const roleWebhook = "webhook"
+
+func (e *Engine) webhookRelated(hook *orchv1.WebhookDefinition) *orchv1.RelatedResource {
+	return &orchv1.RelatedResource{Labels: map[string]string{
+		e.words.ResourceID():   e.words.CloudName("webhook", hook.GetId()),
+		e.words.ResourceName(): hook.GetName(),
+		e.words.ResourceRole(): roleWebhook,
+	}}
+}
+
+// defaultPayload is the payload of an event whose template gives none: the request, to see what there is to pick from.
+func defaultPayload(r *receive.Request, body receive.Body) []byte {
+	return jsonvalue.Map(
+		jsonvalue.Member{Key: "method", Value: jsonvalue.Text(r.Method)},
+		jsonvalue.Member{Key: "headers", Value: redact.Headers(r)},
+		jsonvalue.Member{Key: "body", Value: redact.Body(body)},
+	).Append(nil)
+}

@@ -1,0 +1,101 @@
+package render
+
+import (
+	"math"
+	"math/big"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/restjson"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/hooks/internal/jsonvalue"
+)
+
+// millisecondsFrom is the number from which on a time counts milliseconds, not seconds: the year 2603 or, in
+// milliseconds, August 1970.
+const millisecondsFrom = 20_000_000_000
+
+// The years 1600 and 10000 in seconds since 1970: numbers outside are no times.
+const (
+	firstSecond = -11_676_096_000
+	lastSecond  = 253_402_300_799
+)
+
+// maxNumber bounds the length of a number that may be a time, so that none takes long to read.
+const maxNumber = 40
+
+// readOccurred leaves occurred nil when it is missing or null. It may be RFC 3339 with some freedom (a blank for the T,
+// no seconds, no offset, which then is UTC, the date alone), or a number, also as text, of seconds or milliseconds since
+// 1970.
+func readOccurred(object jsonvalue.Value, e *orchv1.ReceivedEvent) error {
+	v, _ := object.Get("occurred")
+	text := v.Str()
+	switch v.Kind() {
+	case jsonvalue.Null:
+		return nil
+	case jsonvalue.Number:
+	case jsonvalue.String:
+		if decimal(text) {
+			break
+		}
+		if len(text) > 10 && text[10] == '_' {
+			text = text[:10] + "T" + text[11:]
+		}
+		seconds, nanos, reason := restjson.ParseTimestamp(text)
+		if reason != "" {
+			return invalid("occurred must be a time: %s", reason)
+		}
+		e.Occurred = &timestamppb.Timestamp{Seconds: seconds, Nanos: nanos}
+		return nil
+	default:
+		return invalid("occurred must be a time, not %s", v.Kind())
+	}
+	at, ok := unixTime(text)
+	if !ok {
+		return invalid("occurred must be a time: the number is out of range")
+	}
+	e.Occurred = at
+	return nil
+}
+
+// decimal tells whether a text is a number as times are written: digits, perhaps a sign and a fraction.
+func decimal(s string) bool {
+	s = strings.TrimLeft(s[:min(1, len(s))], "+-") + s[min(1, len(s)):]
+	whole, fraction, dot := strings.Cut(s, ".")
+	return onlyDigits(whole) && whole != "" && (!dot || onlyDigits(fraction))
+}
+
+func onlyDigits(s string) bool { return strings.Trim(s, "0123456789") == "" }
+
+// unixTime reads a number of seconds or milliseconds, to the microsecond.
+func unixTime(text string) (*timestamppb.Timestamp, bool) {
+	if len(text) > maxNumber {
+		return nil, false
+	}
+	f, _, err := big.ParseFloat(text, 10, 128, big.ToNearestEven)
+	if err != nil {
+		return nil, false
+	}
+	if approximate, _ := f.Float64(); math.Abs(approximate) > 1000*lastSecond {
+		return nil, false
+	}
+	scale := float64(1e6)
+	if new(big.Float).Abs(f).Cmp(big.NewFloat(millisecondsFrom)) > 0 {
+		scale = 1e3
+	}
+	f.Mul(f, big.NewFloat(scale))
+	half := 0.5
+	if f.Sign() < 0 {
+		half = -0.5
+	}
+	micros, _ := f.Add(f, big.NewFloat(half)).Int64()
+	seconds, rest := micros/1e6, micros%1e6
+	if rest < 0 {
+		seconds, rest = seconds-1, rest+1e6
+	}
+	if seconds < firstSecond || seconds > lastSecond {
+		return nil, false
+	}
+	return &timestamppb.Timestamp{Seconds: seconds, Nanos: int32(rest) * 1000}, true
+}

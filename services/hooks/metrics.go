@@ -1,0 +1,58 @@
+package hooks
+
+import (
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/orch-project/orch/pkg/telemetry"
+)
+
+// metrics are what is measured. No label says which webhook: their number is not bounded.
+type metrics struct {
+	requests *prometheus.CounterVec
+	acks     prometheus.Histogram
+	unknown  prometheus.Counter
+	disabled prometheus.Counter
+}
+
+func newMetrics(registry prometheus.Registerer) *metrics {
+	missing := telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "orch_hooks_not_found_total",
+		Help: "Requests for webhooks that do not exist (unknown) or are switched off (disabled).",
+	}, []string{"reason"}))
+	return &metrics{
+		requests: telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "orch_hooks_requests_total",
+			Help: "Webhook requests, by the status of the answer.",
+		}, []string{"code"})),
+		acks: telemetry.Register[prometheus.Histogram](registry, prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "orch_hooks_ack_duration_seconds",
+			Help:    "Time until the broker acknowledged an event.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2},
+		})),
+		unknown:  missing.WithLabelValues("unknown"),
+		disabled: missing.WithLabelValues("disabled"),
+	}
+}
+
+func (m *metrics) notFound(disabled bool) {
+	if disabled {
+		m.disabled.Inc()
+	} else {
+		m.unknown.Inc()
+	}
+}
+
+// finish counts an answer and logs it. Neither the path nor the header is logged: both may hold secrets.
+func (h *Hooks) finish(r *http.Request, d *delivery, status int, took time.Duration) {
+	h.metrics.requests.WithLabelValues(strconv.Itoa(status)).Inc()
+	h.log.LogAttrs(r.Context(), slog.LevelDebug, "webhook request",
+		slog.String("webhook_id", d.hook.GetId()),
+		slog.Int("status", status),
+		slog.Duration("took", took),
+	)
+}
