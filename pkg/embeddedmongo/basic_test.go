@@ -10,10 +10,6 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo"
 )
 
-const childEnv = "EMBEDDEDMONGO_CHILD"
-
-func child() {}
-
 func TestInsertAndFind(t *testing.T) {
 	ctx := context.Background()
 	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})

@@ -43,6 +43,7 @@ type acknowledged struct {
 	more  sync.Cond
 	total int
 	rev   map[int]int
+	each  func(id, rev int) // Called after each acknowledgement, when set.
 }
 
 func newAcknowledged() *acknowledged {
@@ -52,6 +53,9 @@ func newAcknowledged() *acknowledged {
 }
 
 func (a *acknowledged) set(id, rev int) {
+	if a.each != nil {
+		a.each(id, rev)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.rev[id] = rev

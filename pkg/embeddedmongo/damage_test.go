@@ -1,0 +1,113 @@
+package embeddedmongo_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo"
+)
+
+// filled makes a directory with n documents, closed.
+func filled(t *testing.T, n int) string {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := embeddedmongo.Open(dir, embeddedmongo.Options{})
+	require.NoError(t, err)
+	cl := connect(t, s)
+	c := cl.Database("d").Collection("runs")
+	runIndexes(t, c)
+	var docs []any
+	for i := range n {
+		docs = append(docs, append(runDoc(i), D{{"pad", strings.Repeat("x", 600)}}...))
+	}
+	_, err = c.InsertMany(context.Background(), docs)
+	require.NoError(t, err)
+	require.NoError(t, cl.Disconnect(context.Background()))
+	require.NoError(t, s.Close())
+	return dir
+}
+
+func files(t *testing.T, dir, ext string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*"+ext))
+	require.NoError(t, err)
+	return names
+}
+
+func TestTornLogTailOpens(t *testing.T) {
+	for name, cut := range map[string]int64{"a few bytes": 7, "some records": 5000} {
+		t.Run(name, func(t *testing.T) {
+			dir := filled(t, 500)
+			logs := files(t, dir, ".log")
+			require.NotEmpty(t, logs)
+			last := logs[len(logs)-1]
+			st, err := os.Stat(last)
+			require.NoError(t, err)
+			require.NoError(t, os.Truncate(last, st.Size()-cut))
+			s, cl := start(t, dir, embeddedmongo.Options{})
+			r, err := s.Check(context.Background())
+			require.NoError(t, err)
+			require.True(t, r.OK(), "%v", r)
+			n, err := cl.Database("d").Collection("runs").CountDocuments(context.Background(), M{})
+			require.NoError(t, err)
+			require.Positive(t, n)
+		})
+	}
+}
+
+func TestFlippedByteIsReportedNotServed(t *testing.T) {
+	dir := filled(t, 40_000) // More than a memtable: there are tables on disk.
+	tables := files(t, dir, ".sst")
+	require.NotEmpty(t, tables)
+	largest, size := "", int64(0)
+	for _, f := range tables {
+		st, err := os.Stat(f)
+		require.NoError(t, err)
+		if st.Size() > size {
+			largest, size = f, st.Size()
+		}
+	}
+	b, err := os.ReadFile(largest)
+	require.NoError(t, err)
+	b[len(b)/3] ^= 0x40
+	require.NoError(t, os.WriteFile(largest, b, 0o600))
+	_, err = embeddedmongo.Check(context.Background(), dir)
+	require.Error(t, err)
+	t.Log(err)
+	s, err := embeddedmongo.Open(dir, embeddedmongo.Options{})
+	if err != nil {
+		return // Refusing to open is a report too.
+	}
+	cl := connect(t, s)
+	defer func() {
+		require.NoError(t, cl.Disconnect(context.Background()))
+		_ = s.Close()
+	}()
+	cur, err := cl.Database("d").Collection("runs").Find(context.Background(), M{})
+	if err == nil {
+		var all []D
+		err = cur.All(context.Background(), &all)
+	}
+	require.ErrorContains(t, err, "corrupt")
+}
+
+func TestForeignDirectoryIsRefusedUntouched(t *testing.T) {
+	for name, file := range map[string]string{"another format": "ORCH-STORE", "something else": "notes.txt"} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte("orch embedded store, format 99\n"), 0o600))
+			_, err := embeddedmongo.Open(dir, embeddedmongo.Options{})
+			require.ErrorIs(t, err, embeddedmongo.ErrFormat)
+			names, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			require.Len(t, names, 1)
+			_, err = embeddedmongo.Check(context.Background(), dir)
+			require.ErrorIs(t, err, embeddedmongo.ErrFormat)
+		})
+	}
+}
