@@ -47,7 +47,7 @@ func NewLogger(w io.Writer, service string, l Logging) *slog.Logger {
 	terminal := isTerminal(w)
 	var handler slog.Handler
 	if l.Format == FormatText || (l.Format != FormatJSON && terminal) {
-		handler = tint.NewHandler(w, &tint.Options{Level: l.Level, TimeFormat: time.TimeOnly, NoColor: !terminal || os.Getenv("NO_COLOR") != ""})
+		handler = tint.NewTextHandler(w, &tint.Options{Level: l.Level, TimeFormat: time.TimeOnly, NoColor: !terminal || os.Getenv("NO_COLOR") != ""})
 	} else {
 		handler = slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l.Level})
 	}

@@ -45,7 +45,8 @@ func TestRegisterTwiceGivesTheSame(t *testing.T) {
 	counter := func() prometheus.Counter {
 		return telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{Name: "orch_test_total", Help: "A test."}))
 	}
-	require.Same(t, counter(), counter())
+	first, second := counter(), counter()
+	require.Same(t, first, second)
 }
 
 func TestInternalServesWhatOperatorsNeed(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
+	"github.com/orch-project/orch/pkg/telemetry"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway"
 )
@@ -62,7 +63,7 @@ func TestAcrossProcesses(t *testing.T) {
 	require.NotEmpty(t, got.header.Get("Retry-After"))
 	require.Equal(t, 503, s.do(t, "GET", "/api/ready", "").status)
 	require.Equal(t, 200, s.do(t, "GET", "/api/health", "").status)
-	require.ErrorIs(t, gateway.Probe(t.Context(), gateway.Config{Listen: g.Addr().String()}), gateway.ErrNotReady)
+	require.ErrorIs(t, gateway.Probe(t.Context(), gateway.Config{Listen: g.Addr().String()}), telemetry.ErrNotReady)
 
 	transport.CloseIdleConnections()
 	stop()

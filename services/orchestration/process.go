@@ -24,7 +24,7 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 		return fmt.Errorf("start the orchestration service: %w", err)
 	}
 	defer conn.Close()
-	o, err := New(ctx, cfg, Deps{Broker: conn, CompileTemplate: webhook.CompileCheck(), Log: log})
+	o, err := New(ctx, cfg, Deps{Broker: conn, CompileTemplate: webhook.CompileCheck(cfg.Vocabulary), Log: log})
 	if err != nil {
 		return fmt.Errorf("start the orchestration service: %w", err)
 	}

@@ -1,0 +1,23 @@
+// Command orchestration keeps flows, runs, events and webhooks, and judges the states of runs, for the gateway.
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/orch-project/orch/pkg/program"
+	"github.com/orch-project/orch/services/orchestration"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() {
+	program.Main(program.Program[orchestration.Config]{
+		Name:  "orchestration",
+		Probe: orchestration.Probe,
+		Run: func(ctx context.Context, cfg orchestration.Config, log *slog.Logger) error {
+			return orchestration.RunProcess(ctx, cfg, version, log)
+		},
+	})
+}

@@ -1,0 +1,25 @@
+// Command orch is the whole of Orch in one binary: the server and the command line.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/orch-project/orch/services/standalone/internal/cli"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := cli.New(version).ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "orch:", err)
+		stop()
+		os.Exit(1) //nolint:gocritic // The deferred stop was called by hand.
+	}
+}

@@ -1,0 +1,94 @@
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo"
+	"github.com/orch-project/orch/pkg/embeddednats"
+	"github.com/orch-project/orch/services/standalone/internal/datadir"
+)
+
+// infra is the embedded broker and the embedded store.
+type infra struct {
+	nats  *embeddednats.Server
+	store *embeddedmongo.Server
+}
+
+// openInfra starts both on a data directory; natsListen is the broker's TCP address, empty for none. The two recover
+// their files side by side.
+func openInfra(dir datadir.Dir, natsListen string, log *slog.Logger) (_ *infra, err error) {
+	i := &infra{}
+	started := make(chan error, 1)
+	go func() {
+		var err error
+		i.nats, err = embeddednats.Start(embeddednats.Options{Dir: dir.NATS(), Listen: natsListen, Logger: log})
+		started <- err
+	}()
+	store, storeErr := embeddedmongo.Open(dir.Store(), embeddedmongo.Options{Logger: log})
+	natsErr := <-started
+	i.store = store
+	if err := errors.Join(storeErr, natsErr); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the data directory %s: %w", dir.Path, err), i.Close())
+	}
+	return i, nil
+}
+
+// Close stops both. What was acknowledged is on disk already.
+func (i *infra) Close() error {
+	var errs []error
+	if i.nats != nil {
+		errs = append(errs, i.nats.Close())
+	}
+	if i.store != nil {
+		errs = append(errs, i.store.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// InfraConfig are the settings of the parts that three separate services need.
+type InfraConfig struct {
+	DataDir     string
+	MongoListen string
+	NATSListen  string
+}
+
+// Infra is the embedded broker and store on TCP, so that the three services can run as processes of their own.
+type Infra struct {
+	infra *infra
+	ln    net.Listener
+}
+
+// NewInfra opens the data directory and the two addresses. Run it, or Close it.
+func NewInfra(cfg InfraConfig, log *slog.Logger) (_ *Infra, err error) {
+	dir, err := datadir.OpenAny(cfg.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := openInfra(dir, cfg.NATSListen, log)
+	if err != nil {
+		return nil, err
+	}
+	ln, err := net.Listen("tcp", cfg.MongoListen)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("listen on %s: %w", cfg.MongoListen, err), parts.Close())
+	}
+	return &Infra{infra: parts, ln: ln}, nil
+}
+
+// MongoURI and NATSURL are what the services are to be given.
+func (i *Infra) MongoURI() string {
+	return "mongodb://" + i.ln.Addr().String() + "/?directConnection=true"
+}
+
+// NATSURL is the broker's address.
+func (i *Infra) NATSURL() string { return i.infra.nats.ClientURL() }
+
+// Run serves until the context ends.
+func (i *Infra) Run(ctx context.Context) error {
+	err := i.infra.store.Serve(ctx, i.ln)
+	return errors.Join(err, i.infra.Close())
+}

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/telemetry"
+	"github.com/orch-project/orch/services/standalone"
+	"github.com/orch-project/orch/services/standalone/internal/datadir"
+)
+
+func infraCommand() *cobra.Command {
+	var cfg standalone.InfraConfig
+	cmd := &cobra.Command{
+		Use:   "infra",
+		Short: "Run only the embedded broker and store, for services that run as processes of their own",
+		Long: `Run only the embedded broker and the embedded store, on TCP.
+
+The three services find both on the default addresses; start them in any order:
+
+  orch infra
+  bin/orchestration
+  bin/hooks
+  bin/gateway`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			logging, err := config.Load[telemetry.Logging]()
+			if err != nil {
+				return err
+			}
+			if cfg.DataDir == "" {
+				if cfg.DataDir, err = datadir.Default(); err != nil {
+					return err
+				}
+			}
+			i, err := standalone.NewInfra(cfg, telemetry.NewLogger(cmd.ErrOrStderr(), "infra", logging))
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "data   %s\nstore  ORCH_MONGODB_URI='%s'\nbroker ORCH_NATS_URL=%s\n", cfg.DataDir, i.MongoURI(), i.NATSURL())
+			return i.Run(cmd.Context())
+		},
+	}
+	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "", "where everything is stored (default: the user's data directory)")
+	cmd.Flags().StringVar(&cfg.MongoListen, "mongo-listen", config.Loopback(config.PortStore), "the store's address")
+	cmd.Flags().StringVar(&cfg.NATSListen, "nats-listen", config.Loopback(config.PortNATS), "the broker's address")
+	return cmd
+}

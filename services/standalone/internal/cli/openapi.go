@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/pkg/openapi"
+	"github.com/orch-project/orch/pkg/vocabulary"
+)
+
+func openapiCommand() *cobra.Command {
+	var words string
+	cmd := &cobra.Command{
+		Use:   "openapi",
+		Short: "Print the OpenAPI document of the API",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			v, err := vocabulary.Parse(words)
+			if err != nil {
+				return fmt.Errorf("%w: --vocabulary: %w", errArgument, err)
+			}
+			document, err := openapi.API(v)
+			if err != nil {
+				return err
+			}
+			_, err = cmd.OutOrStdout().Write(document)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&words, "vocabulary", "", "the server's choice of words: orch, or prefect for existing clients")
+	return cmd
+}

@@ -1,0 +1,141 @@
+// Package datadir keeps the directory in which a single binary stores everything.
+//
+//	orch.json   the format's version and the vocabulary; written at the first start
+//	store/      the embedded store
+//	nats/       the streams of the embedded broker
+//
+// A directory of another version or vocabulary is refused and left as it is.
+package datadir
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/orch-project/orch/pkg/vocabulary"
+)
+
+// FormatVersion is the version of the directory's layout.
+const FormatVersion = 1
+
+// ErrFormat means that a directory was written by a server of another version or vocabulary.
+var ErrFormat = errors.New("the data directory is not for this server")
+
+// markName is the file that tells what a directory is.
+const markName = "orch.json"
+
+type mark struct {
+	Format     int    `json:"format"`
+	Vocabulary string `json:"vocabulary"`
+}
+
+// Dir is a data directory that is ready to be used.
+type Dir struct {
+	Path string
+}
+
+// Default is the directory of a user who named none: below XDG_DATA_HOME, or ~/.local/share.
+func Default() (string, error) {
+	if base := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(base) {
+		return filepath.Join(base, "orch"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find the user's data directory (name one with --data-dir): %w", err)
+	}
+	return filepath.Join(home, ".local", "share", "orch"), nil
+}
+
+// Open makes a directory or accepts one that was made for this format and vocabulary. Only the user can read it.
+func Open(path string, words vocabulary.Vocabulary) (Dir, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return Dir{}, fmt.Errorf("make the data directory: %w", err)
+	}
+	found, err := readMark(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Dir{Path: path}, writeMark(path, mark{FormatVersion, words.String()})
+	}
+	if err != nil {
+		return Dir{}, fmt.Errorf("read what %s is: %w", path, err)
+	}
+	switch {
+	case found.Format != FormatVersion:
+		return Dir{}, fmt.Errorf("%w: %s has format %d, this server speaks %d", ErrFormat, path, found.Format, FormatVersion)
+	case found.Vocabulary != words.String():
+		return Dir{}, fmt.Errorf("%w: %s was written in the vocabulary %q, this server is set to %q (start it with --vocabulary %s)",
+			ErrFormat, path, found.Vocabulary, words, found.Vocabulary)
+	}
+	return Dir{Path: path}, nil
+}
+
+// OpenAny makes a directory or accepts one of any vocabulary, for those who store nothing in words of their own. A
+// directory that they make is claimed by the first server that opens it.
+func OpenAny(path string) (Dir, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return Dir{}, fmt.Errorf("make the data directory: %w", err)
+	}
+	found, err := readMark(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Dir{}, fmt.Errorf("read what %s is: %w", path, err)
+	}
+	if err == nil && found.Format != FormatVersion {
+		return Dir{}, fmt.Errorf("%w: %s has format %d, this server speaks %d", ErrFormat, path, found.Format, FormatVersion)
+	}
+	return Dir{Path: path}, nil
+}
+
+// Store is where the embedded store keeps its files.
+func (d Dir) Store() string { return filepath.Join(d.Path, "store") }
+
+// NATS is where the embedded broker keeps its files.
+func (d Dir) NATS() string { return filepath.Join(d.Path, "nats") }
+
+func readMark(path string) (mark, error) {
+	text, err := os.ReadFile(filepath.Join(path, markName))
+	if err != nil {
+		return mark{}, err
+	}
+	var m mark
+	if err := json.Unmarshal(text, &m); err != nil {
+		return mark{}, err
+	}
+	return m, nil
+}
+
+// writeMark writes the mark so that it is there whole or not at all, after a power cut too.
+func writeMark(path string, m mark) (err error) {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("mark the data directory: %w", err)
+	}
+	f, err := os.CreateTemp(path, markName+".*")
+	if err != nil {
+		return fmt.Errorf("mark the data directory: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("mark the data directory: %w", err), os.Remove(f.Name()))
+		}
+	}()
+	if _, err := f.Write(append(text, '\n')); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), filepath.Join(path, markName)); err != nil {
+		return err
+	}
+	return syncDir(path)
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

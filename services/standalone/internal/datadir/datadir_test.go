@@ -1,0 +1,67 @@
+package datadir_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/services/standalone/internal/datadir"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestOpenMarksANewDirectoryAndAcceptsItAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a", "b")
+	for range 2 {
+		dir, err := datadir.Open(path, vocabulary.Prefect)
+		require.NoError(t, err)
+		require.Equal(t, filepath.Join(path, "store"), dir.Store())
+	}
+	entries, err := os.ReadDir(path)
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "nothing half-written is left")
+}
+
+func TestOpenRefusesAnotherVocabularyNamingBoth(t *testing.T) {
+	path := t.TempDir()
+	_, err := datadir.Open(path, vocabulary.Orch)
+	require.NoError(t, err)
+	_, err = datadir.Open(path, vocabulary.Prefect)
+	require.ErrorIs(t, err, datadir.ErrFormat)
+	require.ErrorContains(t, err, `"orch"`)
+	require.ErrorContains(t, err, `"prefect"`)
+}
+
+func TestOpenRefusesAnotherFormatAndTouchesNothing(t *testing.T) {
+	path := t.TempDir()
+	mark := filepath.Join(path, "orch.json")
+	require.NoError(t, os.WriteFile(mark, []byte(`{"format":99,"vocabulary":"orch"}`), 0o600))
+	_, err := datadir.Open(path, vocabulary.Orch)
+	require.ErrorIs(t, err, datadir.ErrFormat)
+	text, err := os.ReadFile(mark)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"format":99,"vocabulary":"orch"}`, string(text))
+}
+
+func TestOpenRefusesAMarkThatIsNone(t *testing.T) {
+	path := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(path, "orch.json"), []byte(`{`), 0o600))
+	_, err := datadir.Open(path, vocabulary.Orch)
+	require.ErrorContains(t, err, "read what")
+}
+
+func TestDefault(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", "/var/lib/somewhere")
+	path, err := datadir.Default()
+	require.NoError(t, err)
+	require.Equal(t, "/var/lib/somewhere/orch", path)
+	t.Setenv("XDG_DATA_HOME", "")
+	t.Setenv("HOME", "/home/someone")
+	path, err = datadir.Default()
+	require.NoError(t, err)
+	require.Equal(t, "/home/someone/.local/share/orch", path)
+}

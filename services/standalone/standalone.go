@@ -1,0 +1,167 @@
+// Package standalone is the whole of Orch in one process: the three services, the embedded broker and the embedded store.
+//
+//	data directory ──► embedded NATS ──► broker ───────────┬────────────────┐
+//	        └────────► embedded store ──► orchestration ───┤                │
+//	                                          ▲            ▼                ▼
+//	                        client ──► gateway (calls in memory)  ──► hooks (in memory)
+//
+// Nothing here decides anything: the parts are made in the order in which they need each other, and run in it. The same
+// parts run as separate processes with the same settings.
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/run"
+	"github.com/orch-project/orch/pkg/telemetry"
+	"github.com/orch-project/orch/pkg/webhook"
+	"github.com/orch-project/orch/services/gateway"
+	"github.com/orch-project/orch/services/hooks"
+	"github.com/orch-project/orch/services/orchestration"
+	"github.com/orch-project/orch/services/standalone/internal/datadir"
+)
+
+// Config are the settings of a single binary: those of the services, and where the data is.
+type Config struct {
+	DataDir        string `env:"ORCH_DATA_DIR" desc:"Where everything is stored; the user's data directory when empty."`
+	InternalListen string `env:"ORCH_INTERNAL_LISTEN" envDefault:"127.0.0.1:9400" desc:"The address of metrics, profiles and health of a single binary; empty for none."`
+	Gateway        gateway.Config
+	Hooks          hooks.Config
+	Orchestration  orchestration.Config
+	Logging        telemetry.Logging
+}
+
+// Validate implements config.Validator.
+func (c *Config) Validate() error {
+	return errors.Join(c.Gateway.Validate(), c.Hooks.Validate(), c.Orchestration.Validate())
+}
+
+// Server is everything in one process.
+type Server struct {
+	group    *run.Group
+	gateway  *gateway.Gateway
+	internal *telemetry.Internal
+	dataDir  string
+	closers  []func(context.Context) error
+}
+
+// New opens the data directory and the addresses, and wires the parts. Run it, or Close it.
+func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *Server, err error) {
+	if cfg.DataDir == "" {
+		if cfg.DataDir, err = datadir.Default(); err != nil {
+			return nil, err
+		}
+	}
+	s := &Server{dataDir: cfg.DataDir, group: run.NewGroup(run.Options{DrainDelay: cfg.Gateway.DrainDelay, Logger: log})}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close(context.WithoutCancel(ctx)))
+		}
+	}()
+
+	dir, err := datadir.Open(cfg.DataDir, cfg.Gateway.Vocabulary)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := openInfra(dir, "", log)
+	if err != nil {
+		return nil, err
+	}
+	s.closing(func(context.Context) error { return parts.Close() })
+
+	conn, err := broker.Connect(ctx, broker.Config{InProcess: parts.nats.InProcess(), Logger: log})
+	if err != nil {
+		return nil, fmt.Errorf("connect to the embedded broker: %w", err)
+	}
+	s.closing(func(context.Context) error { conn.Close(); return nil })
+
+	cfg.Orchestration.MongoDBURI = parts.store.URI()
+	domain, err := orchestration.New(ctx, cfg.Orchestration, orchestration.Deps{
+		Broker: conn, Dialer: parts.store.ContextDialer(), CompileTemplate: webhook.CompileCheck(cfg.Gateway.Vocabulary), Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.closing(domain.Close)
+
+	registry := telemetry.NewRegistry("standalone", version)
+	receiver, err := hooks.New(cfg.Hooks, hooks.Deps{Broker: conn, Log: log, Registry: registry})
+	if err != nil {
+		return nil, err
+	}
+	calls := rpc.NewLocal(domain.Interceptors()...)
+	domain.Register(calls)
+
+	if cfg.InternalListen != "" {
+		if s.internal, err = telemetry.NewInternal(cfg.InternalListen, registry, s.group.Health()); err != nil {
+			return nil, err
+		}
+	}
+	s.gateway, err = gateway.New(cfg.Gateway, gateway.Deps{
+		Caller: calls, Hooks: receiver.Handler(), Log: log, Registry: registry,
+		Health: s.group.Health(), Version: version, InternalURL: s.InternalURL(),
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	s.group.Health().Check("store and broker", func() error { return domain.Ready(ctx) })
+	s.group.Health().Check("webhook catalogue", receiver.Ready)
+	if s.internal != nil {
+		s.group.Add(s.internal)
+	}
+	s.group.Add(domain.Workers()...)
+	s.group.Add(receiver.Workers()...)
+	s.group.Add(s.gateway)
+	return s, nil
+}
+
+// closing remembers what is to be closed, last first.
+func (s *Server) closing(f func(context.Context) error) { s.closers = append(s.closers, f) }
+
+// Addr is the address of API, dashboard and webhooks.
+func (s *Server) Addr() net.Addr { return s.gateway.Addr() }
+
+// InternalURL is where metrics, profiles and health are; empty for nowhere.
+func (s *Server) InternalURL() string {
+	if s.internal == nil {
+		return ""
+	}
+	return "http://" + s.internal.Addr().String()
+}
+
+// DataDir is where everything is stored.
+func (s *Server) DataDir() string { return s.dataDir }
+
+// Run serves until the context ends, finishes what is in flight and closes everything.
+func (s *Server) Run(ctx context.Context) error {
+	err := s.group.Run(ctx)
+	return errors.Join(err, s.closeAll(context.WithoutCancel(ctx)))
+}
+
+// Close frees what New took, for a server that was not run.
+func (s *Server) Close(ctx context.Context) error {
+	var errs []error
+	if s.gateway != nil {
+		errs = append(errs, s.gateway.Close())
+	}
+	if s.internal != nil {
+		errs = append(errs, s.internal.Close())
+	}
+	return errors.Join(append(errs, s.closeAll(ctx))...)
+}
+
+func (s *Server) closeAll(ctx context.Context) error {
+	var errs []error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		errs = append(errs, s.closers[i](ctx))
+	}
+	s.closers = nil
+	return errors.Join(errs...)
+}

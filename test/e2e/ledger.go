@@ -1,0 +1,267 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Ledger is what clients were promised: each answer that says that something is stored, with what must be found.
+type Ledger struct {
+	mu sync.Mutex
+	// Webhooks are the numbers of the deliveries that were answered with 204.
+	webhooks map[string]bool
+	// States are the ids of the states that were answered with 201, by run.
+	states map[string][]string
+	// Unknown counts requests that got no answer: they may be stored or not.
+	unknown int
+}
+
+// NewLedger returns an empty ledger.
+func NewLedger() *Ledger { return &Ledger{webhooks: map[string]bool{}, states: map[string][]string{}} }
+
+// Acknowledged is how many answers promised something.
+func (l *Ledger) Acknowledged() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := len(l.webhooks)
+	for _, states := range l.states {
+		n += len(states)
+	}
+	return n
+}
+
+// Unknown is how many requests were not answered.
+func (l *Ledger) Unknown() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.unknown
+}
+
+// Client talks to a server and keeps the ledger.
+type Client struct {
+	HTTP   *http.Client
+	Ledger *Ledger
+}
+
+// post sends JSON and decodes the answer into out, if out is not nil.
+func (c *Client) post(ctx context.Context, url string, body, out any) (int, error) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return 0, fmt.Errorf("write a request: %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(text))
+	if err != nil {
+		return 0, fmt.Errorf("make a request: %w", err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	return c.do(request, out)
+}
+
+func (c *Client) get(ctx context.Context, url string, out any) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, fmt.Errorf("make a request: %w", err)
+	}
+	return c.do(request, out)
+}
+
+func (c *Client) do(request *http.Request, out any) (int, error) {
+	response, err := c.HTTP.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("ask %s: %w", request.URL.Path, err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, fmt.Errorf("read the answer of %s: %w", request.URL.Path, err)
+	}
+	if out == nil || response.StatusCode >= http.StatusMultipleChoices || len(text) == 0 {
+		return response.StatusCode, nil
+	}
+	if err := json.Unmarshal(text, out); err != nil {
+		return 0, fmt.Errorf("read the answer of %s: %w", request.URL.Path, err)
+	}
+	return response.StatusCode, nil
+}
+
+// CreateWebhook makes a webhook whose events name the delivery's number as their resource, and returns its slug.
+func (c *Client) CreateWebhook(ctx context.Context, o *Orch, name string) (string, error) {
+	var made struct{ Slug string }
+	status, err := c.post(ctx, o.API()+"/webhooks/", map[string]any{
+		"name": name,
+		"template": `{"event": "delivered", "resource": {"orch.resource.id": "delivery.{{ body.number }}"},` +
+			` "payload": {"number": "{{ body.number }}"}}`,
+	}, &made)
+	if err == nil && status != http.StatusCreated {
+		err = fmt.Errorf("create a webhook: status %d", status)
+	}
+	return made.Slug, err
+}
+
+// Deliver posts one numbered delivery and enters the promise.
+func (c *Client) Deliver(ctx context.Context, o *Orch, slug, number string) {
+	status, err := c.post(ctx, o.URL+"/hooks/"+slug, map[string]any{"number": number}, nil)
+	c.Ledger.mu.Lock()
+	defer c.Ledger.mu.Unlock()
+	switch {
+	case err != nil:
+		c.Ledger.unknown++
+	case status == http.StatusNoContent:
+		c.Ledger.webhooks[number] = true
+	}
+}
+
+// CreateRun makes a run of a flow and returns its id; empty when there was no answer.
+func (c *Client) CreateRun(ctx context.Context, o *Orch, flow string) string {
+	var made struct {
+		ID      string `json:"id"`
+		StateID string `json:"state_id"`
+	}
+	status, err := c.post(ctx, o.API()+"/flow_runs/", map[string]any{"flow_id": flow}, &made)
+	c.Ledger.mu.Lock()
+	defer c.Ledger.mu.Unlock()
+	if err != nil {
+		c.Ledger.unknown++
+		return ""
+	}
+	if status != http.StatusCreated {
+		return ""
+	}
+	c.Ledger.states[made.ID] = []string{made.StateID}
+	return made.ID
+}
+
+// SetState proposes a state and enters the promise.
+func (c *Client) SetState(ctx context.Context, o *Orch, run, kind string) {
+	var result struct {
+		State struct {
+			ID string `json:"id"`
+		} `json:"state"`
+	}
+	status, err := c.post(ctx, o.API()+"/flow_runs/"+run+"/set_state",
+		map[string]any{"state": map[string]any{"type": kind}, "force": true}, &result)
+	c.Ledger.mu.Lock()
+	defer c.Ledger.mu.Unlock()
+	switch {
+	case err != nil:
+		c.Ledger.unknown++
+	case status == http.StatusCreated:
+		c.Ledger.states[run] = append(c.Ledger.states[run], result.State.ID)
+	}
+}
+
+// event is the part of a stored event that the ledger looks at.
+type event struct {
+	ID       string            `json:"id"`
+	Event    string            `json:"event"`
+	Resource map[string]string `json:"resource"`
+}
+
+// events reads all events whose name begins with a prefix, page after page.
+func (c *Client) events(ctx context.Context, o *Orch, prefix string) ([]event, error) {
+	var all []event
+	var page struct {
+		Events   []event `json:"events"`
+		NextPage string  `json:"next_page"`
+	}
+	status, err := c.post(ctx, o.API()+"/events/filter",
+		map[string]any{"limit": 50, "filter": map[string]any{"event": map[string]any{"prefix": []string{prefix}}}}, &page)
+	for err == nil && status == http.StatusOK {
+		all = append(all, page.Events...)
+		if page.NextPage == "" {
+			return all, nil
+		}
+		next := page.NextPage
+		page.Events, page.NextPage = nil, ""
+		status, err = c.get(ctx, next, &page)
+	}
+	if err == nil {
+		err = fmt.Errorf("read events: status %d", status)
+	}
+	return nil, err
+}
+
+// Verdict is what became of the promises.
+type Verdict struct {
+	// Lost are promises that are not kept; Twice are events that are there more than once.
+	Lost, Twice []string
+}
+
+// Check holds the ledger against a server. What is stored is readable soon after; the check asks again until it is, or
+// the patience is over.
+func (c *Client) Check(ctx context.Context, o *Orch, patience time.Duration) (Verdict, error) {
+	deadline := time.Now().Add(patience)
+	for {
+		verdict, err := c.check(ctx, o)
+		if err != nil || len(verdict.Lost) == 0 || time.Now().After(deadline) {
+			return verdict, err
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return verdict, ctx.Err()
+		}
+	}
+}
+
+func (c *Client) check(ctx context.Context, o *Orch) (Verdict, error) {
+	var v Verdict
+	deliveries, err := c.events(ctx, o, "delivered")
+	if err != nil {
+		return v, err
+	}
+	seen := map[string]int{}
+	for _, e := range deliveries {
+		seen[strings.TrimPrefix(e.Resource["orch.resource.id"], "delivery.")]++
+	}
+	transitions, err := c.events(ctx, o, "orch.flow-run.")
+	if err != nil {
+		return v, err
+	}
+	events := map[string]int{}
+	for _, e := range transitions {
+		events[e.ID]++
+	}
+	c.Ledger.mu.Lock()
+	defer c.Ledger.mu.Unlock()
+	for number := range c.Ledger.webhooks {
+		switch n := seen[number]; {
+		case n == 0:
+			v.Lost = append(v.Lost, "delivery "+number)
+		case n > 1:
+			v.Twice = append(v.Twice, fmt.Sprintf("delivery %s: %d events", number, n))
+		}
+	}
+	for run, states := range c.Ledger.states {
+		var history []struct {
+			ID string `json:"id"`
+		}
+		status, err := c.get(ctx, o.API()+"/flow_run_states/?flow_run_id="+run, &history)
+		if err != nil || status != http.StatusOK {
+			return v, fmt.Errorf("read a history: status %d: %w", status, err)
+		}
+		stored := map[string]int{}
+		for _, s := range history {
+			stored[s.ID]++
+		}
+		for _, id := range states {
+			if stored[id] != 1 {
+				v.Lost = append(v.Lost, fmt.Sprintf("state %s of run %s: %d rows", id, run, stored[id]))
+			}
+			switch n := events[id]; {
+			case n == 0:
+				v.Lost = append(v.Lost, fmt.Sprintf("event of state %s", id))
+			case n > 1:
+				v.Twice = append(v.Twice, fmt.Sprintf("state %s: %d events", id, n))
+			}
+		}
+	}
+	return v, nil
+}

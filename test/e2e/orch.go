@@ -1,0 +1,131 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// startTimeout bounds how long a server may take to be ready, on a machine that does much else.
+const startTimeout = 60 * time.Second
+
+// Orch is a running server of either form.
+type Orch struct {
+	// URL is the root: the dashboard's address, without a slash at its end.
+	URL string
+	// Processes are what it consists of, in the order of their start.
+	Processes []*Process
+}
+
+// API is the base address of the API.
+func (o *Orch) API() string { return o.URL + "/api" }
+
+// Kill ends all processes at once.
+func (o *Orch) Kill() {
+	for _, p := range o.Processes {
+		p.Kill()
+	}
+}
+
+// StartSingle starts the single binary on a data directory and waits until it is ready.
+func StartSingle(t testing.TB, programs Programs, dataDir string, env ...string) *Orch {
+	t.Helper()
+	p := Start(t, "orch server", append([]string{"ORCH_INTERNAL_LISTEN=127.0.0.1:0", "ORCH_LOG_FORMAT=json"}, env...),
+		programs.Path("orch"), "server", "--data-dir", dataDir, "--listen", "127.0.0.1:0")
+	return ready(t, p)
+}
+
+// ready waits until a single binary that was started is ready.
+func ready(t testing.TB, p *Process) *Orch {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	url, err := p.Line(ctx, "dashboard")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &Orch{URL: url[:len(url)-1], Processes: []*Process{p}}
+	o.WaitReady(t)
+	return o
+}
+
+// StartThree starts `orch infra` and the three services as processes of their own and waits until they are ready.
+func StartThree(t testing.TB, programs Programs, dataDir string) *Orch {
+	t.Helper()
+	port := make([]string, 7)
+	for i := range port {
+		port[i] = freeAddress(t)
+	}
+	o := &Orch{URL: "http://" + port[0]}
+	infra := Start(t, "orch infra", nil, programs.Path("orch"), "infra", "--data-dir", dataDir,
+		"--mongo-listen", port[1], "--nats-listen", port[2])
+	env := []string{
+		"ORCH_LOG_FORMAT=json",
+		"ORCH_MONGODB_URI=mongodb://" + port[1] + "/?directConnection=true",
+		"ORCH_NATS_URL=nats://" + port[2],
+		"ORCH_GATEWAY_LISTEN=" + port[0], "ORCH_GATEWAY_INTERNAL_LISTEN=127.0.0.1:0",
+		"ORCH_HOOKS_LISTEN=" + port[3], "ORCH_HOOKS_ADDR=" + port[3], "ORCH_HOOKS_INTERNAL_LISTEN=127.0.0.1:0",
+		"ORCH_ORCHESTRATION_LISTEN=" + port[4], "ORCH_ORCHESTRATION_ADDR=" + port[4], "ORCH_ORCHESTRATION_INTERNAL_LISTEN=127.0.0.1:0",
+	}
+	o.Processes = []*Process{infra}
+	for _, name := range []string{"orchestration", "hooks", "gateway"} {
+		o.Processes = append(o.Processes, Start(t, name, env, programs.Path(name)))
+	}
+	o.WaitReady(t)
+	return o
+}
+
+// WaitReady waits until the server says that it is ready, and the hooks service answers.
+func (o *Orch) WaitReady(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	for _, probe := range []struct {
+		path   string
+		status int
+	}{{"/api/ready", http.StatusOK}, {"/hooks/nobody", http.StatusNotFound}} {
+		if err := waitFor(ctx, o.URL+probe.path, probe.status); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// waitFor asks until an address answers with a status.
+func waitFor(ctx context.Context, url string, status int) error {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	last := "no answer"
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return fmt.Errorf("ask %s: %w", url, err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err == nil {
+			_ = response.Body.Close() // Only the status counts.
+			if response.StatusCode == status {
+				return nil
+			}
+			last = response.Status
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %d from %s: %w (last: %s)", status, url, ctx.Err(), last)
+		}
+	}
+}
+
+// freeAddress is a loopback address that nobody listens on now.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("find a free port: %v", err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}

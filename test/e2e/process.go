@@ -1,0 +1,174 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Programs are the built binaries.
+type Programs struct {
+	Dir string
+}
+
+// Build builds all programs into a directory.
+func Build(dir string) (Programs, error) {
+	root, err := repositoryRoot()
+	if err != nil {
+		return Programs{}, err
+	}
+	for name, pkg := range map[string]string{
+		"orch":          "./services/standalone/cmd/orch",
+		"gateway":       "./services/gateway/cmd/gateway",
+		"hooks":         "./services/hooks/cmd/hooks",
+		"orchestration": "./services/orchestration/cmd/orchestration",
+	} {
+		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), pkg)
+		build.Dir = root
+		if out, err := build.CombinedOutput(); err != nil {
+			return Programs{}, fmt.Errorf("build %s: %w\n%s", name, err, out)
+		}
+	}
+	return Programs{Dir: dir}, nil
+}
+
+// repositoryRoot is the directory of go.work, above the test's own.
+func repositoryRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find the repository: %w", err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", errors.New("find the repository: no go.work above the test")
+		}
+		dir = parent
+	}
+}
+
+// Path is where a program is.
+func (p Programs) Path(name string) string { return filepath.Join(p.Dir, name) }
+
+// Process is a program that runs. Its output goes to the test's log when the test fails.
+type Process struct {
+	name   string
+	cmd    *exec.Cmd
+	ended  chan struct{}
+	output lines
+	err    error // Read after ended.
+}
+
+// Start starts a program; it is killed when the test ends, if it still runs.
+func Start(t testing.TB, name string, env []string, program string, args ...string) *Process {
+	t.Helper()
+	p := &Process{name: name, cmd: exec.Command(program, args...), ended: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Stdout = &p.output
+	p.cmd.Stderr = &p.output
+	if err := p.cmd.Start(); err != nil {
+		t.Fatalf("start %s: %v", name, err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		p.Kill()
+		if t.Failed() {
+			t.Logf("output of %s:\n%s", name, p.output.String())
+		}
+	})
+	return p
+}
+
+// Pid is the process's id.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Kill ends the process at once, as a power failure of the process would, and waits until it is gone.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // It may have ended already.
+	<-p.ended
+}
+
+// Stop asks the process to end and returns how it did.
+func (p *Process) Stop(timeout time.Duration) error {
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stop %s: %w", p.name, err)
+	}
+	select {
+	case <-p.ended:
+		return p.err
+	case <-time.After(timeout):
+		return fmt.Errorf("stop %s: it still runs after %s", p.name, timeout)
+	}
+}
+
+// Line waits for a line of output that begins with a prefix and returns the rest.
+func (p *Process) Line(ctx context.Context, prefix string) (string, error) {
+	for {
+		more := p.output.changed()
+		scan := bufio.NewScanner(strings.NewReader(p.output.String()))
+		for scan.Scan() {
+			if rest, found := strings.CutPrefix(strings.TrimSpace(scan.Text()), prefix); found {
+				return strings.TrimSpace(rest), nil
+			}
+		}
+		select {
+		case <-more:
+		case <-p.ended:
+			return "", fmt.Errorf("%s ended before it printed %q: %w", p.name, prefix, p.err)
+		case <-ctx.Done():
+			return "", fmt.Errorf("%s did not print %q: %w", p.name, prefix, ctx.Err())
+		}
+	}
+}
+
+// lines collects output and tells when there is more.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	more chan struct{}
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.more != nil {
+		close(l.more)
+		l.more = nil
+	}
+	return l.text.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// changed returns a channel that is closed at the next write. It is taken before the text is read, so that none is missed.
+func (l *lines) changed() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.more == nil {
+		l.more = make(chan struct{})
+	}
+	return l.more
+}
+
+var _ io.Writer = (*lines)(nil)
