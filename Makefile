@@ -76,7 +76,7 @@ verify: gen ## regenerate and compare; check go.mod files, go lines, and that ea
 # The order matters: descriptors, then what is generated from them, then what is generated from that.
 .PHONY: gen
 gen: proto ## generate everything that is generated and committed
-	cd pkg && go generate ./...
+	cd pkg && go run -tags restjson_reflective ./restjson/cmd/restjsongen
 	cd pkg && go test ./openapi -run='^TestDocumentIsTheGoldenFile$$' -count=1 -update
 	cd test && go generate ./client
 	cd test && go test ./documents -run='^TestConfigurationIsCurrent$$' -count=1 -update

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -102,10 +103,5 @@ func (c *Conn) ConsumeDeliveries(
 }
 
 func (c *Conn) isDurable(name string) bool {
-	for _, d := range c.cfg.Durables {
-		if d == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(c.cfg.Durables, name)
 }

@@ -176,8 +176,7 @@ func (k *consumption) handleAll(ctx context.Context, all []Delivery) error {
 		portion := all[:n:n]
 		all = all[n:]
 		err := k.handle(ctx, portion)
-		var rejected *Rejected
-		if errors.As(err, &rejected) {
+		if rejected, ok := errors.AsType[*Rejected](err); ok {
 			err = k.conn.deadLetterEvents(ctx, k.durable, portion, rejected)
 		}
 		if err != nil {

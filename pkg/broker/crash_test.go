@@ -24,12 +24,13 @@ const crashDir = "ORCH_TEST_CRASH_DIR"
 
 // crashVictim runs a broker with publishers until it is killed, and prints the id of every acknowledged event.
 func crashVictim(dir string) {
+	ctx := context.Background() //nolint:forbidigo // There is no test in this process.
 	quiet := slog.New(slog.DiscardHandler)
 	s, err := embeddednats.Start(embeddednats.Options{Dir: dir, Logger: quiet})
 	if err != nil {
 		panic(err)
 	}
-	c, err := broker.Connect(context.Background(), broker.Config{InProcess: s.InProcess(), Logger: quiet})
+	c, err := broker.Connect(ctx, broker.Config{InProcess: s.InProcess(), Logger: quiet})
 	if err != nil {
 		panic(err)
 	}
@@ -38,7 +39,7 @@ func crashVictim(dir string) {
 		go func() {
 			for {
 				id := uuid.New()
-				if err := c.Publisher().Publish(context.Background(), numbered(id)); err != nil {
+				if err := c.Publisher().Publish(ctx, numbered(id)); err != nil {
 					continue
 				}
 				out.Lock()

@@ -69,8 +69,9 @@ func (k *KV) watch(ctx context.Context, handle func(Change)) error {
 		return err
 	}
 	defer func() {
-		_ = watcher.Stop()            // Fails when disconnected; the consumer then expires at the server.
-		for range watcher.Updates() { //nolint:revive // Lets the library's goroutine end.
+		_ = watcher.Stop() // Fails when disconnected; the consumer then expires at the server.
+		for range watcher.Updates() {
+			// Lets the library's goroutine end.
 		}
 	}()
 	ticker := time.NewTicker(probeInterval)

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 
@@ -58,9 +59,7 @@ func parseError(err error) error {
 // break at its end.
 func readFiles(fields []Field, variables map[string]string) (map[string]string, error) {
 	resolved := make(map[string]string, len(variables))
-	for name, value := range variables {
-		resolved[name] = value
-	}
+	maps.Copy(resolved, variables)
 	var errs []error
 	for _, f := range fields {
 		path := variables[f.Name+"_FILE"]

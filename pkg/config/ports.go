@@ -15,7 +15,7 @@ const (
 	// PortStore is the embedded store's when it is started beside the services, one beside MongoDB's own 27017.
 	PortStore = "27018"
 
-	// The internal ports: metrics, profiles, health. They never face the public.
+	// PortGatewayInternal and the two that follow serve metrics, profiles and health. They never face the public.
 	PortGatewayInternal       = "9400"
 	PortHooksInternal         = "9401"
 	PortOrchestrationInternal = "9402"

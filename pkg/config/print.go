@@ -39,7 +39,7 @@ func shown(f Field, v reflect.Value) string {
 }
 
 func text(v reflect.Value) string {
-	if m, ok := v.Interface().(encoding.TextMarshaler); ok {
+	if m, ok := reflect.TypeAssert[encoding.TextMarshaler](v); ok {
 		if out, err := m.MarshalText(); err == nil {
 			return string(out)
 		}

@@ -160,7 +160,7 @@ func (g *generator) tuple(md protoreflect.MessageDescriptor, dir direction) (*sc
 	if len(elements) == 1 {
 		items = elements[0]
 	}
-	size := uint32(len(fields)) //nolint:gosec // A message has few fields.
+	size := uint32(len(fields)) // A message has few fields.
 	return &schema{Type: "array", MinItems: size, MaxItems: size, Items: items}, nil
 }
 

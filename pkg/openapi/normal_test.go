@@ -2,6 +2,7 @@ package openapi_test
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -109,9 +110,7 @@ func (d *described) normalize(s raw) normal {
 // merge adds the members that stand beside a reference or a union.
 func (n *normal) merge(s raw) {
 	facts := map[string]any{}
-	for key, value := range n.facts {
-		facts[key] = value
-	}
+	maps.Copy(facts, n.facts)
 	for _, key := range plain {
 		if value, ok := s[key]; ok {
 			facts[key] = value

@@ -63,20 +63,28 @@ func TestStoredForm(t *testing.T) {
 			{Key: "max_retries", Value: int64(0)}, {Key: "retry_delay_seconds", Value: 0.0},
 		}},
 		{"optional zero is written", &orchv1.FlowRunPolicy{Retries: proto.Int64(0), Resuming: proto.Bool(false)}, bson.D{
-			{Key: "max_retries", Value: int64(0)}, {Key: "retry_delay_seconds", Value: 0.0},
-			{Key: "retries", Value: int64(0)}, {Key: "resuming", Value: false},
+			{Key: "max_retries", Value: int64(0)},
+			{Key: "retry_delay_seconds", Value: 0.0},
+			{Key: "retries", Value: int64(0)},
+			{Key: "resuming", Value: false},
 		}},
-		{"UUID, also without hyphens and in upper case",
-			&orchv1.StateDetails{FlowRunId: proto.String("0190A3C400007000800000000000000A")}, bson.D{
+		{
+			"UUID, also without hyphens and in upper case",
+			&orchv1.StateDetails{FlowRunId: proto.String("0190A3C400007000800000000000000A")},
+			bson.D{
 				{Key: "flow_run_id", Value: uuid(someID)},
-				{Key: "untrackable_result", Value: false}, {Key: "pause_reschedule", Value: false},
-			}},
+				{Key: "untrackable_result", Value: false},
+				{Key: "pause_reschedule", Value: false},
+			},
+		},
 		{"time in microseconds, finer parts cut; enum word; JSON text as it is", &orchv1.State{
 			Id: someID, Type: orchv1.StateType_STATE_TYPE_CANCELLING,
 			Timestamp: &timestamppb.Timestamp{Seconds: 1, Nanos: 2999}, Data: []byte(" [1.0,  1e400]"),
 		}, bson.D{
-			{Key: "id", Value: uuid(someID)}, {Key: "type", Value: "CANCELLING"},
-			{Key: "timestamp", Value: int64(1_000_002)}, {Key: "data", Value: " [1.0,  1e400]"},
+			{Key: "id", Value: uuid(someID)},
+			{Key: "type", Value: "CANCELLING"},
+			{Key: "timestamp", Value: int64(1_000_002)},
+			{Key: "data", Value: " [1.0,  1e400]"},
 		}},
 		{"time before 1970", &orchv1.TimeFilter{Before_: &timestamppb.Timestamp{Seconds: -1, Nanos: 999_999_000}}, bson.D{
 			{Key: "before_", Value: int64(-1)},
@@ -133,8 +141,11 @@ func TestStoredForm(t *testing.T) {
 		{"computed is left out, internal is not", &orchv1.FlowRun{
 			Id: someID, StateId: proto.String(someID), EstimatedRunTime: 3, SortStart: &timestamppb.Timestamp{Seconds: 1},
 		}, bson.D{
-			{Key: "id", Value: uuid(someID)}, {Key: "name", Value: ""}, {Key: "run_count", Value: int64(0)},
-			{Key: "total_run_time", Value: 0.0}, {Key: "auto_scheduled", Value: false},
+			{Key: "id", Value: uuid(someID)},
+			{Key: "name", Value: ""},
+			{Key: "run_count", Value: int64(0)},
+			{Key: "total_run_time", Value: 0.0},
+			{Key: "auto_scheduled", Value: false},
 			{Key: "sort_start", Value: int64(1_000_000)},
 		}},
 		{"a document of its own inside", &orchv1.FlowList{Flows: []*orchv1.Flow{{Id: someID}}}, bson.D{
@@ -162,8 +173,12 @@ func TestDocumentForm(t *testing.T) {
 
 	// What a store does: its envelope first, then the message's elements.
 	envelope, err := bson.Marshal(bson.D{
-		{Key: "ws", Value: uuid(otherID)}, {Key: "rev", Value: int64(4)}, {Key: "outbox", Value: bson.A{}},
-		{Key: "expire_at", Value: time.Now()}, {Key: "deleted_at", Value: int64(1)}, {Key: "id", Value: "not the id"},
+		{Key: "ws", Value: uuid(otherID)},
+		{Key: "rev", Value: int64(4)},
+		{Key: "outbox", Value: bson.A{}},
+		{Key: "expire_at", Value: time.Now()},
+		{Key: "deleted_at", Value: int64(1)},
+		{Key: "id", Value: "not the id"},
 	})
 	require.NoError(t, err)
 	doc := append(envelope[:len(envelope)-1:len(envelope)-1], elements...)
@@ -271,7 +286,8 @@ func TestReadIsLenientWhereDataCannotBeWrong(t *testing.T) {
 	t.Parallel()
 	raw, err := bson.Marshal(bson.D{
 		{Key: "a field of tomorrow", Value: bson.D{{Key: "x", Value: 1}}},
-		{Key: "total_run_time", Value: int64(3)}, {Key: "run_count", Value: int32(2)},
+		{Key: "total_run_time", Value: int64(3)},
+		{Key: "run_count", Value: int32(2)},
 		{Key: "state_id", Value: 5}, // Computed: not even its type matters.
 	})
 	require.NoError(t, err)

@@ -23,7 +23,8 @@ func FuzzUnmarshal(f *testing.F) {
 		}
 	}
 	for _, d := range []any{
-		bson.D{{Key: "id", Value: 1}}, bson.D{{Key: "tags", Value: bson.A{"a", 1}}},
+		bson.D{{Key: "id", Value: 1}},
+		bson.D{{Key: "tags", Value: bson.A{"a", 1}}},
 		bson.D{{Key: "fields", Value: bson.D{{Key: "a", Value: bson.D{}}}}},
 	} {
 		raw, err := bson.Marshal(d)

@@ -10,9 +10,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"pgregory.net/rapid"
 
-	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-
 	"github.com/orch-project/orch/pkg/restjson"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 // generateInto fills m with random values that have a stored form: times of whole microseconds, words of enums, JSON

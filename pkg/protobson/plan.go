@@ -8,9 +8,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-
 	"github.com/orch-project/orch/pkg/restjson"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 // maxDepth is how deep documents and arrays may nest; MongoDB's own limit.

@@ -51,7 +51,7 @@ func (c *codec) append(dst []byte, v protoreflect.Value, depth int) ([]byte, err
 		if !utf8.Valid(b) {
 			return nil, fmt.Errorf("%w: not UTF-8", ErrValue)
 		}
-		dst = bsoncore.AppendInt32(dst, int32(len(b)+1)) //nolint:gosec // A message of 2 GiB cannot exist.
+		dst = bsoncore.AppendInt32(dst, int32(len(b)+1)) // A message of 2 GiB cannot exist.
 		return append(append(dst, b...), 0), nil
 	case kindBinary:
 		return bsoncore.AppendBinary(dst, 0, v.Bytes()), nil
@@ -114,7 +114,7 @@ func (c *codec) setMicros(m protoreflect.Message, us int64) error {
 	}
 	fds := m.Descriptor().Fields()
 	m.Set(fds.ByNumber(secondsNumber), protoreflect.ValueOfInt64(seconds))
-	m.Set(fds.ByNumber(nanosNumber), protoreflect.ValueOfInt32(int32(rest*nanosPerMicro))) //nolint:gosec // Below 1e9.
+	m.Set(fds.ByNumber(nanosNumber), protoreflect.ValueOfInt32(int32(rest*nanosPerMicro))) // Below 1e9.
 	return nil
 }
 

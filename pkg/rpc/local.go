@@ -66,7 +66,7 @@ func (l *Local) chain(m localMethod, i int) grpc.UnaryHandler {
 	if i == len(l.around) {
 		return func(ctx context.Context, request any) (any, error) {
 			out := m.call.Call([]reflect.Value{reflect.ValueOf(ctx), reflect.ValueOf(request)})
-			if err, _ := out[1].Interface().(error); err != nil {
+			if err, _ := reflect.TypeAssert[error](out[1]); err != nil {
 				return nil, err
 			}
 			return out[0].Interface(), nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -145,8 +146,8 @@ func (g *Group) stop(ctx context.Context, started []*running, failed *running, e
 	timeout := time.NewTimer(g.opts.StopTimeout)
 	defer timeout.Stop()
 	var errs []error
-	for i := len(started) - 1; i >= 0; i-- {
-		w := started[i]
+	for i, w := range slices.Backward(started) {
+
 		w.stop()
 		select {
 		case <-w.done:

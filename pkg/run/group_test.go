@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"sync"
@@ -101,7 +102,7 @@ func TestOrder(t *testing.T) {
 		require.Equal(t, []string{"start store"}, j.all(), "the next waits until it is ready")
 		require.False(t, g.Health().Ready().OK)
 		require.True(t, g.Health().Live().OK)
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) //nolint:forbidigo // Of the bubble.
 		synctest.Wait()
 		require.True(t, g.Health().Ready().OK)
 
@@ -137,7 +138,7 @@ func TestFailureEndsTheGroup(t *testing.T) {
 				var j journal
 				store := j.server("store", 0, time.Second)
 				g := group(run.Options{DrainDelay: time.Hour}, store, run.Func("feed", func(context.Context) error {
-					time.Sleep(time.Minute)
+					time.Sleep(time.Minute) //nolint:forbidigo // Of the bubble.
 					return test.returned
 				}))
 				started := time.Now()
@@ -252,7 +253,7 @@ func TestHandlers(t *testing.T) {
 			if ready {
 				h = g.Health().ReadyHandler()
 			}
-			h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 			var r run.Report
 			require.NoError(t, json.Unmarshal(w.Body.Bytes(), &r))
 			return w.Code, r
