@@ -484,7 +484,7 @@ func floatPow(f, g float64) (Value, error) {
 	case f < 0 && !math.IsInf(f, 0) && !math.IsInf(g, 0) && g != math.Trunc(g):
 		return complexValue(complexPow(complex(f, 0), complex(g, 0))), nil
 	}
-	r := math.Pow(f, g)
+	r := pow(f, g)
 	if math.IsInf(r, 0) && !math.IsInf(f, 0) && !math.IsInf(g, 0) {
 		return nil, overflowErr("(34, 'Numerical result out of range')")
 	}
@@ -496,7 +496,7 @@ func complexPow(a, b complex128) complex128 {
 		return 0
 	}
 	vabs := cmplx.Abs(a)
-	length := math.Pow(vabs, real(b))
+	length := pow(vabs, real(b))
 	at := cmplx.Phase(a)
 	phase := at * real(b)
 	if imag(b) != 0 {

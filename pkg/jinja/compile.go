@@ -9,7 +9,12 @@ type compiler struct {
 	// escaping is known when compiling unless {% autoescape %} was given a variable, which makes it volatile.
 	autoescape, volatile bool
 	usesContext          bool
-	tracked              []map[string]bool // names assigned by the statement being compiled
+	// folding is set inside of an expression that Jinja evaluates when compiling: there a slice is an
+	// item like any other, so that one that fails is missing.
+	folding bool
+	// unfolded is set while such an expression is compiled once more, for when it has no value then.
+	unfolded bool
+	tracked  []map[string]bool // names assigned by the statement being compiled
 }
 
 // cframe is a scope while it is compiled.

@@ -72,13 +72,16 @@ func (c *compiler) output(s *outputStmt, f cframe) (execFn, error) {
 			parts = append(parts, func(fr *frame) error { return c.at(d.pos, fr.rt.write(text)) })
 			continue
 		}
+		c.folding = c.constant(it)
 		e, err := c.expr(it, f)
+		folded := c.folding
+		c.folding = false
 		if err != nil {
 			return nil, err
 		}
 		at := it.at()
 		mode := mode
-		if mode == escapeVolatile && constant(it) {
+		if mode == escapeVolatile && folded {
 			// Jinja has printed constants when compiling, with what it knew then.
 			mode = escapeNever
 			if c.autoescape {

@@ -82,9 +82,8 @@ func fillDict(rt *state, d *dictValue, from Value) error {
 		d.update(src)
 		return rt.work(len(src.keys))
 	}
-	if u, ok := from.(*undefinedValue); ok && u.mode == Default {
-		// dict() looks for a method keys first, which Undefined refuses.
-		return u.fail()
+	if u, ok := from.(*undefinedValue); ok {
+		return u.fail() // dict() asks for a method keys first, and calls it
 	}
 	it, err := rt.iterate(from)
 	if err != nil {

@@ -23,7 +23,7 @@ const clockEvery = 2048
 func (m *meter) init(ctx context.Context, b *Budget) {
 	m.budget = b
 	m.steps, m.bytes, m.maxDepth = b.Steps, b.Bytes, b.Depth
-	m.check = m.steps - clockEvery
+	m.check = max(m.steps-clockEvery, -1)
 	if b.Timeout > 0 {
 		m.deadline = time.Now().Add(b.Timeout)
 	}
@@ -55,7 +55,7 @@ func (m *meter) slowStep() error {
 	if m.steps < 0 {
 		return budgetErr("the template exceeds its budget of %d steps", m.budget.Steps)
 	}
-	m.check = m.steps - clockEvery
+	m.check = max(m.steps-clockEvery, -1)
 	if !m.deadline.IsZero() && time.Now().After(m.deadline) {
 		return budgetErr("the template exceeds its time limit")
 	}

@@ -51,15 +51,29 @@ type buffer struct {
 	limit int
 }
 
-func (rt *state) write(s string) error {
+// room makes room for n more bytes, which it pays for when the buffer must grow.
+func (rt *state) room(n int) error {
 	o := rt.out
-	if len(s) > o.limit-len(o.b) {
+	if n > o.limit-len(o.b) {
 		return budgetErr("the output exceeds its budget of %d bytes", o.limit)
 	}
-	if err := rt.charge(len(s)); err != nil {
+	if need := len(o.b) + n; need > cap(o.b) {
+		size := max(need, 2*cap(o.b), 256)
+		if err := rt.charge(size); err != nil {
+			return err
+		}
+		b := make([]byte, len(o.b), size)
+		copy(b, o.b)
+		o.b = b
+	}
+	return nil
+}
+
+func (rt *state) write(s string) error {
+	if err := rt.room(len(s)); err != nil {
 		return err
 	}
-	o.b = append(o.b, s...)
+	rt.out.b = append(rt.out.b, s...)
 	return nil
 }
 
@@ -75,10 +89,16 @@ func (rt *state) capture(f func() error) (string, error) {
 	rt.out = o
 	err := f()
 	rt.out = outer
+	if err == nil {
+		err = rt.charge(len(o.b))
+	}
+	if err != nil {
+		return "", err
+	}
 	text := string(o.b)
 	o.b = o.b[:0]
 	rt.free = append(rt.free, o)
-	return text, err
+	return text, nil
 }
 
 // print writes a value as {{ }} does.
@@ -92,11 +112,8 @@ func (rt *state) print(v Value, escape bool) error {
 		}
 		return rt.write(string(v))
 	case intValue:
-		if rt.out.limit-len(rt.out.b) < 20 {
+		if err := rt.room(20); err != nil {
 			return rt.write(strconv.FormatInt(int64(v), 10))
-		}
-		if err := rt.charge(8); err != nil {
-			return err
 		}
 		rt.out.b = strconv.AppendInt(rt.out.b, int64(v), 10)
 		return nil

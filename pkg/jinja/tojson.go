@@ -267,7 +267,10 @@ var htmlSafeJSON = strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u002
 // filterToJSON is Jinja's tojson: sorted keys, safe inside of HTML.
 func filterToJSON(rt *state, a []Value) (Value, error) {
 	e := &jsonEncoder{rt: rt, item: ", ", key: ": ", sorted: true}
-	if a[1] != nil && a[1] != None {
+	if _, text := asText(a[0]); given(a[1]) && !text {
+		if u, ok := a[1].(*undefinedValue); ok {
+			return nil, u.fail()
+		}
 		e.pretty, e.item = true, ","
 		switch n := a[1].(type) {
 		case strValue, markupValue:

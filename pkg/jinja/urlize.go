@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"sort"
 	"strings"
+	"unicode/utf8"
 )
 
 // The patterns of web addresses. Go's expressions run in linear time, so no text can make them hang.
@@ -17,18 +18,15 @@ var (
 )
 
 type urlizer struct {
-	limit       int // -1: none
+	limit       Value // nil: none; it is looked at only when there is a link
 	rel, target string
 	schemes     []string
 }
 
 func filterURLize(rt *state, a []Value) (Value, error) {
-	u := &urlizer{limit: -1}
-	var err error
+	u := &urlizer{}
 	if given(a[1]) {
-		if u.limit, err = intArg(a[1], -1); err != nil {
-			return nil, err
-		}
+		u.limit = a[1]
 	}
 	nofollow, err := rt.flag(a[2], false)
 	if err != nil {
@@ -133,7 +131,11 @@ func (rt *state) urlize(s string, u *urlizer) (string, error) {
 		if err := rt.work(1 + i/4); err != nil {
 			return "", err
 		}
-		if err := emit(u.word(s[:i])); err != nil {
+		w, err := u.word(rt, s[:i])
+		if err == nil {
+			err = emit(w)
+		}
+		if err != nil {
 			return "", err
 		}
 		s = s[i:]
@@ -141,7 +143,7 @@ func (rt *state) urlize(s string, u *urlizer) (string, error) {
 	return b.String(), nil
 }
 
-func (u *urlizer) word(w string) string {
+func (u *urlizer) word(rt *state, w string) (string, error) {
 	head, middle, tail := "", w, ""
 	for {
 		n := 0
@@ -179,39 +181,43 @@ func (u *urlizer) word(w string) string {
 			tail = tail[i:]
 		}
 	}
-	return head + u.link(middle) + tail
+	linked, err := u.link(rt, middle)
+	return head + linked + tail, err
 }
 
-func (u *urlizer) link(s string) string {
+func (u *urlizer) link(rt *state, s string) (string, error) {
 	anchor := func(href, text string) string {
 		return `<a href="` + href + `"` + u.rel + u.target + ">" + text + "</a>"
 	}
 	switch {
 	case httpPattern.MatchString(s):
+		text, err := u.trim(rt, s)
 		if strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://") {
-			return anchor(s, u.trim(s))
+			return anchor(s, text), err
 		}
-		return anchor("https://"+s, u.trim(s))
+		return anchor("https://"+s, text), err
 	case strings.HasPrefix(s, "mailto:") && emailPattern.MatchString(s[7:]):
-		return `<a href="` + s + `">` + s[7:] + "</a>"
+		return `<a href="` + s + `">` + s[7:] + "</a>", nil
 	case strings.Contains(s, "@") && !strings.HasPrefix(s, "www.") && s[0] != '@' && !strings.Contains(s, ":") && emailPattern.MatchString(s):
-		return `<a href="mailto:` + s + `">` + s + "</a>"
+		return `<a href="mailto:` + s + `">` + s + "</a>", nil
 	}
 	for _, scheme := range u.schemes {
 		if s != scheme && strings.HasPrefix(s, scheme) {
 			s = anchor(s, s)
 		}
 	}
-	return s
+	return s, nil
 }
 
-func (u *urlizer) trim(s string) string {
-	if u.limit < 0 {
-		return s
+// trim shortens the text of a link.
+func (u *urlizer) trim(rt *state, s string) (string, error) {
+	if u.limit == nil {
+		return s, nil
 	}
-	r := []rune(s)
-	if len(r) > u.limit {
-		return string(r[:u.limit]) + "..."
+	long, err := rt.order(opGt, intValue(utf8.RuneCountInString(s)), u.limit)
+	if err != nil || !long {
+		return s, err
 	}
-	return s
+	cut, err := rt.sliceText(s, sliceValue{None, u.limit, None})
+	return cut + "...", err
 }

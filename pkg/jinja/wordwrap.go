@@ -8,6 +8,16 @@ import (
 
 // filterWordWrap wraps each line of a text as Python's textwrap does, white space kept as it is.
 func filterWordWrap(rt *state, a []Value) (Value, error) {
+	sep := "\n"
+	if given(a[3]) {
+		var ok bool
+		if sep, ok = asText(a[3]); !ok {
+			if u, isU := a[3].(*undefinedValue); isU && u.mode != Chainable {
+				return nil, u.fail()
+			}
+			return nil, attributeErr("'%s' object has no attribute 'join'", a[3].typeName())
+		}
+	}
 	s, ok := asText(a[0])
 	if !ok {
 		if u, isU := a[0].(*undefinedValue); isU {
@@ -25,15 +35,6 @@ func filterWordWrap(rt *state, a []Value) (Value, error) {
 	w.hyphensLong, err = rt.flag(a[4], true)
 	if err != nil {
 		return nil, err
-	}
-	sep := "\n"
-	if given(a[3]) {
-		if sep, ok = asText(a[3]); !ok {
-			if u, isU := a[3].(*undefinedValue); isU && u.mode != Chainable {
-				return nil, u.fail()
-			}
-			return nil, attributeErr("'%s' object has no attribute 'join'", a[3].typeName())
-		}
 	}
 	_, markup := a[3].(markupValue)
 	if err := rt.charge(3 * len(s)); err != nil {

@@ -1,0 +1,107 @@
+package jinja_test
+
+import (
+	"context"
+	"runtime"
+	"runtime/metrics"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/jinja"
+)
+
+// The bounds within which a hostile template must be answered.
+const (
+	hostileTime  = 200 * time.Millisecond
+	hostileBytes = 64 << 20
+)
+
+// heapBytes is the memory of the heap in use and not yet returned.
+func heapBytes() uint64 {
+	s := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
+// allocated is all memory allocated so far.
+func allocated() uint64 {
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
+// TestHostileTemplates must not run beside other tests: it measures the memory of the process.
+func TestHostileTemplates(t *testing.T) {
+	misses := knownMisses(t)
+	e := jinja.New(jinja.Options{Undefined: jinja.Chainable})
+	limit := hostileTime
+	if raceEnabled {
+		limit *= 20
+	}
+	for _, v := range readVectors(t, "testdata/budget.jsonl") {
+		t.Run(v.ID, func(t *testing.T) {
+			runtime.GC()
+			goroutines := runtime.NumGoroutine()
+			before, total := heapBytes(), allocated()
+			start := time.Now()
+			out, err := renderVector(e, v)
+			took := time.Since(start)
+			used := allocated() - total
+			require.Less(t, took, limit, "time")
+			// What was allocated in all bounds what was ever in use.
+			if used > hostileBytes {
+				require.Less(t, heapBytes()-min(before, heapBytes()), uint64(hostileBytes), "memory")
+				t.Logf("allocated %d MiB in all", used>>20)
+			}
+			require.Equal(t, goroutines, runtime.NumGoroutine(), "goroutines")
+			if _, known := misses[v.ID]; !v.Maybe && !known {
+				require.Error(t, err, "output of %d bytes", len(out))
+			}
+		})
+	}
+}
+
+func TestBudgetIsEnforced(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, template string
+		budget         jinja.Budget
+	}{
+		{"steps", "{% for i in range(1000) %}{% endfor %}", jinja.Budget{Steps: 100}},
+		{"bytes", "{{ 'x' * 1000 }}", jinja.Budget{Bytes: 100}},
+		{"output", "{% for i in range(100) %}xxxxxxxxxx{% endfor %}", jinja.Budget{OutputBytes: 100}},
+		{"source", strings.Repeat("x", 101), jinja.Budget{SourceBytes: 100}},
+		{"depth of calls", "{% macro f(n) %}{{ f(n + 1) }}{% endmacro %}{{ f(0) }}", jinja.Budget{Depth: 10}},
+		{"depth of syntax", "{{ ((((((((((((1)))))))))))) }}", jinja.Budget{Depth: 10}},
+		{"digits", "{{ 10 ** 200 > 0 }}", jinja.Budget{Digits: 100}},
+		{"time", "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}", jinja.Budget{Timeout: time.Nanosecond, Steps: -1}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := jinja.New(jinja.Options{Budget: tt.budget})
+			tpl, err := e.Compile(tt.template)
+			if err == nil {
+				_, err = tpl.Render(context.Background(), nil)
+			}
+			var je *jinja.Error
+			require.ErrorAs(t, err, &je)
+			require.Equal(t, jinja.KindBudget, je.Kind)
+		})
+	}
+}
+
+func TestRenderStopsWithItsContext(t *testing.T) {
+	t.Parallel()
+	tpl, err := jinja.New(jinja.Options{Budget: jinja.Budget{Steps: -1}}).Compile("{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = tpl.Render(ctx, nil)
+	var je *jinja.Error
+	require.ErrorAs(t, err, &je)
+	require.Equal(t, jinja.KindBudget, je.Kind)
+}
