@@ -1,10 +1,5 @@
 package jinja
 
-import (
-	"math"
-	"strings"
-)
-
 func (c *compiler) exprs(es []expr, f cframe) ([]evalFn, error) {
 	out := make([]evalFn, len(es))
 	for i, e := range es {
@@ -22,50 +17,6 @@ func (c *compiler) expr(e expr, f cframe) (evalFn, error) {
 		return c.folded(e, f)
 	}
 	return c.plainExpr(e, f)
-}
-
-// folds tells whether Jinja's compiler tries to evaluate an expression of this kind.
-func folds(e expr) bool {
-	switch e.(type) {
-	case *constExpr, *binExpr, *unaryExpr, *notExpr, *logicExpr, *concatExpr, *compareExpr, *attrExpr, *itemExpr, *filterExpr, *testExpr, *condExpr:
-		return true
-	}
-	return false
-}
-
-// folded compiles an expression that Jinja evaluates when compiling. Its generated code cannot spell
-// infinity and NaN, so that their use fails there.
-func (c *compiler) folded(e expr, f cframe) (evalFn, error) {
-	if k, ok := e.(*constExpr); ok {
-		if x, ok := k.val.(floatValue); !ok || !math.IsInf(float64(x), 0) {
-			return c.plainExpr(e, f)
-		}
-	}
-	c.folding = true
-	x, err := c.plainExpr(e, f)
-	c.folding = false
-	if err != nil {
-		return nil, err
-	}
-	c.unfolded = true
-	plain, err := c.plainExpr(e, f)
-	c.unfolded = false
-	if err != nil {
-		return nil, err
-	}
-	at := e.at()
-	return func(fr *frame) (Value, error) {
-		v, err := x(fr)
-		switch v := v.(type) {
-		case floatValue:
-			if math.IsInf(float64(v), 0) || math.IsNaN(float64(v)) {
-				return nil, c.at(at, otherErr("NameError", "name '%s' is not defined", strings.TrimPrefix(reprFloat(float64(v)), "-")))
-			}
-		case *undefinedValue:
-			return plain(fr)
-		}
-		return v, err
-	}, nil
 }
 
 func (c *compiler) plainExpr(e expr, f cframe) (evalFn, error) {

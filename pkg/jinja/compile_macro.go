@@ -100,10 +100,7 @@ func (c *compiler) callBlock(s *callStmt, f cframe) (execFn, error) {
 		if err != nil {
 			return err
 		}
-		if _, ok := asText(v); !ok {
-			return c.at(s.pos, typeErr("sequence item 0: expected str instance, %s found", v.typeName()))
-		}
-		return c.at(s.pos, fr.rt.print(v, false))
+		return c.at(s.pos, fr.rt.writeText(v))
 	}, nil
 }
 

@@ -76,6 +76,9 @@ func (c *compiler) output(s *outputStmt, f cframe) (execFn, error) {
 		e, err := c.expr(it, f)
 		folded := c.folding
 		c.folding = false
+		if err == nil && folded {
+			err = c.checkConstant(it, e)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -353,8 +356,17 @@ func (c *compiler) filterBlock(s *filterStmt, f cframe) (execFn, error) {
 			return err
 		}
 		leaveScope(fr, slots)
-		return c.at(at, rt.print(v, false))
+		return c.at(at, rt.writeText(v))
 	}, nil
+}
+
+// writeText writes what a filter or call block has made, which must be a str.
+func (rt *state) writeText(v Value) error {
+	s, ok := asText(v)
+	if !ok && rt.out.bad == nil {
+		rt.out.bad = typeErr("sequence item 0: expected str instance, %s found", v.typeName())
+	}
+	return rt.write(s)
 }
 
 func (c *compiler) with(s *withStmt, f cframe) (execFn, error) {

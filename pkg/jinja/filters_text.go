@@ -202,7 +202,7 @@ func filterIndent(rt *state, a []Value) (Value, error) {
 }
 
 func filterTruncate(rt *state, a []Value) (Value, error) {
-	end := "..."
+	end, endLen := "...", -1
 	if a[3] != nil {
 		var ok bool
 		if end, ok = asText(a[3]); !ok {
@@ -210,12 +210,13 @@ func filterTruncate(rt *state, a []Value) (Value, error) {
 			if err != nil {
 				return nil, err
 			}
-			if n != 0 {
-				return nil, typeErr("can only concatenate str (not \"%s\") to str", a[3].typeName())
-			}
+			endLen = n
 		}
 	}
-	endLen := utf8.RuneCountInString(end)
+	wrongEnd := endLen >= 0
+	if !wrongEnd {
+		endLen = utf8.RuneCountInString(end)
+	}
 	length, err := rt.comparable(a[1], 255, ">=")
 	if err != nil {
 		return nil, err
@@ -259,6 +260,9 @@ func filterTruncate(rt *state, a []Value) (Value, error) {
 		if i := strings.LastIndexByte(cut, ' '); i >= 0 {
 			cut = cut[:i]
 		}
+	}
+	if wrongEnd {
+		return rt.binary(tokAdd, strValue(cut), a[3])
 	}
 	if markup && a[3] != nil {
 		if end, err = rt.escape(a[3]); err != nil {

@@ -4,11 +4,10 @@ import "strings"
 
 // tupleOpts says what kind of tuple is parsed.
 type tupleOpts struct {
-	simple    bool   // names and literals only
-	cond      bool   // conditional expressions
-	end       string // a word that ends the tuple
-	parens    bool   // inside of parentheses: may be empty
-	namespace bool   // attributes of namespaces
+	simple    bool // names and literals only
+	cond      bool // conditional expressions
+	parens    bool // inside of parentheses: may be empty
+	namespace bool // attributes of namespaces
 }
 
 // tuple parses one expression, or several parted by commas.
@@ -22,7 +21,7 @@ func (p *parser) tuple(o tupleOpts) (expr, error) {
 				return nil, err
 			}
 		}
-		if k := p.cur().kind; k == tokVarEnd || k == tokBlockEnd || k == tokRParen || o.end != "" && p.cur().isName(o.end) {
+		if k := p.cur().kind; k == tokVarEnd || k == tokBlockEnd || k == tokRParen {
 			break
 		}
 		var e expr

@@ -52,13 +52,13 @@ func (p *parser) statementParser(tag string) func(node) (stmt, error) {
 func (p *parser) parseFor(n node) (stmt, error) {
 	s := &forStmt{node: n}
 	var err error
-	if s.target, err = p.target(tupleOpts{end: "in"}); err != nil {
+	if s.target, err = p.target(tupleOpts{}); err != nil {
 		return nil, err
 	}
 	if _, err = p.expectName("in"); err != nil {
 		return nil, err
 	}
-	if s.iter, err = p.tuple(tupleOpts{end: "recursive"}); err != nil {
+	if s.iter, err = p.tuple(tupleOpts{}); err != nil {
 		return nil, err
 	}
 	if p.skipName("if") {

@@ -49,6 +49,8 @@ type buffer struct {
 	b []byte
 	// limit bounds the length; only the outermost buffer has one.
 	limit int
+	// bad is the error of something written that is no text; it is raised when the buffer is joined.
+	bad error
 }
 
 // room makes room for n more bytes, which it pays for when the buffer must grow.
@@ -89,6 +91,9 @@ func (rt *state) capture(f func() error) (string, error) {
 	rt.out = o
 	err := f()
 	rt.out = outer
+	if err == nil {
+		err = o.bad
+	}
 	if err == nil {
 		err = rt.charge(len(o.b))
 	}

@@ -42,6 +42,9 @@ func (t *Template) Render(ctx context.Context, vars Vars) (out string, err error
 	if err := run(f, t.body); err != nil {
 		return "", err
 	}
+	if rt.out.bad != nil {
+		return "", rt.out.bad
+	}
 	return string(rt.out.b), nil
 }
 

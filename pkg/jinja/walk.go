@@ -192,31 +192,3 @@ func undeclared(body []stmt, names ...string) map[string]bool {
 	v.stmts(body)
 	return found
 }
-
-// constant tells whether Jinja's compiler evaluates an expression itself: it has no names and no calls, and
-// no filters that depend on the context.
-func (c *compiler) constant(e expr) bool {
-	switch e := e.(type) {
-	case *nameExpr, *callExpr, *slotExpr:
-		return false
-	case *filterExpr:
-		switch e.name {
-		case "map", "select", "reject", "selectattr", "rejectattr", "random":
-			return false
-		}
-		if c.volatile || e.val == nil || c.engine.filters[e.name] == nil {
-			return false
-		}
-	case *testExpr:
-		if c.volatile || c.engine.tests[e.name] == nil {
-			return false
-		}
-	case *condExpr:
-		if e.other == nil {
-			return false
-		}
-	}
-	ok := true
-	children(e, func(part expr) { ok = ok && c.constant(part) })
-	return ok
-}
