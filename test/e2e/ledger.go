@@ -75,6 +75,7 @@ func (c *Client) get(ctx context.Context, url string, out any) (int, error) {
 func (c *Client) do(request *http.Request, out any) (int, error) {
 	response, err := c.HTTP.Do(request)
 	if err != nil {
+		pause(request.Context()) // The server is down: there is no use in asking a thousand times.
 		return 0, fmt.Errorf("ask %s: %w", request.URL.Path, err)
 	}
 	defer response.Body.Close()
@@ -89,6 +90,13 @@ func (c *Client) do(request *http.Request, out any) (int, error) {
 		return 0, fmt.Errorf("read the answer of %s: %w", request.URL.Path, err)
 	}
 	return response.StatusCode, nil
+}
+
+func pause(ctx context.Context) {
+	select {
+	case <-time.After(10 * time.Millisecond):
+	case <-ctx.Done():
+	}
 }
 
 // CreateWebhook makes a webhook whose events name the delivery's number as their resource, and returns its slug.

@@ -52,8 +52,9 @@ func Related(v vocabulary.Vocabulary, kind, id, role, name string) *orchv1.Relat
 	return &orchv1.RelatedResource{Labels: labels}
 }
 
-// Publish returns the effect that publishes an event of a workspace. The effect has the event's id, so that doing it
-// twice is the same as once.
+// Publish returns the effect that publishes an event of a workspace. Doing it twice is the same as once, since the event
+// keeps its id. The effect's own id is another one: the event may share its id with the state that caused it, and so with
+// the effect that writes the state's history.
 func Publish(ws uuid.UUID, e *orchv1.ReceivedEvent) (store.Effect, error) {
 	id, err := uuid.Parse(e.GetId())
 	if err != nil {
@@ -63,7 +64,7 @@ func Publish(ws uuid.UUID, e *orchv1.ReceivedEvent) (store.Effect, error) {
 	if err != nil {
 		return store.Effect{}, fmt.Errorf("publish an event: %w", err)
 	}
-	return store.Effect{ID: id, At: e.GetReceived().AsTime(), Kind: KindPublish, Body: body}, nil
+	return store.Effect{ID: uuid.NewSHA1(id, []byte(KindPublish)), At: e.GetReceived().AsTime(), Kind: KindPublish, Body: body}, nil
 }
 
 func published(e store.Effect) (uuid.UUID, *orchv1.ReceivedEvent, error) {

@@ -59,6 +59,7 @@ func Indexes() []Index {
 		},
 		{Collection: FlowRun, Keys: keys("state.type", "state.timestamp"), For: "late, paused and cancelling runs of all workspaces"},
 		{Collection: FlowRun, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: FlowRun, Keys: keys("outbox.id"), Sparse: true, For: "a state whose row of the history is not written yet"},
 
 		{
 			Collection: FlowRunState, Keys: scoped("flow_run_id", "run_revision"), Unique: true,

@@ -43,11 +43,10 @@ func database(tb testing.TB) *mongo.Database {
 
 // envelope is what a store writes around a message's elements.
 func envelope(ws uuid.UUID, deleted bool) bson.D {
-	d := bson.D{{Key: "ws", Value: binary(ws)}, {Key: "rev", Value: int64(1)}}
-	if deleted {
-		d = append(d, bson.E{Key: "deleted_at", Value: int64(1)})
+	if deleted { // A deleted document has left its workspace.
+		return bson.D{{Key: "ws", Value: binary(uuid.New())}, {Key: "rev", Value: int64(1)}, {Key: "deleted_at", Value: int64(1)}}
 	}
-	return d
+	return bson.D{{Key: "ws", Value: binary(ws)}, {Key: "rev", Value: int64(1)}}
 }
 
 func binary(u uuid.UUID) bson.Binary { return bson.Binary{Subtype: uuidSubtype, Data: u[:]} }

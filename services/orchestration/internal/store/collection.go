@@ -38,6 +38,9 @@ func (c *Collection[M]) Name() query.Collection { return query.Collection(c.mong
 // Insert writes a new document together with its effects, and stamps its times.
 // It returns ErrDuplicate when a unique key is taken; nothing is written then.
 func (c *Collection[M]) Insert(ctx context.Context, ws uuid.UUID, m M, effects ...Effect) error {
+	if err := distinct(effects); err != nil {
+		return fmt.Errorf("store a new %s: %w", c.Name(), err)
+	}
 	stamp(m, c.store.Now(), true)
 	doc, err := envelope(ws, 1, effects, m, time.Time{})
 	if err != nil {

@@ -29,6 +29,19 @@ type Effect struct {
 // KindRemove is the last effect of a deleted document: the document goes.
 const KindRemove = "remove"
 
+// distinct refuses effects that share an id: taking the first one out of the outbox would take the second with it,
+// before it was carried out.
+func distinct(effects []Effect) error {
+	for i, e := range effects {
+		for _, other := range effects[:i] {
+			if e.ID == other.ID {
+				return fmt.Errorf("the effects %q and %q have one id", other.Kind, e.Kind)
+			}
+		}
+	}
+	return nil
+}
+
 func appendEffects(doc []byte, effects []Effect) []byte {
 	start, doc := bsoncore.AppendArrayElementStart(doc, "outbox")
 	for i, e := range effects {

@@ -119,6 +119,9 @@ func (c *Collection[M]) compareAndSet(ctx context.Context, ws, id uuid.UUID, rev
 
 // update writes only the fields that differ, so that a write costs what it changes.
 func (c *Collection[M]) update(current M, change *Change[M], revision int64) (bson.D, error) {
+	if err := distinct(change.Effects); err != nil {
+		return nil, err
+	}
 	next := change.Message
 	stamp(next, c.store.Now(), false)
 	set, unset, err := protobson.Set(next, differing(current, next))

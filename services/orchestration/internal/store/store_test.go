@@ -165,6 +165,22 @@ func TestEffectsStayUntilTheyAreDone(t *testing.T) {
 	require.Empty(t, due)
 }
 
+// TestEffectsOfOneIdAreRefused guards against losing an event in a crash: the effects of a state shared the state's id,
+// so the history's leaving the outbox took the event with it before it was published.
+func TestEffectsOfOneIdAreRefused(t *testing.T) {
+	t.Parallel()
+	s, done := open(t, t.TempDir(), embeddedmongo.Options{})
+	defer done()
+	c, ws, key := flows(s), uuid.New(), uuid.New()
+	twins := []store.Effect{{ID: key, At: s.Now(), Kind: "a"}, {ID: key, At: s.Now(), Kind: "b"}}
+	require.ErrorContains(t, c.Insert(t.Context(), ws, &orchv1.Flow{Id: key.String(), Name: "etl"}, twins...), "one id")
+	require.NoError(t, c.Insert(t.Context(), ws, &orchv1.Flow{Id: key.String(), Name: "etl"}))
+	_, err := c.Mutate(t.Context(), ws, key, func(current *orchv1.Flow, _ int64) (*store.Change[*orchv1.Flow], error) {
+		return &store.Change[*orchv1.Flow]{Message: current, Effects: twins}, nil
+	})
+	require.ErrorContains(t, err, "one id")
+}
+
 func TestDeletedLeavesItsWorkspaceAtOnce(t *testing.T) {
 	t.Parallel()
 	s, done := open(t, t.TempDir(), embeddedmongo.Options{})
