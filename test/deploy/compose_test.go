@@ -1,0 +1,119 @@
+package deploy_test
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/compose-spec/compose-go/v2/cli"
+	"github.com/compose-spec/compose-go/v2/types"
+	"github.com/stretchr/testify/require"
+)
+
+// project is docker-compose.yml as Compose reads it, with variables of the user's.
+func project(t *testing.T, variables ...string) *types.Project {
+	t.Helper()
+	options, err := cli.NewProjectOptions(
+		[]string{filepath.Join(root, "docker-compose.yml")},
+		cli.WithWorkingDirectory(root),
+		cli.WithEnv(variables),
+	)
+	require.NoError(t, err)
+	p, err := options.LoadProject(t.Context())
+	require.NoError(t, err)
+	return p
+}
+
+// environment is what a container of a service gets.
+func environment(s types.ServiceConfig) map[string]string {
+	variables := map[string]string{}
+	for name, value := range s.Environment {
+		if value != nil {
+			variables[name] = *value
+		}
+	}
+	return variables
+}
+
+func TestComposeSettingsAreAccepted(t *testing.T) {
+	t.Parallel()
+	for name, variables := range map[string][]string{
+		"as it is": nil,
+		"open to others": {
+			"ORCH_AUTH_BASIC=admin:secret", "ORCH_INSECURE=false", "ORCH_BIND=0.0.0.0", "ORCH_VOCABULARY=prefect",
+			"ORCH_NATS_PASSWORD=other", "ORCH_PUBLIC_URL=https://orch.example.com", "ORCH_LOG_LEVEL=debug",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := project(t, variables...)
+			for service, known := range services {
+				known.accepts(t, environment(p.Services[service]))
+			}
+			require.Equal(t, p.Services["hooks"].Environment["ORCH_NATS_URL"], p.Services["orchestration"].Environment["ORCH_NATS_URL"])
+			require.Contains(t, *p.Services["hooks"].Environment["ORCH_NATS_URL"], *p.Services["nats"].Environment["ORCH_NATS_PASSWORD"])
+		})
+	}
+}
+
+// Every service is watched and comes back; nothing starts before what it needs is healthy; what is stored has a volume.
+func TestComposeStartsInOrder(t *testing.T) {
+	t.Parallel()
+	p := project(t)
+	require.ElementsMatch(t, []string{"gateway", "hooks", "orchestration", "nats", "mongo"}, p.ServiceNames())
+	for name, s := range p.Services {
+		require.NotNil(t, s.HealthCheck, name)
+		require.NotEmpty(t, s.HealthCheck.Test, name)
+		require.Equal(t, "unless-stopped", s.Restart, name)
+		for other, dependency := range s.DependsOn {
+			require.Equal(t, types.ServiceConditionHealthy, dependency.Condition, "%s on %s", name, other)
+			require.True(t, shareNetwork(s, p.Services[other]), "%s cannot reach %s", name, other)
+		}
+	}
+	for name, needs := range map[string][]string{
+		"gateway": {"hooks", "orchestration"}, "hooks": {"nats"}, "orchestration": {"mongo", "nats"},
+	} {
+		require.ElementsMatch(t, needs, p.Services[name].GetDependencies(), name)
+	}
+	for _, name := range []string{"nats", "mongo"} {
+		require.True(t, slices.ContainsFunc(p.Services[name].Volumes, func(v types.ServiceVolumeConfig) bool { return v.Type == "volume" }), name)
+	}
+}
+
+func shareNetwork(a, b types.ServiceConfig) bool {
+	for network := range a.Networks {
+		if _, ok := b.Networks[network]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// Our containers can do what they must and no more, and only the gateway is reachable, on loopback.
+func TestComposeConfines(t *testing.T) {
+	t.Parallel()
+	p := project(t)
+	for name := range services {
+		s := p.Services[name]
+		require.True(t, s.ReadOnly, name)
+		require.Equal(t, []string{"ALL"}, s.CapDrop, name)
+		require.Contains(t, s.SecurityOpt, "no-new-privileges:true", name)
+		require.Equal(t, types.HealthCheckTest{"CMD", "/service", "--health"}, s.HealthCheck.Test, name)
+		require.Equal(t, name, *s.Build.Args["SERVICE"], name)
+		require.Contains(t, programs(t), name)
+	}
+	for name, s := range p.Services {
+		if name == "gateway" {
+			require.Len(t, s.Ports, 1)
+			require.Equal(t, "127.0.0.1", s.Ports[0].HostIP)
+			continue
+		}
+		require.Empty(t, s.Ports, name)
+		for network := range s.Networks {
+			require.True(t, bool(p.Networks[network].Internal), "%s of %s", network, name)
+		}
+	}
+	require.False(t, shareNetwork(p.Services["gateway"], p.Services["nats"]))
+	require.False(t, shareNetwork(p.Services["gateway"], p.Services["mongo"]))
+	require.False(t, shareNetwork(p.Services["hooks"], p.Services["mongo"]))
+}

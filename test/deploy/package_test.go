@@ -1,0 +1,102 @@
+package deploy_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/telemetry"
+	"github.com/orch-project/orch/pkg/testkit"
+	"github.com/orch-project/orch/services/gateway"
+	"github.com/orch-project/orch/services/hooks"
+	"github.com/orch-project/orch/services/orchestration"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// root is the repository's.
+const root = "../.."
+
+// settings are those of the process of a service.
+type settings[C any] struct {
+	Service C
+	Logging telemetry.Logging
+}
+
+// Validate implements config.Validator.
+func (s *settings[C]) Validate() error {
+	if v, ok := any(&s.Service).(config.Validator); ok {
+		return v.Validate()
+	}
+	return nil
+}
+
+// service is what is known of the settings of one of ours.
+type service struct {
+	fields func() ([]config.Field, error)
+	load   func(environment map[string]string) error
+}
+
+// services are ours by name.
+var services = map[string]service{
+	"gateway":       serviceOf[gateway.Config](),
+	"hooks":         serviceOf[hooks.Config](),
+	"orchestration": serviceOf[orchestration.Config](),
+}
+
+func serviceOf[C any]() service {
+	return service{
+		fields: config.Fields[settings[C]],
+		load: func(environment map[string]string) error {
+			_, err := config.LoadFrom[settings[C]](environment)
+			return err
+		},
+	}
+}
+
+// has tells whether a name is a setting of the service.
+func (s service) has(t *testing.T, name string) bool {
+	t.Helper()
+	fields, err := s.fields()
+	require.NoError(t, err)
+	return slices.ContainsFunc(fields, func(f config.Field) bool { return f.Name == name || f.Name+"_FILE" == name })
+}
+
+// accepts checks that every name of an environment is a setting of the service, and every value one that it accepts.
+func (s service) accepts(t *testing.T, environment map[string]string) {
+	t.Helper()
+	for name := range environment {
+		require.True(t, s.has(t, name), "%s is no setting of the service", name)
+	}
+	require.NoError(t, s.load(environment))
+}
+
+// programs are the names that the Dockerfile's SERVICE can have.
+func programs(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, "services", "*", "cmd", "*", "main.go"))
+	require.NoError(t, err)
+	var names []string
+	for _, file := range files {
+		names = append(names, filepath.Base(filepath.Dir(file)))
+	}
+	return names
+}
+
+// The Dockerfile finds a program by its name alone, so a name must not be taken twice.
+func TestProgramsHaveNamesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	names := programs(t)
+	slices.Sort(names)
+	require.Equal(t, slices.Compact(slices.Clone(names)), names)
+	require.Subset(t, names, []string{"gateway", "hooks", "orchestration", "orch"})
+	dockerfile, err := os.ReadFile(filepath.Join(root, "deploy", "docker", "Dockerfile"))
+	require.NoError(t, err)
+	for _, part := range []string{`cd services/*/cmd/"${SERVICE}"`, "GOWORK=off", "USER 65532:65532", ":nonroot", `ENTRYPOINT ["/service"]`} {
+		require.Contains(t, string(dockerfile), part)
+	}
+}
