@@ -197,3 +197,9 @@ func compileStage(name string, arg value.Value, now int64) (stage, error) {
 	}
 	return func(in Source, now int64) Source { return &mapping{in, st, now} }, nil
 }
+
+// Stages are the names that Compile knows.
+var Stages = []string{
+	"$match", "$sort", "$skip", "$limit", "$count", "$project", "$set", "$addFields", "$unset", "$unwind", "$group", "$sortByCount",
+	"$replaceRoot", "$replaceWith",
+}

@@ -46,7 +46,7 @@ func acquire(dir string, o Options) (*pebble.Lock, error) {
 	if o.ReadOnly {
 		return lock, nil
 	}
-	if err := writeFile(fs, dir, pidFile, strconv.Itoa(os.Getpid())+"\n"); err != nil {
+	if err := writePID(fs, dir); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	if fresh {
@@ -97,6 +97,16 @@ func readFile(fs vfs.FS, path string) (string, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(f, 4096))
 	return string(b), errors.Join(err, f.Close())
+}
+
+// writePID says who holds the lock. It need not survive a crash, as the lock does not either.
+func writePID(fs vfs.FS, dir string) error {
+	f, err := fs.Create(fs.PathJoin(dir, pidFile), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return fmt.Errorf("creating %s in %s: %w", pidFile, dir, err)
+	}
+	_, err = f.Write([]byte(strconv.Itoa(os.Getpid()) + "\n"))
+	return errors.Join(err, f.Close())
 }
 
 // writeFile writes a small file and makes it and its name durable.

@@ -45,8 +45,9 @@ type Engine struct {
 	syncState
 }
 
-// memTableSize is small because the whole server has to stay small; a flush is cheap at this size.
-const memTableSize = 16 << 20
+// memTableSize is small because the whole server has to stay small, and because what is in it has to be read back from the
+// log after a crash.
+const memTableSize = 8 << 20
 
 const defaultCacheBytes = 24 << 20
 
@@ -82,7 +83,7 @@ func Open(dir string, o Options) (*Engine, error) {
 		FS: o.FS, Cache: cache, Lock: lock, ReadOnly: o.ReadOnly,
 		FormatMajorVersion:          formatVersion,
 		MemTableSize:                memTableSize,
-		MemTableStopWritesThreshold: 4,
+		MemTableStopWritesThreshold: 3,
 		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       24,
 		MaxOpenFiles:                512,
@@ -91,18 +92,27 @@ func Open(dir string, o Options) (*Engine, error) {
 		EventListener:               e.listener(),
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 	}
-	po.Levels[0].FilterPolicy = bloom.FilterPolicy(10)
+	for i := range po.Levels {
+		// An insert asks every level for an _id that none has.
+		po.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
 	if e.db, err = pebble.Open(dir, po); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the store in %s: %w", dir, err), lock.Close())
 	}
 	if err := e.loadCatalog(); err != nil {
-		return nil, errors.Join(err, e.Close())
+		return nil, errors.Join(err, e.db.Close(), lock.Close())
 	}
 	return e, nil
 }
 
-// Close flushes nothing: the write-ahead log has everything. No operation may be in progress.
+// Close ends the engine. No operation may be in progress. Nothing has to be written for safety, the log has everything; a
+// large memtable is flushed all the same, so that the next start need not replay it.
 func (e *Engine) Close() error {
+	if !e.opts.ReadOnly && e.db.Metrics().MemTable.Size > 1<<20 && e.space.check(0) == nil {
+		if err := e.db.Flush(); err != nil {
+			e.opts.Logger.Warn("flushing at close", "error", err)
+		}
+	}
 	return errors.Join(e.db.Close(), e.lock.Close())
 }
 

@@ -11,7 +11,7 @@ import (
 
 // reserve is the free space below which writes are refused. It is enough for the log, a flush and the catalog, so that the
 // engine itself never meets a full disk, which it could not survive.
-const reserve = 3 * memTableSize
+const reserve = 6 * memTableSize
 
 // spaceGuard refuses writes while the disk is nearly full. It asks the file system every few hundred milliseconds, or sooner
 // when much was written since.
