@@ -20,15 +20,15 @@ type infra struct {
 
 // openInfra starts both on a data directory; natsListen is the broker's TCP address, empty for none. The two recover
 // their files side by side.
-func openInfra(dir datadir.Dir, natsListen string, log *slog.Logger) (_ *infra, err error) {
+func openInfra(dir datadir.Dir, natsListen string, noSync bool, log *slog.Logger) (_ *infra, err error) {
 	i := &infra{}
 	started := make(chan error, 1)
 	go func() {
 		var err error
-		i.nats, err = embeddednats.Start(embeddednats.Options{Dir: dir.NATS(), Listen: natsListen, Logger: log})
+		i.nats, err = embeddednats.Start(embeddednats.Options{Dir: dir.NATS(), Listen: natsListen, LazySyncForTests: noSync, Logger: log})
 		started <- err
 	}()
-	store, storeErr := embeddedmongo.Open(dir.Store(), embeddedmongo.Options{Logger: log})
+	store, storeErr := embeddedmongo.Open(dir.Store(), embeddedmongo.Options{NoSync: noSync, Logger: log})
 	natsErr := <-started
 	i.store = store
 	if err := errors.Join(storeErr, natsErr); err != nil {
@@ -68,7 +68,7 @@ func NewInfra(cfg InfraConfig, log *slog.Logger) (_ *Infra, err error) {
 	if err != nil {
 		return nil, err
 	}
-	parts, err := openInfra(dir, cfg.NATSListen, log)
+	parts, err := openInfra(dir, cfg.NATSListen, false, log)
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,7 @@ import (
 type Config struct {
 	DataDir        string `env:"ORCH_DATA_DIR" desc:"Where everything is stored; the user's data directory when empty."`
 	InternalListen string `env:"ORCH_INTERNAL_LISTEN" envDefault:"127.0.0.1:9400" desc:"The address of metrics, profiles and health of a single binary; empty for none."`
+	UnsafeNoSync   bool   `env:"ORCH_UNSAFE_NO_SYNC" envDefault:"false" desc:"Acknowledge before the disk has it: a power failure then loses what was promised. For tests that prove the opposite of the default."`
 	Gateway        gateway.Config
 	Hooks          hooks.Config
 	Orchestration  orchestration.Config
@@ -65,17 +66,20 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 		}
 	}()
 
+	if cfg.UnsafeNoSync {
+		log.WarnContext(ctx, "what is acknowledged is not on disk yet: ORCH_UNSAFE_NO_SYNC is set")
+	}
 	dir, err := datadir.Open(cfg.DataDir, cfg.Gateway.Vocabulary)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := openInfra(dir, "", log)
+	parts, err := openInfra(dir, "", cfg.UnsafeNoSync, log)
 	if err != nil {
 		return nil, err
 	}
 	s.closing(func(context.Context) error { return parts.Close() })
 
-	conn, err := broker.Connect(ctx, broker.Config{InProcess: parts.nats.InProcess(), Logger: log})
+	conn, err := broker.Connect(ctx, broker.Config{InProcess: parts.nats.InProcess(), AllowLazySync: cfg.UnsafeNoSync, Logger: log})
 	if err != nil {
 		return nil, fmt.Errorf("connect to the embedded broker: %w", err)
 	}
