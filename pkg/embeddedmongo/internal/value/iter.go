@@ -121,7 +121,7 @@ func validate(b []byte, depth int) error {
 		key := rest[1 : 1+i]
 		rest = rest[2+i:]
 		n := size(t, rest)
-		if n < 0 {
+		if n < 0 || !utf8.Valid(key) {
 			return fmt.Errorf("%w: element %q of type %#x", ErrMalformed, key, byte(t))
 		}
 		if err := validateValue(t, rest[:n], depth); err != nil {
