@@ -28,6 +28,9 @@ func (rt *state) binary(op tokenKind, a, b Value) (Value, error) {
 			}
 		}
 	}
+	if f, g, ok := floatPair(a, b); ok {
+		return floatArith(op, f, g)
+	}
 	if u, ok := a.(*undefinedValue); ok {
 		return nil, u.fail()
 	}
@@ -50,6 +53,24 @@ func (rt *state) binary(op tokenKind, a, b Value) (Value, error) {
 		return nil, u.fail()
 	}
 	return rt.numeric(op, a, b)
+}
+
+// floatPair returns two numbers of which one is a float and none is a big int; ok is false for all else.
+func floatPair(a, b Value) (f, g float64, ok bool) {
+	switch x := a.(type) {
+	case floatValue:
+		switch y := b.(type) {
+		case floatValue:
+			return float64(x), float64(y), true
+		case intValue:
+			return float64(x), float64(y), true
+		}
+	case intValue:
+		if y, ok := b.(floatValue); ok {
+			return float64(x), float64(y), true
+		}
+	}
+	return 0, 0, false
 }
 
 // smallArith is arithmetic on ints that fit; ok is false when the result may not, or is an error.

@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"cmp"
 	"math"
 	"math/big"
 	"strings"
@@ -187,6 +188,14 @@ func equalNumbers(a, b Value) bool {
 
 // compareNumbers orders two real numbers exactly; ok is false when one is not a number.
 func compareNumbers(a, b Value) (n int, ok bool) {
+	if x, isInt := a.(intValue); isInt {
+		if y, isInt := b.(intValue); isInt {
+			return cmp.Compare(x, y), true
+		}
+	}
+	if f, g, pair := floatPair(a, b); pair && math.Abs(f) < 1<<53 && math.Abs(g) < 1<<53 {
+		return cmp.Compare(f, g), true
+	}
 	x, xi := toBig(a)
 	y, yi := toBig(b)
 	switch {

@@ -1,5 +1,7 @@
 package jinja
 
+import "sync"
+
 // Engine compiles templates. It is safe for use by several goroutines.
 type Engine struct {
 	undefined  Undefined
@@ -10,6 +12,7 @@ type Engine struct {
 	autoescape bool
 	cache      *cache
 	methods    methodTables
+	states     sync.Pool // of *state
 }
 
 // methodTables are the methods of Python's types. Rendering reads them here, not from the package's

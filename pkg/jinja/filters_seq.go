@@ -273,24 +273,30 @@ func filterJoin(rt *state, a []Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	var b strings.Builder
-	for i, it := range items {
-		if i > 0 {
-			if err := rt.charge(2 * len(sep)); err != nil {
-				return nil, err
-			}
-			b.WriteString(sep)
-		}
-		s, err := text(it)
-		if err != nil {
-			return nil, err
-		}
-		if err := rt.charge(2 * len(s)); err != nil {
-			return nil, err
-		}
-		b.WriteString(s)
+	joined, err := rt.join(len(items), sep, func(i int) (string, error) { return text(items[i]) })
+	return strLike(joined, markup), err
+}
+
+// join puts sep between n texts; all is paid for before it is put together.
+func (rt *state) join(n int, sep string, text func(i int) (string, error)) (string, error) {
+	if n == 0 {
+		return "", nil
 	}
-	return strLike(b.String(), markup), nil
+	if err := rt.chargeTimes(n, sizeValue); err != nil {
+		return "", err
+	}
+	parts := make([]string, n)
+	for i := range parts {
+		s, err := text(i)
+		if err != nil {
+			return "", err
+		}
+		if err := rt.charge(len(s) + len(sep)); err != nil {
+			return "", err
+		}
+		parts[i] = s
+	}
+	return strings.Join(parts, sep), nil
 }
 
 func filterSum(rt *state, a []Value) (Value, error) {

@@ -1,9 +1,13 @@
 package jinja
 
-import "sort"
+import (
+	"sort"
+	"strings"
+)
 
 // sortIndices sorts indices by the keys that they point to, stably, with Python's <.
-func (rt *state) sortIndices(order []int, keys []Value, reverse bool) error {
+// When boxed, keys stand for lists of one item each, in which an item equals itself.
+func (rt *state) sortIndices(order []int, keys []Value, reverse, boxed bool) error {
 	var failed error
 	sort.SliceStable(order, func(i, j int) bool {
 		if failed != nil {
@@ -16,6 +20,12 @@ func (rt *state) sortIndices(order []int, keys []Value, reverse bool) error {
 		if reverse {
 			a, b = b, a
 		}
+		if boxed {
+			same, err := rt.same(a, b)
+			if failed = err; same || err != nil {
+				return false
+			}
+		}
 		less, err := rt.order(opLt, a, b)
 		failed = err
 		return less
@@ -24,7 +34,7 @@ func (rt *state) sortIndices(order []int, keys []Value, reverse bool) error {
 }
 
 // sorted is Python's sorted(items, key, reverse).
-func (rt *state) sorted(items []Value, key getter, reverse bool) ([]Value, []Value, error) {
+func (rt *state) sorted(items []Value, key getter, reverse, boxed bool) ([]Value, []Value, error) {
 	n := len(items)
 	if err := rt.chargeTimes(n, 5*sizeValue); err != nil {
 		return nil, nil, err
@@ -41,7 +51,7 @@ func (rt *state) sorted(items []Value, key getter, reverse bool) ([]Value, []Val
 			}
 		}
 	}
-	if err := rt.sortIndices(order, keys, reverse); err != nil {
+	if err := rt.sortIndices(order, keys, reverse, boxed); err != nil {
 		return nil, nil, err
 	}
 	out, outKeys := make([]Value, n), make([]Value, n)
@@ -74,7 +84,11 @@ func filterSort(rt *state, a []Value) (Value, error) {
 	if attr == nil {
 		attr = None
 	}
-	out, _, err := rt.sorted(items, multiGetter(attr, caseSensitive), reverse)
+	if path, ok := asText(attr); !ok || !strings.Contains(path, ",") {
+		out, _, err := rt.sorted(items, folded(attrGetter(attr, nil), caseSensitive), reverse, true)
+		return &listValue{out}, err
+	}
+	out, _, err := rt.sorted(items, multiGetter(attr, caseSensitive), reverse, false)
 	return &listValue{out}, err
 }
 
@@ -112,7 +126,7 @@ func filterDictSort(rt *state, a []Value) (Value, error) {
 		}
 		return t.items[0], nil
 	}, caseSensitive)
-	out, _, err := rt.sorted(items, key, reverse)
+	out, _, err := rt.sorted(items, key, reverse, false)
 	return &listValue{out}, err
 }
 
@@ -126,7 +140,7 @@ func filterGroupBy(rt *state, a []Value) (Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	items, keys, err := rt.sorted(items, folded(get, caseSensitive), false)
+	items, keys, err := rt.sorted(items, folded(get, caseSensitive), false, false)
 	if err != nil {
 		return nil, err
 	}

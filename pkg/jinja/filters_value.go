@@ -3,6 +3,7 @@ package jinja
 import (
 	"math"
 	"math/big"
+	"strconv"
 	"strings"
 )
 
@@ -311,13 +312,17 @@ func roundFloat(f float64, n int) (Value, error) {
 	if n < -308 {
 		return floatValue(math.Copysign(0, f)), nil
 	}
+	if n >= 0 {
+		// The digits are exact, and halves go to even.
+		var buf [64]byte
+		g, _ := strconv.ParseFloat(string(strconv.AppendFloat(buf[:0], f, 'f', n, 64)), 64)
+		return floatValue(g), nil
+	}
 	r := new(big.Rat)
 	r.SetFloat64(f)
 	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(abs64(int64(n)))), nil)
 	scale := new(big.Rat).SetInt(unit)
-	if n < 0 {
-		scale.Inv(scale)
-	}
+	scale.Inv(scale)
 	q := new(big.Rat).SetInt(roundHalfEven(r.Mul(r, scale)))
 	g, _ := q.Quo(q, scale).Float64()
 	if math.IsInf(g, 0) {

@@ -3,6 +3,7 @@ package jinja
 import (
 	"math"
 	"math/big"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -223,11 +224,19 @@ func (rt *state) formatInt(v Value, f formatSpec) (string, error) {
 			return "", err
 		}
 	}
-	digits := new(big.Int).Abs(n).Text(base)
+	digits := absDigits(n, base)
 	if f.kind == 'X' {
 		digits = strings.ToUpper(digits)
 	}
 	return rt.number(n.Sign() < 0, prefix, digits, f, size)
+}
+
+// absDigits are the digits of |n|.
+func absDigits(n *big.Int, base int) string {
+	if n.IsInt64() && n.Int64() > math.MinInt64 {
+		return strconv.FormatInt(abs64(n.Int64()), base)
+	}
+	return new(big.Int).Abs(n).Text(base)
 }
 
 func (rt *state) formatChar(n *big.Int, f formatSpec) (string, error) {

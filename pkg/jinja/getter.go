@@ -72,12 +72,9 @@ func (rt *state) ignoreCase(v Value) (Value, error) {
 // multiGetter makes the getter of attributes parted by commas; its value is a list of theirs.
 func multiGetter(attr Value, caseSensitive bool) getter {
 	var gets []getter
-	if s, ok := asText(attr); ok {
-		for _, part := range strings.Split(s, ",") {
-			gets = append(gets, folded(attrGetter(strValue(part), nil), caseSensitive))
-		}
-	} else {
-		gets = []getter{folded(attrGetter(attr, nil), caseSensitive)}
+	s, _ := asText(attr)
+	for _, part := range strings.Split(s, ",") {
+		gets = append(gets, folded(attrGetter(strValue(part), nil), caseSensitive))
 	}
 	return func(rt *state, item Value) (Value, error) {
 		if err := rt.chargeTimes(len(gets), 4*sizeValue); err != nil {

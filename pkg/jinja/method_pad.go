@@ -54,7 +54,16 @@ func (rt *state) pad(s string, width int, fill string, pad padFn) (string, error
 		return "", err
 	}
 	left := pad(n, width)
-	return strings.Repeat(fill, left) + s + strings.Repeat(fill, width-n-left), nil
+	var b strings.Builder
+	b.Grow(len(s) + (width-n)*len(fill))
+	for range left {
+		b.WriteString(fill)
+	}
+	b.WriteString(s)
+	for range width - n - left {
+		b.WriteString(fill)
+	}
+	return b.String(), nil
 }
 
 func strZfill(rt *state, s string, markup bool, a []Value) (Value, error) {

@@ -263,28 +263,17 @@ func strJoin(rt *state, sep string, markup bool, a []Value) (Value, error) {
 		}
 		return nil, err
 	}
-	var b strings.Builder
-	for i, it := range items {
-		s, ok := asText(it)
+	joined, err := rt.join(len(items), sep, func(i int) (string, error) {
 		if markup {
-			if s, err = rt.escape(it); err != nil {
-				return nil, err
-			}
-		} else if !ok {
-			return nil, typeErr("sequence item %d: expected str instance, %s found", i, it.typeName())
+			return rt.escape(items[i])
 		}
-		if i > 0 {
-			if err := rt.charge(2 * len(sep)); err != nil {
-				return nil, err
-			}
-			b.WriteString(sep)
+		s, ok := asText(items[i])
+		if !ok {
+			return "", typeErr("sequence item %d: expected str instance, %s found", i, items[i].typeName())
 		}
-		if err := rt.charge(2 * len(s)); err != nil {
-			return nil, err
-		}
-		b.WriteString(s)
-	}
-	return strLike(b.String(), markup), nil
+		return s, nil
+	})
+	return strLike(joined, markup), err
 }
 
 // window cuts s to the characters from start to end as str.find and its like count them; offset is the

@@ -9,7 +9,7 @@ import (
 
 // percentFormat is Python's s % arg.
 func (rt *state) percentFormat(s string, arg Value, markup bool) (Value, error) {
-	p := &percentFormatter{rt: rt, s: s, markup: markup}
+	p := percentFormatter{rt: rt, s: s, markup: markup}
 	switch a := arg.(type) {
 	case *tupleValue:
 		p.args = a.items
@@ -231,11 +231,6 @@ func (p *percentFormatter) convert(r rune, v Value, f formatSpec) (string, error
 			return "", err
 		}
 		f.kind = byte(r)
-		if math.IsInf(x, 0) || math.IsNaN(x) {
-			if f.align == '=' {
-				f.align = '='
-			}
-		}
 		return rt.formatReal(x, f)
 	case 'c':
 		return p.char(v, f)
@@ -277,7 +272,7 @@ func (p *percentFormatter) integer(n *big.Int, base int, r rune, f formatSpec) (
 			return "", err
 		}
 	}
-	digits := new(big.Int).Abs(n).Text(base)
+	digits := absDigits(n, base)
 	if k := f.prec - len(digits); k > 0 {
 		if err := p.rt.charge(2 * k); err != nil {
 			return "", err

@@ -12,6 +12,7 @@ type state struct {
 	// autoescape is the evaluation context's flag, which {% autoescape %} changes.
 	autoescape bool
 	free       []*buffer
+	scratch    []byte // of tojson
 	argv       []Value
 	iters      int // nesting of values being printed, compared or encoded
 }
@@ -150,10 +151,6 @@ func (rt *state) writeEscaped(s string) error {
 func (rt *state) args(n int) (a []Value, mark int) {
 	mark = len(rt.argv)
 	if mark+n > cap(rt.argv) {
-		if rt.argv == nil && n <= 64 {
-			rt.argv = make([]Value, n, 64)
-			return rt.argv[:n:n], 0
-		}
 		return make([]Value, n), mark
 	}
 	rt.argv = rt.argv[:mark+n]

@@ -30,22 +30,62 @@ type blockProgram struct {
 // The error, if any, is an *Error.
 func (t *Template) Render(ctx context.Context, vars Vars) (out string, err error) {
 	defer lastNet(&err)
-	rt := &state{
-		engine: t.engine, tpl: t, vars: vars, autoescape: t.engine.autoescape,
-		out: &buffer{limit: t.engine.budget.OutputBytes, b: make([]byte, 0, len(t.src.text)+len(t.src.text)/2)},
-	}
+	rt := t.engine.state(t, vars)
 	rt.init(ctx, &t.engine.budget)
-	f := &frame{rt: rt, slots: make([]Value, t.slots), ctx: nil}
-	if t.usesContext {
+	if out, err = rt.render(); err != nil {
+		return "", err
+	}
+	t.engine.recycle(rt)
+	return out, nil
+}
+
+// render runs the template of a fresh state.
+func (rt *state) render() (string, error) {
+	f := &frame{rt: rt, slots: make([]Value, rt.tpl.slots)}
+	if rt.tpl.usesContext {
 		f.ctx = &scopeContext{vars: make(map[string]Value)}
 	}
-	if err := run(f, t.body); err != nil {
+	if err := run(f, rt.tpl.body); err != nil {
 		return "", err
 	}
 	if rt.out.bad != nil {
 		return "", rt.out.bad
 	}
 	return string(rt.out.b), nil
+}
+
+// state takes a state out of the pool, or makes one.
+func (e *Engine) state(t *Template, vars Vars) *state {
+	rt, _ := e.states.Get().(*state)
+	if rt == nil {
+		rt = &state{engine: e, out: &buffer{b: make([]byte, 0, 1024)}, argv: make([]Value, 0, argStack), scratch: make([]byte, 0, 512)}
+	}
+	rt.tpl, rt.vars, rt.autoescape = t, vars, e.autoescape
+	rt.out.limit = e.budget.OutputBytes
+	return rt
+}
+
+// argStack is the number of argument slots of a state.
+const argStack = 64
+
+// maxRecycled is the most memory, in bytes, that a state's buffers keep between renderings.
+const maxRecycled = 64 << 10
+
+// recycle puts a state that has ended well back into the pool, without anything of the rendering.
+func (e *Engine) recycle(rt *state) {
+	if cap(rt.out.b) > maxRecycled || len(rt.free) > 4 {
+		return
+	}
+	for _, b := range rt.free {
+		if cap(b.b) > maxRecycled {
+			return
+		}
+	}
+	argv := rt.argv[:cap(rt.argv)]
+	clear(argv)
+	rt.out.b = rt.out.b[:0]
+	*rt = state{engine: e, out: rt.out, argv: argv[:0], free: rt.free, scratch: rt.scratch}
+	e.states.Put(rt)
 }
 
 // lastNet turns a panic, which would be a fault of the engine, into an error.

@@ -236,7 +236,7 @@ func isLineBreak(r rune) bool {
 
 // splitSpace is str.split without a separator, at most max times from the left.
 func splitSpace(s string, max int) []string {
-	var out []string
+	out := make([]string, 0, 8)
 	for {
 		s = strings.TrimLeftFunc(s, isSpace)
 		if s == "" {

@@ -2,7 +2,7 @@ package jinja
 
 import (
 	"math"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -190,17 +190,17 @@ func (e *jsonEncoder) order(d *dictValue) ([]int, error) {
 		order[i] = i
 	}
 	if !d.mixed {
-		sort.Slice(order, func(a, b int) bool {
-			x, _ := asText(d.keys[order[a]])
-			y, _ := asText(d.keys[order[b]])
-			return x < y
+		slices.SortFunc(order, func(a, b int) int {
+			x, _ := asText(d.keys[a])
+			y, _ := asText(d.keys[b])
+			return strings.Compare(x, y)
 		})
 		return order, nil
 	}
 	if e.rt == nil {
 		return nil, nil
 	}
-	return order, e.rt.sortIndices(order, d.keys, false)
+	return order, e.rt.sortIndices(order, d.keys, false, false)
 }
 
 func (e *jsonEncoder) dictKey(k Value) error {
@@ -266,7 +266,7 @@ var htmlSafeJSON = strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u002
 
 // filterToJSON is Jinja's tojson: sorted keys, safe inside of HTML.
 func filterToJSON(rt *state, a []Value) (Value, error) {
-	e := &jsonEncoder{rt: rt, item: ", ", key: ": ", sorted: true}
+	e := jsonEncoder{rt: rt, item: ", ", key: ": ", sorted: true, b: rt.scratch[:0]}
 	if _, text := asText(a[0]); given(a[1]) && !text {
 		if u, ok := a[1].(*undefinedValue); ok {
 			return nil, u.fail()
@@ -293,6 +293,9 @@ func filterToJSON(rt *state, a []Value) (Value, error) {
 		return nil, err
 	}
 	s := string(e.b)
+	if cap(e.b) <= maxRecycled {
+		rt.scratch = e.b
+	}
 	if strings.ContainsAny(s, "<>&'") {
 		s = htmlSafeJSON.Replace(s)
 		if err := rt.charge(len(s)); err != nil {
