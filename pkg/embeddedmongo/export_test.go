@@ -1,0 +1,10 @@
+package embeddedmongo
+
+import "context"
+
+// Sweep does at once what the sweeper does now and then.
+func Sweep(s *Server) error {
+	s.service.Expire()
+	_, err := s.engine.Sweep(context.Background())
+	return err
+}
