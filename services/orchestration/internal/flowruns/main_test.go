@@ -3,7 +3,7 @@ package flowruns
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/orch-project/orch/pkg/testkit"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testkit.Main(m) }

@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 const (
 	scheduled  = orchv1.StateType_STATE_TYPE_SCHEDULED
