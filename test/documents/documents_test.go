@@ -1,0 +1,169 @@
+package documents_test
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/telemetry"
+	"github.com/orch-project/orch/pkg/testkit"
+	"github.com/orch-project/orch/services/gateway"
+	"github.com/orch-project/orch/services/hooks"
+	"github.com/orch-project/orch/services/orchestration"
+	"github.com/orch-project/orch/services/standalone"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+var update = flag.Bool("update", false, "write docs/configuration.md")
+
+// root is the repository's.
+const root = "../.."
+
+const configurationHead = `# Settings
+
+Written by ` + "`make gen`" + ` from the structs that the programs read; do not edit.
+
+Every setting is an environment variable. Instead of any of them, its name with _FILE behind it may name a file that
+holds the value. ` + "`--check-config`" + ` prints what a program would run with. The single binary (` + "`orch server`" + `) reads the
+settings of all three services; it sets the addresses between them, the broker and the store by itself.
+`
+
+func TestConfigurationIsCurrent(t *testing.T) {
+	t.Parallel()
+	var page strings.Builder
+	page.WriteString(configurationHead)
+	seen := map[string]bool{}
+	for _, section := range []struct {
+		title string
+		write func(io.Writer) error
+	}{
+		{"Logs of every program", config.Markdown[telemetry.Logging]},
+		{"gateway", config.Markdown[gateway.Config]},
+		{"hooks", config.Markdown[hooks.Config]},
+		{"orchestration", config.Markdown[orchestration.Config]},
+	} {
+		table := rows(t, section.write)
+		for _, row := range table[2:] {
+			seen[row] = true
+		}
+		page.WriteString("\n## " + section.title + "\n\n" + strings.Join(table, ""))
+	}
+	table := rows(t, config.Markdown[standalone.Config])
+	own := slices.DeleteFunc(table, func(row string) bool { return seen[row] })
+	page.WriteString("\n## orch server, beside those of the services\n\n" + strings.Join(own, ""))
+
+	path := filepath.Join(root, "docs", "configuration.md")
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(page.String()), 0o600))
+	}
+	have, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(page.String(), string(have)), "run make gen")
+}
+
+// rows are the lines of a table of settings; the first two are its head.
+func rows(t *testing.T, write func(io.Writer) error) []string {
+	t.Helper()
+	var b strings.Builder
+	require.NoError(t, write(&b))
+	return slices.Collect(strings.Lines(b.String()))
+}
+
+// links are those of Markdown that lead to a file.
+var links = regexp.MustCompile(`\]\(([^)#:\s]+)(#[^)]*)?\)`)
+
+// tests are names of tests between backquotes.
+var tests = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)`")
+
+func TestDocumentsNameWhatThereIs(t *testing.T) {
+	t.Parallel()
+	declared := declaredTests(t)
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, link := range links.FindAllStringSubmatch(string(text), -1) {
+			_, err := os.Stat(filepath.Join(filepath.Dir(page), link[1]))
+			require.NoError(t, err, "%s links to %s", page, link[1])
+		}
+		for _, name := range tests.FindAllStringSubmatch(string(text), -1) {
+			require.True(t, declared[name[1]], "%s names the test %s, which does not exist", page, name[1])
+		}
+	}
+}
+
+// Decisions are numbered without a gap, and each says when it was made, why, and what follows.
+func TestDecisionsAreComplete(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join(root, "docs", "adr", "*.md"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for i, file := range files {
+		require.Regexp(t, `^`+regexp.QuoteMeta(number(i+1))+`-[a-z0-9-]+\.md$`, filepath.Base(file))
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, part := range []string{"# " + number(i+1) + ": ", "Status: ", "## Context\n", "## Decision\n", "## Consequences\n"} {
+			require.Contains(t, string(text), part, file)
+		}
+	}
+}
+
+func number(i int) string { return fmt.Sprintf("%03d", i) }
+
+// pages are all Markdown files that are ours.
+func pages(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(root, "*.md"))
+	require.NoError(t, err)
+	for _, dir := range []string{"docs", "deploy", "test", "pkg", "services", "proto"} {
+		found = append(found, files(t, filepath.Join(root, dir), ".md")...)
+	}
+	require.Contains(t, found, filepath.Join(root, "README.md"))
+	return found
+}
+
+func files(t *testing.T, dir, suffix string) []string {
+	t.Helper()
+	var found []string
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && d.Name() == "testdata" {
+			return fs.SkipDir
+		}
+		if strings.HasSuffix(path, suffix) {
+			found = append(found, path)
+		}
+		return nil
+	}))
+	return found
+}
+
+var declaration = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+
+func declaredTests(t *testing.T) map[string]bool {
+	t.Helper()
+	declared := map[string]bool{}
+	for _, dir := range []string{"pkg", "services", "proto", "test"} {
+		for _, file := range files(t, filepath.Join(root, dir), "_test.go") {
+			source, err := os.ReadFile(file)
+			require.NoError(t, err)
+			for _, name := range declaration.FindAllStringSubmatch(string(source), -1) {
+				declared[name[1]] = true
+			}
+		}
+	}
+	return declared
+}
