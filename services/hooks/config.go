@@ -29,19 +29,19 @@ type Config struct {
 // Validate implements config.Validator.
 func (c *Config) Validate() error {
 	var errs []error
-	if c.MaxBody <= 0 {
-		errs = append(errs, errors.New("ORCH_HOOKS_MAX_BODY: must be more than 0"))
+	if c.MaxBody < 0 {
+		errs = append(errs, errors.New("ORCH_HOOKS_MAX_BODY: must not be negative"))
 	}
-	if c.TemplateTimeout <= 0 {
-		errs = append(errs, errors.New("ORCH_HOOKS_TEMPLATE_TIMEOUT: must be more than 0"))
+	if c.TemplateTimeout < 0 {
+		errs = append(errs, errors.New("ORCH_HOOKS_TEMPLATE_TIMEOUT: must not be negative"))
 	}
-	if c.AckTimeout <= 0 {
-		errs = append(errs, errors.New("ORCH_HOOKS_ACK_TIMEOUT: must be more than 0"))
+	if c.AckTimeout < 0 {
+		errs = append(errs, errors.New("ORCH_HOOKS_ACK_TIMEOUT: must not be negative"))
 	}
 	return errors.Join(errs...)
 }
 
-// withDefaults fills in what settings made in code left out.
+// withDefaults fills in what settings made in code left out, or as 0.
 func (c Config) withDefaults() Config {
 	if c.MaxBody == 0 {
 		c.MaxBody = 5 << 20

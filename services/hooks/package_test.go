@@ -113,14 +113,18 @@ func (w *world) start(f func(context.Context) error) {
 	})
 }
 
-func (w *world) collect(_ context.Context, batch []broker.Event) error {
+func (w *world) collect(ctx context.Context, batch []broker.Event) error {
 	for _, b := range batch {
 		e, ws, err := events.FromBroker(b)
 		if err != nil {
 			return err
 		}
 		if ws.String() == workspace {
-			w.events <- e
+			select {
+			case w.events <- e:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 	}
 	return nil
@@ -156,8 +160,14 @@ type answer struct {
 // put writes a definition into the catalogue, as orchestration does.
 func (w *world) put(slug string, d *orchv1.WebhookDefinition) {
 	w.t.Helper()
-	d.Id, d.Account, d.Workspace, d.Name, d.Enabled = hookID, account, workspace, "a hook", d.Revision >= 0
+	d.Id, d.Account, d.Workspace, d.Name, d.Enabled = hookID, account, workspace, "a hook", true
 	w.putAs(slug, d)
+}
+
+// disable switches a webhook off for ever.
+func (w *world) disable(slug string) {
+	w.t.Helper()
+	w.putAs(slug, &orchv1.WebhookDefinition{Id: hookID, Account: account, Workspace: workspace, Template: static, Revision: 1 << 40})
 }
 
 func (w *world) putAs(slug string, d *orchv1.WebhookDefinition) {
