@@ -104,7 +104,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 
 	if cfg.InternalListen != "" {
 		if s.internal, err = telemetry.NewInternal(cfg.InternalListen, registry, s.group.Health()); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w (set ORCH_INTERNAL_LISTEN to another address, or to nothing)", err)
 		}
 	}
 	s.gateway, err = gateway.New(cfg.Gateway, gateway.Deps{
@@ -116,7 +116,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	}
 
 	s.group.Health().Check("store and broker", func() error { return domain.Ready(ctx) })
-	s.group.Health().Check("webhook catalogue", receiver.Ready)
+	s.group.Health().Check("webhook intake", receiver.Ready)
 	if s.internal != nil {
 		s.group.Add(s.internal)
 	}
