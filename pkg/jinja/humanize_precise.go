@@ -131,8 +131,12 @@ func (p *preciseDelta) carry() {
 
 func (p *preciseDelta) text() (Value, error) {
 	var texts []string
-	for u := unitYears; u >= p.least; u-- {
+	for u := unitYears; u >= 0; u-- {
 		n := p.amount[u]
+		// The original goes on below the least unit when that is the year and came out whole.
+		if u < p.least && !(p.least == unitYears && p.amount[unitYears] == math.Trunc(p.amount[unitYears])) {
+			break
+		}
 		if n <= 0 && (len(texts) > 0 || u != p.least) {
 			continue
 		}

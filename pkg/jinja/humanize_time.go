@@ -8,28 +8,37 @@ import (
 	"time"
 )
 
-// deltaValue is a datetime.timedelta in microseconds.
-type deltaValue int64
+// deltaValue is a datetime.timedelta: days, and the microseconds of the last day.
+type deltaValue struct{ days, micros int64 }
 
 func (deltaValue) typeName() string { return "datetime.timedelta" }
 
-func (d deltaValue) abs() deltaValue { return deltaValue(abs64(int64(d))) }
-
 const (
-	microSecond = 1
-	microDay    = 86400 * 1_000_000
+	microSecond = 1_000_000 // a second in microseconds
+	microDay    = 86400 * microSecond
 	// maxDeltaDays is the most days of a timedelta.
 	maxDeltaDays = 999_999_999
 )
 
-// parts returns days, seconds of the day and microseconds of the second.
-func (d deltaValue) parts() (days, secs, micros int64) {
-	days = floorDiv(int64(d), microDay)
-	rest := int64(d) - days*microDay
-	return days, rest / 1_000_000, rest % 1_000_000
+func (d deltaValue) abs() deltaValue {
+	if d.days >= 0 {
+		return d
+	}
+	return newDelta(-d.days, -d.micros)
 }
 
-// String is str() of a timedelta.
+// newDelta brings the microseconds into one day.
+func newDelta(days, micros int64) deltaValue {
+	carry := floorDiv(micros, microDay)
+	return deltaValue{days + carry, micros - carry*microDay}
+}
+
+// parts returns days, seconds of the day and microseconds of the second.
+func (d deltaValue) parts() (days, secs, micros int64) {
+	return d.days, d.micros / microSecond, d.micros % microSecond
+}
+
+// text is str() of a timedelta.
 func (d deltaValue) text() string {
 	days, secs, micros := d.parts()
 	s := strconv.FormatInt(secs/3600, 10) + ":" + pad2(secs/60%60) + ":" + pad2(secs%60)
@@ -73,30 +82,31 @@ func seconds(v Value) (deltaValue, error) {
 	switch x := v.(type) {
 	case intValue, boolValue, bigValue:
 		n, _ := toBig(x)
-		if n.CmpAbs(big.NewInt(maxDeltaDays/16*86400)) > 0 {
-			return 0, tooLarge()
+		if n.CmpAbs(big.NewInt(maxDeltaDays*86400)) > 0 {
+			return deltaValue{}, tooLarge()
 		}
-		return deltaValue(n.Int64() * 1_000_000), nil
+		days := floorDiv(n.Int64(), 86400)
+		return deltaValue{days, (n.Int64() - days*86400) * microSecond}, nil
 	case floatValue:
 		f := float64(x)
 		switch {
 		case math.IsNaN(f):
-			return 0, valueErr("cannot convert float NaN to integer")
+			return deltaValue{}, valueErr("cannot convert float NaN to integer")
 		case math.IsInf(f, 0):
-			return 0, overflowErr("cannot convert float infinity to integer")
-		case math.Abs(f) > maxDeltaDays/16*86400:
-			return 0, tooLarge()
+			return deltaValue{}, overflowErr("cannot convert float infinity to integer")
+		case math.Abs(f) > maxDeltaDays*86400:
+			return deltaValue{}, tooLarge()
 		}
 		whole, frac := math.Modf(f)
-		return deltaValue(int64(whole)*1_000_000 + int64(math.RoundToEven(frac*1e6))), nil
+		days := floorDiv(int64(whole), 86400)
+		return newDelta(days, (int64(whole)-days*86400)*microSecond+int64(math.RoundToEven(frac*1e6))), nil
 	}
-	return 0, typeErr("unsupported type for timedelta seconds component: %s", v.typeName())
+	return deltaValue{}, typeErr("unsupported type for timedelta seconds component: %s", v.typeName())
 }
 
 // dateRange refuses a timedelta that leads out of the years 1 to 9999 when subtracted from now.
 func dateRange(d deltaValue) error {
-	now := time.Now().Unix()
-	at := now - int64(d)/1_000_000
+	at := time.Now().Unix() - d.days*86400 - d.micros/microSecond
 	if at < -62135596800 || at > 253402300799 {
 		return overflowErr("date value out of range")
 	}
@@ -117,9 +127,9 @@ func (rt *state) delta(v Value, precise bool) (d deltaValue, ok bool, err error)
 	}
 	if err != nil {
 		if isClass(err, classType, classValue) {
-			return 0, false, nil
+			return deltaValue{}, false, nil
 		}
-		return 0, false, err
+		return deltaValue{}, false, err
 	}
 	return d.abs(), true, dateRange(d)
 }
@@ -136,7 +146,7 @@ func humanizeDateAndDelta(rt *state, args callArgs) (Value, error) {
 	if !ok {
 		return newTuple([]Value{None, v}), nil
 	}
-	return newTuple([]Value{strValue(time.Now().Add(-time.Duration(d) * time.Microsecond).Format("2006-01-02 15:04:05.000000")), d}), nil
+	return newTuple([]Value{strValue(time.Now().AddDate(0, 0, -int(d.days)).Add(-time.Duration(d.micros) * time.Microsecond).Format("2006-01-02 15:04:05.000000")), d}), nil
 }
 
 // timeUnit is a unit of time, from microseconds up.
@@ -222,12 +232,12 @@ func (rt *state) deltaSeconds(v Value) (deltaValue, bool, error) {
 	case err == nil:
 		return d, true, nil
 	case isClass(err, classType, classValue):
-		return 0, false, nil
+		return deltaValue{}, false, nil
 	}
 	if x, ok := v.(floatValue); ok && math.IsInf(float64(x), 0) {
-		return 0, false, nil
+		return deltaValue{}, false, nil
 	}
-	return 0, false, err
+	return deltaValue{}, false, err
 }
 
 func plural(n int64, unit string) string {
@@ -340,7 +350,7 @@ func humanizeTime(rt *state, a []Value) (Value, error) {
 		return nil, err
 	}
 	if t, isDelta := a[0].(deltaValue); isDelta {
-		future = t < 0
+		future = t.days < 0
 	}
 	text := naturalDelta(d, months, unit)
 	switch {
