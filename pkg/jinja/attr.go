@@ -252,7 +252,8 @@ func (rt *state) subscript(obj, key Value) (Value, error) {
 		return nil, keyErr(reprShort(key))
 	case *funcValue:
 		if o.class == "dict" {
-			return nil, typeErr("generic aliases are not supported")
+			text, err := rt.repr(key)
+			return aliasValue("dict[" + text + "]"), err
 		}
 	}
 	return nil, typeErr("'%s' object is not subscriptable", obj.typeName())

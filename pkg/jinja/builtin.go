@@ -95,6 +95,11 @@ func (f *funcValue) typeName() string {
 	return "function"
 }
 
+// aliasValue is what a subscripted class is in Python, such as dict['a']: good for printing only.
+type aliasValue string
+
+func (aliasValue) typeName() string { return "types.GenericAlias" }
+
 // boundMethod is a method of a value.
 type boundMethod struct {
 	recv Value

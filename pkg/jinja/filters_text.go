@@ -146,6 +146,9 @@ func filterIndent(rt *state, a []Value) (Value, error) {
 			indent = s
 			_, indentMarkup = a[1].(markupValue)
 		} else {
+			if u, isU := a[1].(*undefinedValue); isU {
+				return nil, u.fail()
+			}
 			n, err := intArg(a[1], 4)
 			if err != nil {
 				return nil, typeErr("can't multiply sequence by non-int of type '%s'", a[1].typeName())

@@ -201,6 +201,8 @@ func reprShort(v Value) string {
 		return "<" + v.name + " object>"
 	case deltaValue:
 		return v.repr()
+	case aliasValue:
+		return string(v)
 	case *cyclerValue:
 		return "<jinja2.utils.Cycler object>"
 	case *joinerValue:
