@@ -116,6 +116,8 @@ func TestTheSlugIsNowhere(t *testing.T) {
 	w.nats.Stop(t)
 	require.Equal(t, http.StatusServiceUnavailable, w.do("POST", slug+"x", "{}", secret...).status)
 
+	w.nats.Start(t)
+
 	families, err := w.registry.Gather()
 	require.NoError(t, err)
 	require.NotEmpty(t, families)

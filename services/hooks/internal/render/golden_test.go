@@ -1,0 +1,120 @@
+package render_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"flag"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/id"
+	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/hooks/internal/receive"
+	"github.com/orch-project/orch/services/hooks/internal/render"
+)
+
+var update = flag.Bool("update", false, "write what is rendered into the golden files")
+
+// zeros is a source of no randomness.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// at is when all requests of these tests arrive.
+var at = time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
+
+// newEngine is an engine whose ids and times are the same in every run.
+func newEngine(words vocabulary.Vocabulary) *render.Engine {
+	return render.New(render.Options{Vocabulary: words, IDs: id.New(clock.NewManual(at), zeros{})})
+}
+
+var hook = &orchv1.WebhookDefinition{
+	Id: "01890000-0000-7000-8000-00000000000c", Workspace: "01890000-0000-7000-8000-00000000000b", Name: "a hook",
+}
+
+// readRequest reads a request as it is written in a golden file: lines end in LF, and the length of the body is as it is.
+// Within the body, \xNN is a byte.
+func readRequest(tb testing.TB, text []byte) *receive.Request {
+	tb.Helper()
+	head, body, _ := bytes.Cut(text, []byte("\n\n"))
+	body = bytes.TrimSuffix(body, []byte("\n"))
+	if bytes.Contains(body, []byte(`\x`)) {
+		unquoted, err := strconv.Unquote(`"` + strings.ReplaceAll(strings.ReplaceAll(string(body), `"`, `\"`), "\n", `\n`) + `"`)
+		require.NoError(tb, err)
+		body = []byte(unquoted)
+	}
+	raw := strings.TrimSuffix(string(head), "\n") + "\nContent-Length: " + strconv.Itoa(len(body)) + "\n\n"
+	raw = strings.ReplaceAll(raw, "\n", "\r\n") + string(body)
+	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw)))
+	require.NoError(tb, err)
+	r.Header.Del("Content-Length")
+	request := receive.New(r, "Canary_slug-0123456789", "", at)
+	require.NoError(tb, request.ReadBody(r, 5<<20))
+	return request
+}
+
+// process is all that happens to a request between its arrival and the broker.
+func process(tb testing.TB, e *render.Engine, template string, r *receive.Request) (*orchv1.ReceivedEvent, error) {
+	tb.Helper()
+	body := r.Body()
+	text, err := e.Render(tb.Context(), template, r, body)
+	if err != nil {
+		return nil, err
+	}
+	return e.Event(text, hook, r, body)
+}
+
+// TestGolden turns the request and the template of each file into the event, or the error, that it shows.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*.txtar")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			archive, err := txtar.ParseFile(file)
+			require.NoError(t, err)
+			parts := map[string][]byte{}
+			for _, f := range archive.Files {
+				parts[f.Name] = f.Data
+			}
+			words := vocabulary.Orch
+			if bytes.Contains(archive.Comment, []byte("vocabulary: prefect")) {
+				words = vocabulary.Prefect
+			}
+			template := strings.TrimSuffix(string(parts["template"]), "\n")
+			name, got := "event", []byte(nil)
+			if event, err := process(t, newEngine(words), template, readRequest(t, parts["request"])); err != nil {
+				name, got = "error", []byte(err.Error()+"\n")
+			} else {
+				text, err := restjson.Marshal(event)
+				require.NoError(t, err)
+				var indented bytes.Buffer
+				require.NoError(t, json.Indent(&indented, text, "", "  "))
+				got = append(indented.Bytes(), '\n')
+			}
+			if *update {
+				archive.Files = append(archive.Files[:2], txtar.File{Name: name, Data: got})
+				require.NoError(t, os.WriteFile(file, txtar.Format(archive), 0o644))
+				return
+			}
+			require.Equal(t, string(parts[name]), string(got))
+		})
+	}
+}
