@@ -110,7 +110,7 @@ func TestComposeConfines(t *testing.T) {
 		}
 		require.Empty(t, s.Ports, name)
 		for network := range s.Networks {
-			require.True(t, bool(p.Networks[network].Internal), "%s of %s", network, name)
+			require.True(t, p.Networks[network].Internal, "%s of %s", network, name)
 		}
 	}
 	require.False(t, shareNetwork(p.Services["gateway"], p.Services["nats"]))
