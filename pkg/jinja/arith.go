@@ -29,7 +29,7 @@ func (rt *state) binary(op tokenKind, a, b Value) (Value, error) {
 		}
 	}
 	if f, g, ok := floatPair(a, b); ok {
-		return floatArith(op, f, g)
+		return rt.floatArith(op, f, g)
 	}
 	if u, ok := a.(*undefinedValue); ok {
 		return nil, u.fail()
@@ -298,7 +298,7 @@ func (rt *state) numeric(op tokenKind, a, b Value) (Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		return floatArith(op, f, g)
+		return rt.floatArith(op, f, g)
 	}
 	return nil, unsupported(op, a, b)
 }
@@ -420,7 +420,7 @@ func (rt *state) bigPow(x, y *big.Int) (Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		return floatArith(tokPow, f, g)
+		return rt.floatArith(tokPow, f, g)
 	}
 	if x.BitLen() <= 1 { // -1, 0, 1
 		switch {
@@ -444,8 +444,24 @@ func (rt *state) bigPow(x, y *big.Int) (Value, error) {
 	return normBig(z), nil
 }
 
-func floatArith(op tokenKind, f, g float64) (Value, error) {
+// A power of floats counts as so many steps, and bytes of its intermediate results.
+const (
+	powWork  = 100
+	powBytes = 12 << 10
+)
+
+func (rt *state) floatArith(op tokenKind, f, g float64) (Value, error) {
 	switch op {
+	case tokPow:
+		if !easyPow(f, g) {
+			if err := rt.work(powWork); err != nil {
+				return nil, err
+			}
+			if err := rt.charge(powBytes); err != nil {
+				return nil, err
+			}
+		}
+		return floatPow(f, g)
 	case tokAdd:
 		return floatValue(f + g), nil
 	case tokSub:
@@ -469,8 +485,6 @@ func floatArith(op tokenKind, f, g float64) (Value, error) {
 			return floatValue(m), nil
 		}
 		return floatValue(q), nil
-	case tokPow:
-		return floatPow(f, g)
 	}
 	return nil, typeErr("unsupported operator")
 }
@@ -607,6 +621,11 @@ func (rt *state) unary(op tokenKind, v Value) (Value, error) {
 func (rt *state) bigText(v bigValue) (string, error) {
 	if v.n.BitLen() > maxStrDigits*4 {
 		return "", valueErr("Exceeds the limit (%d digits) for integer string conversion", maxStrDigits)
+	}
+	if words := v.n.BitLen() / 64; rt != nil {
+		if err := rt.work(words * words / 32); err != nil {
+			return "", err
+		}
 	}
 	s := v.n.String()
 	if len(strings.TrimPrefix(s, "-")) > maxStrDigits {

@@ -1,7 +1,7 @@
 package jinja
 
 // expr is an expression of the syntax tree.
-type expr interface{ at() pos }
+type expr interface{ at() pos } //nolint:iface // It says what a list holds.
 
 // node is where an expression or statement stands.
 type node struct{ pos pos }
@@ -139,7 +139,7 @@ const (
 )
 
 // stmt is a statement of the syntax tree.
-type stmt interface{ at() pos }
+type stmt interface{ at() pos } //nolint:iface // It says what a list holds.
 
 type (
 	// outputStmt prints expressions; dataExpr among them is template text.

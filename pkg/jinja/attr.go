@@ -3,6 +3,7 @@ package jinja
 import (
 	"math/big"
 	"strings"
+	"unicode/utf8"
 )
 
 // attrStatus is what looking for an attribute of a Python object found.
@@ -223,9 +224,9 @@ func (rt *state) subscript(obj, key Value) (Value, error) {
 		}
 		return o.items[i], nil
 	case strValue:
-		return charAt(string(o), key, false)
+		return rt.charAt(string(o), key, false)
 	case markupValue:
-		return charAt(string(o), key, true)
+		return rt.charAt(string(o), key, true)
 	case bytesValue:
 		i, err := index(key, len(o), "byte")
 		if err != nil {
@@ -277,7 +278,10 @@ func index(key Value, n int, what string) (int, error) {
 	return int(i), nil
 }
 
-func charAt(s string, key Value, markup bool) (Value, error) {
+func (rt *state) charAt(s string, key Value, markup bool) (Value, error) {
+	if err := rt.work(len(s) / 16); err != nil {
+		return nil, err
+	}
 	if isASCII(s) {
 		i, err := index(key, len(s), "string")
 		if err != nil {
@@ -285,12 +289,13 @@ func charAt(s string, key Value, markup bool) (Value, error) {
 		}
 		return strLike(s[i:i+1], markup), nil
 	}
-	r := []rune(s)
-	i, err := index(key, len(r), "string")
+	i, err := index(key, utf8.RuneCountInString(s), "string")
 	if err != nil {
 		return nil, err
 	}
-	return strLike(string(r[i]), markup), nil
+	at := runeOffset(s, i)
+	_, n := utf8.DecodeRuneInString(s[at:])
+	return strLike(s[at:at+n], markup), nil
 }
 
 func isASCII(s string) bool {
@@ -361,6 +366,9 @@ func (rt *state) sliceItems(items []Value, s sliceValue) ([]Value, error) {
 }
 
 func (rt *state) sliceText(s string, sl sliceValue) (string, error) {
+	if err := rt.work(len(s) / 16); err != nil {
+		return "", err
+	}
 	if isASCII(s) {
 		start, _, step, n, err := sliceBounds(sl, len(s))
 		if err != nil || n == 0 {

@@ -45,7 +45,7 @@ func TestHostileTemplates(t *testing.T) {
 				goroutines := runtime.NumGoroutine()
 				total := allocated()
 				start := time.Now()
-				out, err = renderVector(e, v)
+				out, err = renderVector(t.Context(), e, v)
 				best = min(best, time.Since(start))
 				// All that was allocated bounds what was ever in use.
 				require.Less(t, allocated()-total, uint64(hostileBytes), "memory")
@@ -80,7 +80,7 @@ func TestBudgetIsEnforced(t *testing.T) {
 			e := jinja.New(jinja.Options{Budget: tt.budget})
 			tpl, err := e.Compile(tt.template)
 			if err == nil {
-				_, err = tpl.Render(context.Background(), nil)
+				_, err = tpl.Render(t.Context(), nil)
 			}
 			var je *jinja.Error
 			require.ErrorAs(t, err, &je)
@@ -93,7 +93,7 @@ func TestRenderStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	tpl, err := jinja.New(jinja.Options{Budget: jinja.Budget{Steps: -1}}).Compile("{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}")
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = tpl.Render(ctx, nil)
 	var je *jinja.Error

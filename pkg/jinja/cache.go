@@ -26,11 +26,11 @@ type cacheEntry struct {
 	tpl *Template
 }
 
-func newCache(max int) *cache {
-	if max <= 0 {
-		max = defaultCacheEntries
+func newCache(entries int) *cache {
+	if entries <= 0 {
+		entries = defaultCacheEntries
 	}
-	return &cache{max: max, entries: make(map[cacheKey]*list.Element), order: list.New()}
+	return &cache{max: entries, entries: make(map[cacheKey]*list.Element), order: list.New()}
 }
 
 func (c *cache) get(key cacheKey) *Template {
@@ -57,11 +57,4 @@ func (c *cache) put(key cacheKey, t *Template) {
 		delete(c.entries, last.Value.(*cacheEntry).key)
 		c.order.Remove(last)
 	}
-}
-
-// len returns the number of templates kept.
-func (c *cache) len() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.order.Len()
 }

@@ -35,7 +35,7 @@ func (rt *state) equal(a, b Value) (bool, error) {
 	case strValue, markupValue:
 		s, _ := asText(x)
 		if t, ok := asText(b); ok {
-			return s == t, nil
+			return s == t, rt.work(min(len(s), len(t)) / 256)
 		}
 	case intValue, boolValue, bigValue, floatValue, complexValue:
 		if isNumber(b) {
@@ -247,7 +247,7 @@ func (rt *state) order(op cmpOp, a, b Value) (bool, error) {
 			n, known = strings.Compare(string(x), string(y)), true
 		}
 	case intValue, boolValue, bigValue, floatValue:
-		if _, complex := b.(complexValue); isNumber(b) && !complex {
+		if _, isComplex := b.(complexValue); isNumber(b) && !isComplex {
 			var ok bool
 			if n, ok = compareNumbers(a, b); !ok {
 				return false, nil // not a number

@@ -113,11 +113,6 @@ func (c *compiler) fail(at pos, format string, args ...any) error {
 	return syntaxErr(c.src, at, format, args...)
 }
 
-// located makes errors of a statement or expression tell its place.
-func (c *compiler) located(at pos, err error) error {
-	return place(err, c.src, at)
-}
-
 // loadOp gives a slot its value when a scope is entered.
 type loadOp struct {
 	idx    int

@@ -62,7 +62,7 @@ func (c *compiler) forStmt(s *forStmt, f cframe) (execFn, error) {
 		}
 	}
 	if s.recursive {
-		return c.recursiveLoop(s, p, iter, body.sym.fn), nil
+		return c.recursiveLoop(p, iter, body.sym.fn), nil
 	}
 	return func(fr *frame) error {
 		v, err := iter(fr)
@@ -117,7 +117,7 @@ func (c *compiler) loopTest(s *forStmt, f cframe) (*loopTest, error) {
 }
 
 // recursiveLoop compiles a loop that is a function: loop(items) runs it again on other items.
-func (c *compiler) recursiveLoop(s *forStmt, p *loopProgram, iter evalFn, fn *funcScope) execFn {
+func (c *compiler) recursiveLoop(p *loopProgram, iter evalFn, fn *funcScope) execFn {
 	mode := c.escapeMode()
 	return func(fr *frame) error {
 		v, err := iter(fr)

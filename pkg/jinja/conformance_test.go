@@ -68,7 +68,7 @@ func knownMisses(t testing.TB) map[string]string {
 	return out
 }
 
-func renderVector(e *jinja.Engine, v vector) (string, error) {
+func renderVector(ctx context.Context, e *jinja.Engine, v vector) (string, error) {
 	vars, err := jinja.DecodeVars(v.Context)
 	if err != nil {
 		return "", err
@@ -77,7 +77,7 @@ func renderVector(e *jinja.Engine, v vector) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return t.Render(context.Background(), vars)
+	return t.Render(ctx, vars)
 }
 
 func judge(want outcome, got string, err error) string {
@@ -125,7 +125,7 @@ func TestConformance(t *testing.T) {
 				if mode == jinja.Chainable && v.Chainable != nil {
 					want = *v.Chainable
 				}
-				got, err := renderVector(e, v)
+				got, err := renderVector(t.Context(), e, v)
 				diff := judge(want, got, err)
 				if diff == "" {
 					passed++

@@ -1,8 +1,6 @@
 package jinja_test
 
 import (
-	"context"
-	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -59,7 +57,7 @@ func TestDocumentedExamples(t *testing.T) {
 			var out string
 			tpl, err := e.Compile(source.text)
 			if err == nil {
-				out, err = tpl.Render(context.Background(), vars)
+				out, err = tpl.Render(t.Context(), vars)
 			}
 			if f.lang == "text" {
 				require.NoError(t, err, "line %d", source.line)
@@ -67,7 +65,7 @@ func TestDocumentedExamples(t *testing.T) {
 				break
 			}
 			var je *jinja.Error
-			require.True(t, errors.As(err, &je), "line %d: %v", source.line, err)
+			require.ErrorAs(t, err, &je, "line %d", source.line)
 			require.Equal(t, f.text, string(je.Kind), "line %d", source.line)
 		}
 	}

@@ -1,6 +1,9 @@
 package jinja
 
-import "sync"
+import (
+	"maps"
+	"sync"
+)
 
 // Engine compiles templates. It is safe for use by several goroutines.
 type Engine struct {
@@ -31,17 +34,11 @@ func New(o Options) *Engine {
 		cache:      newCache(o.CacheEntries),
 		methods:    methodTables{strMethods, markupMethods, dictMethods, listMethods},
 	}
-	for name, v := range builtinGlobals {
-		e.globals[name] = v
-	}
-	for name, v := range o.Globals {
-		e.globals[name] = v
-	}
+	maps.Copy(e.globals, builtinGlobals)
+	maps.Copy(e.globals, o.Globals)
 	if len(o.Filters) > 0 {
 		e.filters = make(map[string]*builtin, len(builtinFilters)+len(o.Filters))
-		for name, b := range builtinFilters {
-			e.filters[name] = b
-		}
+		maps.Copy(e.filters, builtinFilters)
 		for name, f := range o.Filters {
 			e.filters[name] = hostFilter(name, f)
 		}

@@ -1,7 +1,6 @@
 package jinja_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -16,7 +15,7 @@ func render(t *testing.T, o jinja.Options, source string, vars jinja.Vars) (stri
 	if err != nil {
 		return "", err
 	}
-	return tpl.Render(context.Background(), vars)
+	return tpl.Render(t.Context(), vars)
 }
 
 func TestErrorsTellTheirPlace(t *testing.T) {

@@ -3,6 +3,7 @@ package jinja
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -126,12 +127,7 @@ func isClass(err error, classes ...errClass) bool {
 	if !errors.As(err, &e) {
 		return false
 	}
-	for _, c := range classes {
-		if e.class == c {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(classes, e.class)
 }
 
 // isLookupErr tells whether Jinja's attribute look-up swallows err: TypeError and LookupError.
@@ -148,8 +144,7 @@ func place(err error, src *source, p pos) error {
 
 // hostErr makes an *Error of a host's error.
 func hostErr(err error) error {
-	var e *Error
-	if errors.As(err, &e) {
+	if _, ok := errors.AsType[*Error](err); ok {
 		return err
 	}
 	return otherErr("FilterError", "%s", err.Error())

@@ -28,7 +28,7 @@ func filterMap(rt *state, args callArgs) (Value, error) {
 	if len(args.pos) == 0 {
 		return nil, typeErr("do_map() missing required argument: 'value'")
 	}
-	return rt.lazy(args.pos[0], func() (applier, error) { return rt.mapper(args) }, func(item, out Value) (Value, bool, error) {
+	return rt.lazy(args.pos[0], func() (applier, error) { return rt.mapper(args) }, func(_, out Value) (Value, bool, error) {
 		return out, true, nil
 	})
 }

@@ -182,7 +182,7 @@ func (rt *state) fillRow(row []Value, count, fill Value) (Value, error) {
 	return &listValue{row}, nil
 }
 
-func filterSlice(rt *state, a []Value) (Value, error) {
+func filterSlice(_ *state, a []Value) (Value, error) {
 	value, slices, fill := a[0], a[1], a[2]
 	var items []Value
 	var each, extra, n, i, offset int
@@ -235,7 +235,7 @@ func filterSlice(rt *state, a []Value) (Value, error) {
 }
 
 func filterJoin(rt *state, a []Value) (Value, error) {
-	var d Value = emptyStr
+	d := emptyStr
 	if a[1] != nil {
 		d = a[1]
 	}

@@ -140,11 +140,9 @@ func titleWords(s string) string {
 
 func filterIndent(rt *state, a []Value) (Value, error) {
 	indent := "    "
-	indentMarkup := false
 	if a[1] != nil {
 		if s, ok := asText(a[1]); ok {
 			indent = s
-			_, indentMarkup = a[1].(markupValue)
 		} else {
 			if u, isU := a[1].(*undefinedValue); isU {
 				return nil, u.fail()
@@ -175,9 +173,6 @@ func filterIndent(rt *state, a []Value) (Value, error) {
 		return nil, typeErr("unsupported operand type(s) for +=: '%s' and 'str'", a[0].typeName())
 	}
 	_, markup := a[0].(markupValue)
-	if markup && !indentMarkup {
-		indentMarkup = true
-	}
 	lines := splitLines(s+"\n", false)
 	if err := rt.charge(len(s) + 32*len(lines)); err != nil {
 		return nil, err

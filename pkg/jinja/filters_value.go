@@ -274,6 +274,11 @@ func (rt *state) round(v Value, n int) (Value, error) {
 		q := roundHalfEven(new(big.Rat).SetFrac(i, unit))
 		return normBig(q.Mul(q, unit)), nil
 	case floatValue:
+		if n < 0 {
+			if err := rt.work(powWork / 2); err != nil {
+				return nil, err
+			}
+		}
 		return roundFloat(float64(x), n)
 	}
 	return nil, typeErr("type %s doesn't define __round__ method", v.typeName())
@@ -320,7 +325,7 @@ func roundFloat(f float64, n int) (Value, error) {
 	}
 	r := new(big.Rat)
 	r.SetFloat64(f)
-	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(abs64(int64(n)))), nil)
+	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(abs64(int64(n))), nil)
 	scale := new(big.Rat).SetInt(unit)
 	scale.Inv(scale)
 	q := new(big.Rat).SetInt(roundHalfEven(r.Mul(r, scale)))

@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"unicode"
@@ -63,7 +64,7 @@ func scanPythonFloat(s string) (float64, bool) {
 	}
 	f, err := strconv.ParseFloat(t, 64)
 	if err != nil {
-		if ne, ok := err.(*strconv.NumError); !ok || ne.Err != strconv.ErrRange {
+		if !errors.Is(err, strconv.ErrRange) {
 			return 0, false
 		}
 	}

@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"context"
+	"errors"
 	"math"
 	"strings"
 )
@@ -68,8 +69,8 @@ func (c *compiler) checkConstant(e expr, x evalFn) error {
 	if err == nil {
 		_, err = rt.repr(v)
 	}
-	if isClass(err, classValue) && strings.HasPrefix(err.(*Error).Message, "Exceeds the limit") {
-		return c.fail(e.at(), "%s", err.(*Error).Message)
+	if failed, ok := errors.AsType[*Error](err); ok && failed.class == classValue && strings.HasPrefix(failed.Message, "Exceeds the limit") {
+		return c.fail(e.at(), "%s", failed.Message)
 	}
 	return nil
 }

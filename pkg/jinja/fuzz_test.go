@@ -1,7 +1,6 @@
 package jinja_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -54,7 +53,7 @@ func FuzzCompileRender(f *testing.F) {
 			return
 		}
 		start := time.Now()
-		out, err := tpl.Render(context.Background(), vars)
+		out, err := tpl.Render(t.Context(), vars)
 		if took := time.Since(start); took > 5*time.Second {
 			t.Fatalf("%q: took %v", source, took)
 		}

@@ -138,7 +138,7 @@ type cyclerValue struct {
 
 func (*cyclerValue) typeName() string { return "Cycler" }
 
-func makeCycler(rt *state, args callArgs) (Value, error) {
+func makeCycler(_ *state, args callArgs) (Value, error) {
 	if len(args.kw) > 0 {
 		return nil, typeErr("Cycler.__init__() got an unexpected keyword argument '%s'", args.kw[0].name)
 	}

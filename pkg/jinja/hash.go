@@ -15,8 +15,17 @@ type hashKey struct {
 	ref  any
 }
 
+// maxHash bounds the size of a tuple as a key, in items and sixteenths of a byte of text: tuples may share
+// their parts, and be larger than the memory that they take.
+const maxHash = 1 << 17
+
 // hash makes the key of v; mutable values have none (TypeError).
 func hash(v Value) (hashKey, error) {
+	left := maxHash
+	return hashWithin(v, &left)
+}
+
+func hashWithin(v Value, left *int) (hashKey, error) {
 	switch v := v.(type) {
 	case strValue:
 		return hashKey{kind: 's', text: string(v)}, nil
@@ -36,7 +45,7 @@ func hash(v Value) (hashKey, error) {
 	case noneValue:
 		return hashKey{kind: 'N'}, nil
 	case *tupleValue:
-		return hashTuple(v.items)
+		return hashTuple(v.items, left)
 	case rangeValue:
 		if v.length == 0 {
 			return hashKey{kind: 'r'}, nil
@@ -81,13 +90,16 @@ func hashFloat(f float64) hashKey {
 	return hashKey{kind: 'b', text: n.Text(62)}
 }
 
-func hashTuple(items []Value) (hashKey, error) {
+func hashTuple(items []Value, left *int) (hashKey, error) {
 	var b strings.Builder
 	var ref any
 	for _, it := range items {
-		k, err := hash(it)
+		k, err := hashWithin(it, left)
 		if err != nil {
 			return k, err
+		}
+		if *left -= 1 + len(k.text)/16; *left < 0 {
+			return k, budgetErr("a tuple is too large for a key")
 		}
 		b.WriteByte(k.kind)
 		b.WriteString(strconv.FormatInt(k.num, 36))

@@ -210,6 +210,9 @@ func humanizeFraction(rt *state, a []Value) (Value, error) {
 	if t, bad := notFinite(f); bad {
 		return t, nil
 	}
+	if err := rt.work(2 * powWork); err != nil {
+		return nil, err
+	}
 	whole := math.Trunc(f)
 	frac := limitDenominator(new(big.Rat).Sub(floatRat(f), floatRat(whole)), 1000)
 	num, den := frac.Num(), frac.Denom()

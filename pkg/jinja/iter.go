@@ -159,7 +159,7 @@ func sized(v Value) (int, bool) {
 // length is Python's len(v).
 func (rt *state) length(v Value) (int, error) {
 	if n, ok := sized(v); ok {
-		return n, nil
+		return n, rt.work(n / 16)
 	}
 	switch v := v.(type) {
 	case *loopValue:

@@ -108,7 +108,7 @@ func (l *loopValue) attr(rt *state, name string) (Value, error) {
 		}
 		return intValue(n), err
 	case "cycle":
-		return bindMethod(l, "cycle", func(rt *state, args callArgs) (Value, error) {
+		return bindMethod(l, "cycle", func(_ *state, args callArgs) (Value, error) {
 			if len(args.kw) > 0 {
 				return nil, typeErr("LoopContext.cycle() got an unexpected keyword argument '%s'", args.kw[0].name)
 			}

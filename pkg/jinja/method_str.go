@@ -36,6 +36,9 @@ func runesTest(name string, f func(rune) bool) *method {
 func textMethod(name, signature string, f func(rt *state, s string, markup bool, a []Value) (Value, error)) *method {
 	return newMethod(name, signature, func(rt *state, recv Value, a []Value) (Value, error) {
 		s, _ := asText(recv)
+		if err := rt.work(len(s) / 64); err != nil {
+			return nil, err
+		}
 		_, markup := recv.(markupValue)
 		return f(rt, s, markup, a)
 	})
@@ -142,7 +145,7 @@ func (rt *state) texts(parts []string, markup bool) (Value, error) {
 
 func splitMethod(name string, space func(string, int) []string, split func(string, string, int) []string) *method {
 	return textMethod(name, "sep= maxsplit=", func(rt *state, s string, markup bool, a []Value) (Value, error) {
-		max, err := intArg(a[1], -1)
+		limit, err := intArg(a[1], -1)
 		if err != nil {
 			return nil, err
 		}
@@ -151,7 +154,7 @@ func splitMethod(name string, space func(string, int) []string, split func(strin
 			return nil, err
 		}
 		if a[0] == nil || a[0] == None {
-			return rt.texts(space(s, max), markup)
+			return rt.texts(space(s, limit), markup)
 		}
 		sep, ok := asText(a[0])
 		if !ok {
@@ -160,12 +163,12 @@ func splitMethod(name string, space func(string, int) []string, split func(strin
 		if sep == "" {
 			return nil, valueErr("empty separator")
 		}
-		if n := strings.Count(s, sep); max < 0 || n < max {
+		if n := strings.Count(s, sep); limit < 0 || n < limit {
 			if err := rt.chargeTimes(n, sizeValue); err != nil {
 				return nil, err
 			}
 		}
-		return rt.texts(split(s, sep, max), markup)
+		return rt.texts(split(s, sep, limit), markup)
 	})
 }
 
@@ -311,10 +314,10 @@ func window(s string, start, end Value) (part string, offset int, ok bool, err e
 	return s[runeOffset(s, from):runeOffset(s, to)], from, true, nil
 }
 
-// runeOffset is the byte offset of the character i.
+// runeOffset is the byte offset of the character i. It reads no further than that.
 func runeOffset(s string, i int) int {
-	if isASCII(s) {
-		return i
+	if i <= len(s) && isASCII(s[:max(i, 0)]) {
+		return max(i, 0)
 	}
 	for at := range s {
 		if i == 0 {

@@ -66,15 +66,16 @@ func (p *parser) expect(k tokenKind) (token, error) {
 	return *t, p.fail(t.pos, "expected token '%s', got %s", tokenNames[k], reprStr(t.describe()))
 }
 
-func (p *parser) expectName(w string) (token, error) {
+func (p *parser) expectName(w string) error {
 	t := p.cur()
 	if t.isName(w) {
-		return p.next(), nil
+		p.next()
+		return nil
 	}
 	if t.kind == tokEOF {
-		return *t, p.fail(t.pos, "unexpected end of template, expected '%s'.", w)
+		return p.fail(t.pos, "unexpected end of template, expected '%s'.", w)
 	}
-	return *t, p.fail(t.pos, "expected token '%s', got %s", w, reprStr(t.describe()))
+	return p.fail(t.pos, "expected token '%s', got %s", w, reprStr(t.describe()))
 }
 
 // enter goes one level of syntax deeper; the caller leaves it again.

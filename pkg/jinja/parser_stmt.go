@@ -55,7 +55,7 @@ func (p *parser) parseFor(n node) (stmt, error) {
 	if s.target, err = p.target(tupleOpts{}); err != nil {
 		return nil, err
 	}
-	if _, err = p.expectName("in"); err != nil {
+	if err = p.expectName("in"); err != nil {
 		return nil, err
 	}
 	if s.iter, err = p.tuple(tupleOpts{}); err != nil {
@@ -177,7 +177,7 @@ func (p *parser) parseLoader(n node, tag string) (stmt, error) {
 		}
 		p.importContext()
 	case "import":
-		if _, err := p.expectName("as"); err != nil {
+		if err := p.expectName("as"); err != nil {
 			return nil, err
 		}
 		name, err := p.nameTarget()
@@ -204,7 +204,7 @@ func (p *parser) importContext() bool {
 }
 
 func (p *parser) importNames(s *loaderStmt) error {
-	if _, err := p.expectName("import"); err != nil {
+	if err := p.expectName("import"); err != nil {
 		return err
 	}
 	for {

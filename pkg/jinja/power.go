@@ -3,10 +3,16 @@ package jinja
 import (
 	"math"
 	"math/big"
+	"sync"
 )
 
 // powPrec is the precision of pow in bits: far beyond a float's, so that the result is rounded once.
 const powPrec = 192
+
+func newFloat(f float64) *big.Float { return new(big.Float).SetPrec(powPrec).SetFloat64(f) }
+
+// ln2 is the natural logarithm of 2; it must not be changed.
+var ln2 = sync.OnceValue(func() *big.Float { return atanhSeries(1, 3) })
 
 // preciseLog is the natural logarithm of a positive, finite f.
 func preciseLog(f float64) *big.Float {
@@ -15,42 +21,40 @@ func preciseLog(f float64) *big.Float {
 		mant *= 2
 		exp--
 	}
-	sum := atanhSeries(newFloat(mant-1), newFloat(mant+1))
-	ln2 := atanhSeries(newFloat(1), newFloat(3))
-	return sum.Add(sum, ln2.Mul(ln2, newFloat(float64(exp))))
+	shift := newFloat(float64(exp))
+	sum := atanhSeries(mant-1, mant+1)
+	return sum.Add(sum, shift.Mul(shift, ln2()))
 }
 
-func newFloat(f float64) *big.Float { return new(big.Float).SetPrec(powPrec).SetFloat64(f) }
-
 // atanhSeries is 2·atanh(a/b) = ln((b+a)/(b-a)), for a small against b.
-func atanhSeries(a, b *big.Float) *big.Float {
-	z := new(big.Float).SetPrec(powPrec).Quo(a, b)
-	square := new(big.Float).SetPrec(powPrec).Mul(z, z)
-	sum, term := newFloat(0), newFloat(0).Set(z)
+func atanhSeries(a, b float64) *big.Float {
+	term := newFloat(a)
+	term.Quo(term, newFloat(b))
+	square := newFloat(0).Mul(term, term)
+	sum, part, divisor := newFloat(0), newFloat(0), newFloat(0)
 	for k := 1; k < 200 && term.Sign() != 0; k += 2 {
-		part := new(big.Float).SetPrec(powPrec).Quo(term, newFloat(float64(k)))
-		if part.Sign() == 0 || sum.Sign() != 0 && part.MantExp(nil) < sum.MantExp(nil)-powPrec {
+		part.Quo(term, divisor.SetFloat64(float64(k)))
+		if sum.Sign() != 0 && part.MantExp(nil) < sum.MantExp(nil)-powPrec {
 			break
 		}
 		sum.Add(sum, part)
 		term.Mul(term, square)
 	}
-	return sum.Mul(sum, newFloat(2))
+	return sum.Add(sum, sum)
 }
 
-// preciseExp is the exponential of x, whose magnitude is below 1100.
+// preciseExp is the exponential of x, whose magnitude is below 1100. It overwrites x.
 func preciseExp(x *big.Float) float64 {
-	ln2 := atanhSeries(newFloat(1), newFloat(3))
-	q := new(big.Float).SetPrec(powPrec).Quo(x, ln2)
-	f, _ := q.Float64()
-	k := int(math.Round(f))
-	r := new(big.Float).SetPrec(powPrec).Sub(x, ln2.Mul(ln2, newFloat(float64(k))))
+	q, _ := newFloat(0).Quo(x, ln2()).Float64()
+	k := int(math.Round(q))
+	whole := newFloat(float64(k))
+	x.Sub(x, whole.Mul(whole, ln2()))
 	const halvings = 8
-	r.SetMantExp(r, -halvings)
-	sum, term := newFloat(1), newFloat(1)
+	x.SetMantExp(x, -halvings)
+	sum, term, divisor := newFloat(1), newFloat(1), newFloat(0)
 	for n := 1; n < 60; n++ {
-		term.Mul(term, r)
-		term.Quo(term, newFloat(float64(n)))
+		term.Mul(term, x)
+		term.Quo(term, divisor.SetFloat64(float64(n)))
 		if term.Sign() == 0 || term.MantExp(nil) < -powPrec {
 			break
 		}
@@ -63,10 +67,20 @@ func preciseExp(x *big.Float) float64 {
 	return out
 }
 
+// easyPow tells whether math.Pow is exact, or has nothing to round.
+func easyPow(f, g float64) bool {
+	rough := math.Pow(f, g)
+	switch {
+	case f == 0, f == 1, g == 0, g == 1, rough == 0, math.IsNaN(rough), math.IsInf(rough, 0), math.IsInf(f, 0), math.IsInf(g, 0):
+		return true
+	}
+	return g > 0 && g == math.Trunc(g) && f == math.Trunc(f) && math.Abs(rough) < 1<<53
+}
+
 // pow is C's pow, rounded correctly, which math.Pow is not always.
 func pow(f, g float64) float64 {
 	rough := math.Pow(f, g)
-	if f == 0 || f == 1 || g == 0 || g == 1 || math.IsNaN(rough) || math.IsInf(f, 0) || math.IsInf(g, 0) || rough == 0 || math.IsInf(rough, 0) {
+	if easyPow(f, g) {
 		return rough
 	}
 	x := preciseLog(math.Abs(f))

@@ -58,8 +58,10 @@ type symbols struct {
 	fn     *funcScope
 	level  int
 	parent *symbols
-	refs   map[string]*variable
-	loads  map[*variable]load
+	// base is the scope of which this is a layer, within one branch of an if statement; else nil.
+	base  *symbols
+	refs  map[string]*variable
+	loads map[*variable]load
 	// order keeps loads in the order of definition.
 	order  []*variable
 	stores map[string]bool
@@ -95,7 +97,7 @@ func (s *symbols) define(name string, l load) *variable {
 
 func (s *symbols) find(name string) *variable {
 	for ; s != nil; s = s.parent {
-		if v, ok := s.refs[name]; ok {
+		if v := s.own(name); v != nil {
 			return v
 		}
 	}
@@ -116,7 +118,7 @@ func (s *symbols) param(name string) *variable {
 
 func (s *symbols) store(name string) {
 	s.markStored(name)
-	if _, ok := s.refs[name]; ok {
+	if s.own(name) != nil {
 		return
 	}
 	if outer := s.parent.find(name); outer != nil {
@@ -132,21 +134,28 @@ func (s *symbols) load(name string) {
 	}
 }
 
-func (s *symbols) clone() *symbols {
-	c := &symbols{fn: s.fn, level: s.level, parent: s.parent, order: append([]*variable(nil), s.order...)}
-	c.refs = make(map[string]*variable, len(s.refs))
-	for k, v := range s.refs {
-		c.refs[k] = v
+// branch is a layer over s that takes what a branch of an if statement defines.
+func (s *symbols) branch() *symbols {
+	return &symbols{fn: s.fn, level: s.level, parent: s.parent, base: s}
+}
+
+// own finds a name of this scope, in its layers.
+func (s *symbols) own(name string) *variable {
+	for ; s != nil; s = s.base {
+		if v, ok := s.refs[name]; ok {
+			return v
+		}
 	}
-	c.loads = make(map[*variable]load, len(s.loads))
-	for k, v := range s.loads {
-		c.loads[k] = v
+	return nil
+}
+
+func (s *symbols) isStored(name string) bool {
+	for ; s != nil; s = s.base {
+		if s.stores[name] {
+			return true
+		}
 	}
-	c.stores = make(map[string]bool, len(s.stores))
-	for k := range s.stores {
-		c.stores[k] = true
-	}
-	return c
+	return false
 }
 
 // merge joins what the branches of an if statement define: a name that only some of them store is
@@ -155,7 +164,7 @@ func (s *symbols) merge(branches []*symbols) {
 	var stored []string
 	for _, b := range branches {
 		for name := range b.stores {
-			if !s.stores[name] {
+			if !s.isStored(name) {
 				stored = append(stored, name)
 			}
 		}
@@ -225,7 +234,7 @@ func (s *symbols) visitStmt(st stmt) {
 func (s *symbols) visitIf(st *ifStmt) {
 	s.visitExpr(st.test)
 	branch := func(visit func(*symbols)) *symbols {
-		c := s.clone()
+		c := s.branch()
 		visit(c)
 		return c
 	}

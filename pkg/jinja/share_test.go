@@ -1,7 +1,6 @@
 package jinja_test
 
 import (
-	"context"
 	"sync"
 	"testing"
 
@@ -29,7 +28,7 @@ func TestProgramsAreShared(t *testing.T) {
 	for i, src := range templates {
 		tpl, err := e.Compile(src)
 		require.NoError(t, err)
-		want[i], err = tpl.Render(context.Background(), vars)
+		want[i], err = tpl.Render(t.Context(), vars)
 		require.NoError(t, err)
 	}
 	var wg sync.WaitGroup
@@ -42,7 +41,7 @@ func TestProgramsAreShared(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				got, err := tpl.Render(context.Background(), vars)
+				got, err := tpl.Render(t.Context(), vars)
 				if err != nil || got != want[i] {
 					t.Errorf("%q: got %q, %v; want %q", templates[i], got, err, want[i])
 					return

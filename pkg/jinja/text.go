@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -234,15 +235,15 @@ func isLineBreak(r rune) bool {
 	return false
 }
 
-// splitSpace is str.split without a separator, at most max times from the left.
-func splitSpace(s string, max int) []string {
+// splitSpace is str.split without a separator, at most limit times from the left.
+func splitSpace(s string, limit int) []string {
 	out := make([]string, 0, 8)
 	for {
 		s = strings.TrimLeftFunc(s, isSpace)
 		if s == "" {
 			return out
 		}
-		if max == 0 {
+		if limit == 0 {
 			return append(out, s)
 		}
 		i := strings.IndexFunc(s, isSpace)
@@ -251,19 +252,19 @@ func splitSpace(s string, max int) []string {
 		}
 		out = append(out, s[:i])
 		s = s[i:]
-		max--
+		limit--
 	}
 }
 
 // rsplitSpace is str.rsplit without a separator.
-func rsplitSpace(s string, max int) []string {
+func rsplitSpace(s string, limit int) []string {
 	var out []string
 	for {
 		s = strings.TrimRightFunc(s, isSpace)
 		if s == "" {
 			break
 		}
-		if max == 0 {
+		if limit == 0 {
 			out = append(out, s)
 			break
 		}
@@ -275,7 +276,7 @@ func rsplitSpace(s string, max int) []string {
 		_, n := utf8.DecodeRuneInString(s[i:])
 		out = append(out, s[i+n:])
 		s = s[:i]
-		max--
+		limit--
 	}
 	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
 		out[i], out[j] = out[j], out[i]
@@ -283,20 +284,20 @@ func rsplitSpace(s string, max int) []string {
 	return out
 }
 
-// splitN is str.split with a separator; max < 0 means no limit.
-func splitN(s, sep string, max int) []string {
-	if max < 0 {
+// splitN is str.split with a separator; limit < 0 means no limit.
+func splitN(s, sep string, limit int) []string {
+	if limit < 0 {
 		return strings.Split(s, sep)
 	}
-	return strings.SplitN(s, sep, max+1)
+	return strings.SplitN(s, sep, limit+1)
 }
 
-func rsplitN(s, sep string, max int) []string {
-	if max < 0 {
+func rsplitN(s, sep string, limit int) []string {
+	if limit < 0 {
 		return strings.Split(s, sep)
 	}
 	var tail []string
-	for ; max > 0; max-- {
+	for ; limit > 0; limit-- {
 		i := strings.LastIndex(s, sep)
 		if i < 0 {
 			break
@@ -306,8 +307,8 @@ func rsplitN(s, sep string, max int) []string {
 	}
 	out := make([]string, 0, len(tail)+1)
 	out = append(out, s)
-	for i := len(tail) - 1; i >= 0; i-- {
-		out = append(out, tail[i])
+	for _, t := range slices.Backward(tail) {
+		out = append(out, t)
 	}
 	return out
 }

@@ -144,43 +144,43 @@ func (rt *state) urlize(s string, u *urlizer) (string, error) {
 }
 
 func (u *urlizer) word(rt *state, w string) (string, error) {
-	head, middle, tail := "", w, ""
-	for {
-		n := 0
+	begin := 0
+	for begin < len(w) {
 		switch {
-		case strings.HasPrefix(middle, "(") || strings.HasPrefix(middle, "<"):
-			n = 1
-		case strings.HasPrefix(middle, "&lt;"):
-			n = 4
+		case w[begin] == '(' || w[begin] == '<':
+			begin++
+			continue
+		case strings.HasPrefix(w[begin:], "&lt;"):
+			begin += 4
+			continue
 		}
-		if n == 0 {
-			break
-		}
-		head += middle[:n]
-		middle = middle[n:]
+		break
 	}
-	end := len(middle)
-	for end > 0 {
-		if c := middle[end-1]; strings.IndexByte(")>.,\n", c) >= 0 {
+	end := len(w)
+	for end > begin {
+		if strings.IndexByte(")>.,\n", w[end-1]) >= 0 {
 			end--
-		} else if strings.HasSuffix(middle[:end], "&gt;") {
+		} else if strings.HasSuffix(w[begin:end], "&gt;") {
 			end -= 4
 		} else {
 			break
 		}
 	}
-	middle, tail = middle[:end], middle[end:]
 	for _, p := range [][2]string{{"(", ")"}, {"<", ">"}, {"&lt;", "&gt;"}} {
-		open := strings.Count(middle, p[0])
-		if open <= strings.Count(middle, p[1]) {
+		// Closing brackets behind the address belong to it as long as it opens more than it closes.
+		open := strings.Count(w[begin:end], p[0])
+		if open <= strings.Count(w[begin:end], p[1]) {
 			continue
 		}
-		for n := min(open, strings.Count(tail, p[1])); n > 0; n-- {
-			i := strings.Index(tail, p[1]) + len(p[1])
-			middle += tail[:i]
-			tail = tail[i:]
+		for ; open > 0; open-- {
+			i := strings.Index(w[end:], p[1])
+			if i < 0 {
+				break
+			}
+			end += i + len(p[1])
 		}
 	}
+	head, middle, tail := w[:begin], w[begin:end], w[end:]
 	linked, err := u.link(rt, middle)
 	return head + linked + tail, err
 }

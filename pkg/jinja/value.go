@@ -101,8 +101,6 @@ func List(items ...Value) Value { return &listValue{items} }
 // Tuple makes a tuple; it keeps items.
 func Tuple(items ...Value) Value { return newTuple(items) }
 
-func newList(items []Value) *listValue { return &listValue{items} }
-
 func newTuple(items []Value) Value {
 	if len(items) == 0 {
 		return emptyTuple

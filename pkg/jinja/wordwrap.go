@@ -95,6 +95,10 @@ func (w *wrapper) lines(chunks []chunk) ([]string, error) {
 		if err := w.rt.step(); err != nil {
 			return nil, err
 		}
+		// A line's own memory: its chunks, its text and its place among the lines.
+		if err := w.rt.charge(128); err != nil {
+			return nil, err
+		}
 		if len(lines) > 0 && blank(chunks[0].text) {
 			if chunks = chunks[1:]; len(chunks) == 0 {
 				break

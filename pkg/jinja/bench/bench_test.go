@@ -3,7 +3,6 @@ package bench
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -63,14 +62,14 @@ func compileLoop(e *jinja.Engine, c benchCase) func(b *testing.B) {
 
 func renderLoop(e *jinja.Engine, c benchCase) func(b *testing.B) {
 	return func(b *testing.B) {
-		t, err := e.Compile(c.source)
+		tpl, err := e.Compile(c.source)
 		if err != nil {
 			b.Fatal(err)
 		}
-		ctx := context.Background()
+		ctx := b.Context()
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := t.Render(ctx, c.vars); err != nil {
+			if _, err := tpl.Render(ctx, c.vars); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -118,7 +117,7 @@ func TestBesideCPython(t *testing.T) {
 		py := theirs[c.name]
 		tpl, err := e.Compile(c.source)
 		require.NoError(t, err)
-		text, err := tpl.Render(context.Background(), c.vars)
+		text, err := tpl.Render(t.Context(), c.vars)
 		require.NoError(t, err)
 		require.Equal(t, py.Output, text, c.name)
 		render := testing.Benchmark(renderLoop(e, c))

@@ -2,7 +2,6 @@ package stdio_test
 
 import (
 	"bytes"
-	"context"
 	"strings"
 	"testing"
 
@@ -26,7 +25,7 @@ func TestRun(t *testing.T) {
 		`{"id":"7","template":"<é>"}`,
 	}, "\n")
 	var out bytes.Buffer
-	require.NoError(t, stdio.Run(context.Background(), strings.NewReader(in), &out, jinja.New(jinja.Options{Undefined: jinja.Chainable})))
+	require.NoError(t, stdio.Run(t.Context(), strings.NewReader(in), &out, jinja.New(jinja.Options{Undefined: jinja.Chainable})))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	require.Len(t, lines, 8)
 	require.Equal(t, `{"output":"{'z': 1, 'a': 2.5} 123456789012345678901"}`, lines[0])
