@@ -58,7 +58,8 @@ fuzz: ## run every fuzz target for FUZZTIME (30s)
 	tools/each-fuzz-target $(or $(FUZZTIME),30s)
 
 .PHONY: bench
-bench: ## run the benchmarks of all modules
+bench: build ## measure start and memory of the single binary, then run the benchmarks of all modules
+	go run ./test/bench/footprint -orch bin/orch
 	go test -run='^$$' -bench=. -benchmem $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: lint
