@@ -29,10 +29,12 @@ func child() {
 		fmt.Println("open:", err)
 		os.Exit(1)
 	}
+	sig := make(chan os.Signal, 1)
+	if os.Getenv("EMBEDDEDMONGO_TEST_IDLE") != "" {
+		signal.Notify(sig, syscall.SIGTERM)
+	}
 	fmt.Println("ready", os.Getpid())
 	if os.Getenv("EMBEDDEDMONGO_TEST_IDLE") != "" {
-		sig := make(chan os.Signal, 1)
-		signal.Notify(sig, syscall.SIGTERM)
 		<-sig
 		s.Close()
 		return

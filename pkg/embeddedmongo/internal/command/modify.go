@@ -70,7 +70,7 @@ func soleID(f *filter.Filter) []byte {
 
 // pass searches once and changes what it finds. lost tells that a candidate was gone or different when its turn came.
 func (s *Service) pass(r *request, w *storage.Commit, c *storage.Collection, ch *change, out *outcome) (lost bool, err error) {
-	q := plan.Query{Filter: ch.filter, Sort: ch.sort, Hint: ch.hint, Expired: r.expired}
+	q := plan.Query{Filter: ch.filter, Sort: ch.sort, Hint: ch.hint, Early: !ch.many, Expired: r.expired}
 	if !ch.many && ch.sort != nil {
 		q.Limit = 1
 	}

@@ -49,7 +49,7 @@ func (p *Plan) walk(limit int) (int, error) {
 // matters where the reading cannot stop early.
 func (p *Plan) orScan(con *conjunction) (*Plan, error) {
 	total := p.c.Count()
-	if p.ix.IsID() || total < scanFloor || (p.q.Limit > 0 && p.sorted) {
+	if p.ix.IsID() || total < scanFloor || ((p.q.Limit > 0 || p.q.Early) && p.sorted) {
 		return p, nil
 	}
 	n, err := p.walk(int(total / 8))

@@ -21,6 +21,9 @@ type Query struct {
 	Limit  int64
 	Hint   value.Value // An index's name or key pattern; missing for none.
 
+	// Early tells that the reader expects to stop at the first results, although there is no limit.
+	Early bool
+
 	// Expired tells that the command's time is over; it is asked now and then. nil for no limit.
 	Expired func() error
 }

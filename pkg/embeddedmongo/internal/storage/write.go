@@ -30,7 +30,7 @@ func (c *Collection) Insert(w *Commit, d value.Doc) error {
 	if err != nil {
 		return err
 	}
-	return c.change(w, id, func(old value.Doc) (value.Doc, Action, error) {
+	return c.change(w, id, true, func(old value.Doc) (value.Doc, Action, error) {
 		if old != nil {
 			return nil, Keep, duplicateKey(c, c.Indexes()[0], d)
 		}
@@ -41,7 +41,7 @@ func (c *Collection) Insert(w *Commit, d value.Doc) error {
 // Modify runs f on the current version of a document (nil when it does not exist any more) while no other write can change it,
 // and carries out what f decides.
 func (c *Collection) Modify(w *Commit, id []byte, f func(old value.Doc) (value.Doc, Action, error)) error {
-	return c.change(w, id, func(old value.Doc) (value.Doc, Action, error) {
+	return c.change(w, id, false, func(old value.Doc) (value.Doc, Action, error) {
 		if old == nil {
 			return nil, Keep, nil
 		}
@@ -68,7 +68,8 @@ func EncodeID(d value.Doc) ([]byte, error) {
 	return k, nil
 }
 
-func (c *Collection) change(w *Commit, id []byte, f func(old value.Doc) (value.Doc, Action, error)) error {
+// change is every write of one document. fresh says that the document is most likely not there.
+func (c *Collection) change(w *Commit, id []byte, fresh bool, f func(old value.Doc) (value.Doc, Action, error)) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if c.dropped {
@@ -76,7 +77,11 @@ func (c *Collection) change(w *Commit, id []byte, f func(old value.Doc) (value.D
 	}
 	docKey := append(c.DocPrefix(), id...)
 	defer c.e.docs.lock(docKey).Unlock()
-	old, err := c.Get(id)
+	read := c.Get
+	if fresh {
+		read = c.getUnlikely
+	}
+	old, err := read(id)
 	if err != nil {
 		return err
 	}
