@@ -237,30 +237,7 @@ func (c *compiler) apply(b *builtin, val expr, args *arguments, f cframe, at pos
 			return nil, err
 		}
 		if ok {
-			n := len(b.params)
-			return func(fr *frame) (Value, error) {
-				rt := fr.rt
-				a, mark := rt.args(n)
-				defer rt.release(mark)
-				v, err := x(fr)
-				if err != nil {
-					return nil, err
-				}
-				a[0] = v
-				for _, s := range bound {
-					v, err := s.eval(fr)
-					if err != nil {
-						return nil, err
-					}
-					a[s.idx] = v
-				}
-				if err = rt.step(); err == nil {
-					if v, err = b.fn(rt, a); err == nil {
-						return v, nil
-					}
-				}
-				return nil, c.at(at, err)
-			}, nil
+			return c.applyBound(b, x, bound, at), nil
 		}
 	}
 	eval, err := c.arguments(args, f)
@@ -282,6 +259,34 @@ func (c *compiler) apply(b *builtin, val expr, args *arguments, f cframe, at pos
 		}
 		return v, c.at(at, err)
 	}, nil
+}
+
+// applyBound compiles the call of a filter or test whose arguments are bound.
+func (c *compiler) applyBound(b *builtin, x evalFn, bound []boundArg, at pos) evalFn {
+	n := len(b.params)
+	return func(fr *frame) (Value, error) {
+		rt := fr.rt
+		a, mark := rt.args(n)
+		defer rt.release(mark)
+		v, err := x(fr)
+		if err != nil {
+			return nil, err
+		}
+		a[0] = v
+		for _, s := range bound {
+			v, err := s.eval(fr)
+			if err != nil {
+				return nil, err
+			}
+			a[s.idx] = v
+		}
+		if err = rt.step(); err == nil {
+			if v, err = b.fn(rt, a); err == nil {
+				return v, nil
+			}
+		}
+		return nil, c.at(at, err)
+	}
 }
 
 type boundArg struct {

@@ -138,24 +138,33 @@ func titleWords(s string) string {
 	return b.String()
 }
 
+// indentText is what lines are indented by: a text, or a number of blanks.
+func (rt *state) indentText(v Value) (string, error) {
+	switch v := v.(type) {
+	case nil:
+		return "    ", nil
+	case strValue:
+		return string(v), nil
+	case markupValue:
+		return string(v), nil
+	case *undefinedValue:
+		return "", v.fail()
+	}
+	n, err := intArg(v, 4)
+	if err != nil {
+		return "", typeErr("can't multiply sequence by non-int of type '%s'", v.typeName())
+	}
+	n = max(n, 0)
+	if err := rt.charge(n); err != nil {
+		return "", err
+	}
+	return strings.Repeat(" ", n), nil
+}
+
 func filterIndent(rt *state, a []Value) (Value, error) {
-	indent := "    "
-	if a[1] != nil {
-		if s, ok := asText(a[1]); ok {
-			indent = s
-		} else {
-			if u, isU := a[1].(*undefinedValue); isU {
-				return nil, u.fail()
-			}
-			n, err := intArg(a[1], 4)
-			if err != nil {
-				return nil, typeErr("can't multiply sequence by non-int of type '%s'", a[1].typeName())
-			}
-			if err := rt.charge(max(n, 0)); err != nil {
-				return nil, err
-			}
-			indent = strings.Repeat(" ", max(n, 0))
-		}
+	indent, err := rt.indentText(a[1])
+	if err != nil {
+		return nil, err
 	}
 	first, err := rt.flag(a[2], false)
 	if err != nil {

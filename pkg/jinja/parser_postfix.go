@@ -1,5 +1,7 @@
 package jinja
 
+import "strings"
+
 // postfix parses attributes, items and calls behind an expression.
 func (p *parser) postfix(e expr) (expr, error) {
 	for n := 0; ; n++ {
@@ -217,14 +219,18 @@ func (p *parser) filters(e expr, inline bool) (*filterExpr, error) {
 }
 
 func (p *parser) dottedName(name string) (string, error) {
+	if p.cur().kind != tokDot {
+		return name, nil
+	}
+	parts := []string{name}
 	for p.skipKind(tokDot) {
 		t, err := p.expect(tokName)
 		if err != nil {
 			return "", err
 		}
-		name += "." + t.text
+		parts = append(parts, t.text)
 	}
-	return name, nil
+	return strings.Join(parts, "."), nil
 }
 
 func (p *parser) test(val expr) (expr, error) {
