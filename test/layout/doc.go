@@ -1,0 +1,2 @@
+// Package layout checks rules of the tree that no linter knows.
+package layout
