@@ -1,0 +1,102 @@
+package embeddedmongo_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo"
+)
+
+// lines writes documents as extended JSON, one a line.
+func lines(t *testing.T, docs []D) string {
+	t.Helper()
+	var s []string
+	for _, d := range docs {
+		b, err := bson.MarshalExtJSON(d, false, false)
+		require.NoError(t, err)
+		s = append(s, string(b))
+	}
+	return strings.Join(s, "\n")
+}
+
+func TestAggregate(t *testing.T) {
+	ctx := context.Background()
+	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})
+	c := cl.Database("d").Collection("c")
+	_, err := c.InsertMany(ctx, []any{
+		D{{"_id", 1}, {"k", "a"}, {"n", 1}, {"t", A{"x", "y"}}, {"o", M{"p": 1}}},
+		D{{"_id", 2}, {"k", "b"}, {"n", 2}, {"t", A{}}},
+		D{{"_id", 3}, {"k", "a"}, {"n", 3.5}, {"t", "z"}},
+		D{{"_id", 4}, {"k", "a"}, {"n", nil}},
+	})
+	require.NoError(t, err)
+	for name, tc := range map[string]struct {
+		stages string
+		want   string
+	}{
+		"group": {`[{"$group": {"_id": "$k", "c": {"$count": {}}, "s": {"$sum": "$n"}, "a": {"$avg": "$n"}, "lo": {"$min": "$n"}, "hi": {"$max": "$n"},
+			"f": {"$first": "$n"}, "l": {"$last": "$_id"}, "p": {"$push": "$_id"}}}, {"$sort": {"_id": 1}}]`,
+			`{"_id":"a","c":3,"s":4.5,"a":2.25,"lo":1,"hi":3.5,"f":1,"l":4,"p":[1,3,4]}` + "\n" + `{"_id":"b","c":1,"s":2,"a":2.0,"lo":2,"hi":2,"f":2,"l":2,"p":[2]}`},
+		"group by document":     {`[{"$group": {"_id": {"k": "$k", "q": "$q"}, "m": {"$mergeObjects": "$o"}}}, {"$sort": {"_id": 1}}]`, `{"_id":{"k":"a"},"m":{"p":1}}` + "\n" + `{"_id":{"k":"b"},"m":{}}`},
+		"group of nothing":      {`[{"$match": {"k": "zz"}}, {"$group": {"_id": null, "n": {"$sum": 1}}}]`, ``},
+		"add to set":            {`[{"$unwind": "$t"}, {"$group": {"_id": null, "s": {"$addToSet": "$k"}}}]`, `{"_id":null,"s":["a"]}`},
+		"unwind keeping":        {`[{"$unwind": {"path": "$t", "preserveNullAndEmptyArrays": true, "includeArrayIndex": "i"}}, {"$project": {"t": 1, "i": 1}}]`, `{"_id":1,"t":"x","i":0}` + "\n" + `{"_id":1,"t":"y","i":1}` + "\n" + `{"_id":2,"i":null}` + "\n" + `{"_id":3,"t":"z","i":null}` + "\n" + `{"_id":4,"i":null}`},
+		"sort by count":         {`[{"$sortByCount": "$k"}]`, `{"_id":"a","count":3}` + "\n" + `{"_id":"b","count":1}`},
+		"count after limit":     {`[{"$limit": 3}, {"$count": "n"}]`, `{"n":3}`},
+		"count of a filter":     {`[{"$match": {"k": "a"}}, {"$skip": 1}, {"$count": "n"}]`, `{"n":2}`},
+		"match after group":     {`[{"$group": {"_id": "$k", "n": {"$sum": 1}}}, {"$match": {"n": {"$gt": 1}}}]`, `{"_id":"a","n":3}`},
+		"match after limit":     {`[{"$sort": {"_id": 1}}, {"$limit": 2}, {"$match": {"k": "a"}}, {"$project": {"_id": 1}}]`, `{"_id":1}`},
+		"limit then skip":       {`[{"$sort": {"_id": 1}}, {"$limit": 3}, {"$skip": 2}, {"$project": {"_id": 1}}]`, `{"_id":3}`},
+		"sort, limit, sort":     {`[{"$sort": {"_id": -1}}, {"$limit": 2}, {"$sort": {"_id": 1}}, {"$project": {"_id": 1}}]`, `{"_id":3}` + "\n" + `{"_id":4}`},
+		"set nested and remove": {`[{"$match": {"_id": 1}}, {"$set": {"o.q": {"$add": ["$n", 1]}, "t": "$$REMOVE"}}, {"$unset": ["k", "o.p"]}]`, `{"_id":1,"n":1,"o":{"q":2}}`},
+		"replace root":          {`[{"$match": {"_id": 1}}, {"$replaceRoot": {"newRoot": {"$mergeObjects": ["$o", {"x": "$k"}]}}}]`, `{"p":1,"x":"a"}`},
+		"project computed":      {`[{"$match": {"_id": 1}}, {"$project": {"_id": 0, "x": {"$concat": ["$k", "!"]}, "o": {"p": 1}}}]`, `{"o":{"p":1},"x":"a!"}`},
+		"group by time bucket":  {`[{"$match": {"n": {"$ne": null}}}, {"$group": {"_id": {"$floor": {"$divide": ["$n", 2]}}, "n": {"$sum": 1}}}, {"$sort": {"_id": 1}}]`, `{"_id":0.0,"n":1}` + "\n" + `{"_id":1.0,"n":2}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stages A
+			require.NoError(t, bson.UnmarshalExtJSON([]byte(`{"s": `+tc.stages+`}`), false, &struct{ S *A }{&stages}))
+			cur, err := c.Aggregate(ctx, stages)
+			require.NoError(t, err)
+			var out []D
+			require.NoError(t, cur.All(ctx, &out))
+			require.Equal(t, tc.want, lines(t, out))
+		})
+	}
+}
+
+func TestProjections(t *testing.T) {
+	ctx := context.Background()
+	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})
+	c := cl.Database("d").Collection("c")
+	_, err := c.InsertOne(ctx, D{{"_id", 1}, {"a", 1}, {"l", A{1, 2, 3, 4}}, {"d", A{D{{"x", 1}, {"y", 1}}, D{{"x", 2}, {"y", 2}}, 7}}, {"o", D{{"p", D{{"q", 1}, {"r", 2}}}}}})
+	require.NoError(t, err)
+	for projection, want := range map[string]string{
+		`{"a": 1}`:                             `{"_id":1,"a":1}`,
+		`{"a": 1, "_id": 0}`:                   `{"a":1}`,
+		`{"_id": 1}`:                           `{"_id":1}`,
+		`{"_id": 0, "l": 0, "d": 0, "o": 0}`:   `{"a":1}`,
+		`{"d.x": 1}`:                           `{"_id":1,"d":[{"x":1},{"x":2}]}`,
+		`{"d.x": 0, "l": 0, "o": 0}`:           `{"_id":1,"a":1,"d":[{"y":1},{"y":2},7]}`,
+		`{"o": {"p": {"q": 1}}}`:               `{"_id":1,"o":{"p":{"q":1}}}`,
+		`{"l": {"$slice": 2}, "d": 0, "o": 0}`: `{"_id":1,"a":1,"l":[1,2]}`,
+		`{"l": {"$slice": [-3, 2]}, "a": 1}`:   `{"_id":1,"a":1,"l":[2,3]}`,
+		`{"d": {"$elemMatch": {"x": 2}}}`:      `{"_id":1,"d":[{"x":2,"y":2}]}`,
+		`{"l.$": 1}`:                           `{"_id":1,"l":[3]}`,
+		`{"a": 1, "s": {"$sum": "$l"}, "k": {"$literal": 1}}`: `{"_id":1,"a":1,"s":10,"k":1}`,
+	} {
+		var p D
+		require.NoError(t, bson.UnmarshalExtJSON([]byte(projection), false, &p))
+		var d D
+		require.NoError(t, c.FindOne(ctx, M{"l": 3}, options.FindOne().SetProjection(p)).Decode(&d), projection)
+		require.Equal(t, want, lines(t, []D{d}), projection)
+	}
+	for _, bad := range []D{{{"a", 1}, {"l", 0}}, {{"a", 1}, {"a.b", 1}}, {{"a", M{"$frob": 1}}}, {{"a", M{}}}} {
+		require.Error(t, c.FindOne(ctx, M{}, options.FindOne().SetProjection(bad)).Err(), "%v", bad)
+	}
+}
