@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"context"
+	"maps"
 	"net/http"
 
 	"github.com/orch-project/orch/services/hooks/internal/receive"
@@ -52,10 +53,7 @@ func (d *delivery) unavailable(ctx context.Context, reason error) int {
 
 // shake gives the answer to a handshake.
 func (d *delivery) shake(answer *receive.Handshake) int {
-	header := d.w.Header()
-	for name, values := range answer.Header {
-		header[name] = values
-	}
+	maps.Copy(d.w.Header(), answer.Header)
 	d.w.WriteHeader(http.StatusOK)
 	_, _ = d.w.Write(answer.Body) // The sender has gone.
 	return http.StatusOK

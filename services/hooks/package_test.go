@@ -104,7 +104,7 @@ func newWorld(t *testing.T, change ...func(*hooks.Config, *hooks.Deps)) *world {
 
 // start runs f until the test ends.
 func (w *world) start(f func(context.Context) error) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(w.t.Context()))
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = f(ctx) }) // It ends with the test.
 	w.t.Cleanup(func() {

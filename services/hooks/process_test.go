@@ -34,7 +34,7 @@ func TestProcess(t *testing.T) {
 	require.EqualValues(t, 5<<20, cfg.MaxBody)
 	require.Error(t, hooks.Probe(t.Context(), cfg), "nothing runs yet")
 
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- hooks.RunProcess(ctx, cfg, "test", slog.New(slog.DiscardHandler)) }()
 	t.Cleanup(stop)

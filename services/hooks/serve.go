@@ -65,6 +65,6 @@ func (s *server) Run(ctx context.Context) error {
 	if err != nil {
 		err = errors.Join(fmt.Errorf("finish the requests in flight: %w", err), h.Close())
 	}
-	<-served
+	<-served //nolint:errcheck // It ended because it was told to.
 	return err
 }

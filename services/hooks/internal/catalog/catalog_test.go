@@ -44,7 +44,7 @@ func (b *bucket) Watch(ctx context.Context, handle func(broker.Change)) error {
 	}
 }
 
-func (b *bucket) Get(ctx context.Context, key string) ([]byte, error) {
+func (b *bucket) Get(_ context.Context, key string) ([]byte, error) {
 	b.looks.Add(1)
 	if b.hold != nil {
 		<-b.hold
@@ -84,7 +84,7 @@ func start(t *testing.T, o catalog.Options) (*catalog.Catalog, *bucket, *clock.M
 	b := &bucket{changes: make(chan broker.Change), handled: make(chan struct{}), entries: map[string][]byte{}, contact: now.Now()}
 	o.Bucket, o.Clock, o.Log = b, now, slog.New(slog.DiscardHandler)
 	c := catalog.New(o)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = c.Run(ctx) }) // It ends with the test.
 	t.Cleanup(func() {
@@ -158,7 +158,7 @@ func TestManyWaitForOneLook(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			_, err := c.Find(context.Background(), "new")
+			_, err := c.Find(t.Context(), "new")
 			if !errors.Is(err, catalog.ErrNotFound) {
 				t.Errorf("got %v", err)
 			}

@@ -99,22 +99,22 @@ func TestGolden(t *testing.T) {
 				words = vocabulary.Prefect
 			}
 			template := strings.TrimSuffix(string(parts["template"]), "\n")
-			name, got := "event", []byte(nil)
+			name, got := "event", new(bytes.Buffer)
 			if event, err := process(t, newEngine(words), template, readRequest(t, parts["request"])); err != nil {
-				name, got = "error", []byte(err.Error()+"\n")
+				name = "error"
+				got.WriteString(err.Error())
 			} else {
 				text, err := restjson.Marshal(event)
 				require.NoError(t, err)
-				var indented bytes.Buffer
-				require.NoError(t, json.Indent(&indented, text, "", "  "))
-				got = append(indented.Bytes(), '\n')
+				require.NoError(t, json.Indent(got, text, "", "  "))
 			}
+			got.WriteByte('\n')
 			if *update {
-				archive.Files = append(archive.Files[:2], txtar.File{Name: name, Data: got})
+				archive.Files = append(archive.Files[:2], txtar.File{Name: name, Data: got.Bytes()})
 				require.NoError(t, os.WriteFile(file, txtar.Format(archive), 0o644))
 				return
 			}
-			require.Equal(t, string(parts[name]), string(got))
+			require.Equal(t, string(parts[name]), got.String())
 		})
 	}
 }
