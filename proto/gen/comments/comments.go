@@ -217,6 +217,16 @@ func Of(fullName string) string {
 		return "Change a flow; what is not sent stays."
 	case "orch.v1.Format":
 		return "Format refines what a proto type means in JSON."
+	case "orch.v1.HistoryResponse":
+		return "HistoryResponse counts the runs that were expected to start in one interval, its end excluded."
+	case "orch.v1.HistoryResponse.states":
+		return "What states the runs are in now; empty when there were none."
+	case "orch.v1.HistoryResponseState":
+		return "HistoryResponseState counts the runs of an interval that are in one state."
+	case "orch.v1.HistoryResponseState.sum_estimated_lateness":
+		return "Seconds."
+	case "orch.v1.HistoryResponseState.sum_estimated_run_time":
+		return "Seconds."
 	case "orch.v1.HttpError":
 		return "HttpError is a whole HTTP answer, carried as a status detail where a gRPC code cannot tell it (rule 12): a 404 has two body forms, a 423 carries a fractional Retry-After, some 422s are plain."
 	case "orch.v1.HttpError.body":

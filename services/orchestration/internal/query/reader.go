@@ -19,6 +19,8 @@ type Reader interface {
 	Stream(ctx context.Context, c Collection, filter bson.D, o StreamOptions) iter.Seq2[bson.Raw, error]
 	// Count gives the number of documents that match.
 	Count(ctx context.Context, c Collection, filter bson.D) (int64, error)
+	// Aggregate gives what stages make of the documents that match. A row is valid until the next one is asked for.
+	Aggregate(ctx context.Context, c Collection, filter bson.D, stages []bson.D) iter.Seq2[bson.Raw, error]
 }
 
 // StreamOptions say which of the documents are wanted.
@@ -109,6 +111,26 @@ func (r reader) Stream(ctx context.Context, c Collection, filter bson.D, o Strea
 
 func (r reader) Count(ctx context.Context, c Collection, filter bson.D) (int64, error) {
 	return r.db.Collection(string(c)).CountDocuments(ctx, filter)
+}
+
+func (r reader) Aggregate(ctx context.Context, c Collection, filter bson.D, stages []bson.D) iter.Seq2[bson.Raw, error] {
+	return func(yield func(bson.Raw, error) bool) {
+		pipeline := append([]bson.D{{{Key: "$match", Value: filter}}}, stages...)
+		cursor, err := r.db.Collection(string(c)).Aggregate(ctx, pipeline)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer func() { _ = cursor.Close(context.WithoutCancel(ctx)) }()
+		for cursor.Next(ctx) {
+			if !yield(cursor.Current, nil) {
+				return
+			}
+		}
+		if err := cursor.Err(); err != nil {
+			yield(nil, err)
+		}
+	}
 }
 
 // clone makes a value independent of the document that it was found in.

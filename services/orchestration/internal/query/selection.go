@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -45,16 +46,53 @@ func (s *Selection) Count(ctx context.Context) (int64, error) {
 		n, err := s.resolver.Reader.Count(ctx, s.own, s.filter)
 		return n, s.failed(err)
 	}
-	fields := make([]string, len(s.probes))
-	for i, pr := range s.probes {
-		fields[i] = pr.rel.local
-	}
 	var n int64
-	err := s.resolver.prober().scan(ctx, s.own, s.filter, StreamOptions{Fields: fields}, s.probes, func(bson.Raw) bool {
+	err := s.resolver.prober().scan(ctx, s.own, s.filter, StreamOptions{Fields: s.probed()}, s.probes, func(bson.Raw) bool {
 		n++
 		return true
 	})
 	return n, s.failed(err)
+}
+
+// Aggregate hands on what stages make of the selected documents that also match within. A selection that has to be
+// probed is aggregated batch by batch, so the rows of one group may come several times and are to be added up. A row is
+// valid until visit returns.
+func (s *Selection) Aggregate(ctx context.Context, within bson.D, stages []bson.D, visit func(bson.Raw) error) error {
+	filter := allOf([]bson.D{s.filter, within})
+	if len(s.probes) == 0 {
+		return s.failed(each(s.resolver.Reader.Aggregate(ctx, s.own, filter, stages), visit))
+	}
+	ids := make(bson.A, 0, s.resolver.Batch)
+	flush := func() error {
+		if len(ids) == 0 {
+			return nil
+		}
+		batch := Scope(s.ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}})
+		err := each(s.resolver.Reader.Aggregate(ctx, s.own, batch, stages), visit)
+		ids = ids[:0]
+		return err
+	}
+	var failure error
+	err := s.resolver.prober().scan(ctx, s.own, filter, StreamOptions{Fields: s.probed()}, s.probes, func(doc bson.Raw) bool {
+		ids = append(ids, clone(doc.Lookup("_id")))
+		if len(ids) == cap(ids) {
+			failure = flush()
+		}
+		return failure == nil
+	})
+	if err == nil && failure == nil {
+		failure = flush()
+	}
+	return s.failed(errors.Join(err, failure))
+}
+
+// probed are the fields that probes look at.
+func (s *Selection) probed() []string {
+	fields := make([]string, len(s.probes))
+	for i, pr := range s.probes {
+		fields[i] = pr.rel.local
+	}
+	return fields
 }
 
 func (s *Selection) failed(err error) error {
