@@ -12,6 +12,9 @@ import (
 	"github.com/orch-project/orch/services/standalone/internal/datadir"
 )
 
+// databaseName is the database that a single binary keeps everything in.
+const databaseName = "orch"
+
 // infra is the embedded broker and the embedded store.
 type infra struct {
 	nats  *embeddednats.Server

@@ -24,6 +24,7 @@ import (
 	"github.com/orch-project/orch/services/gateway"
 	"github.com/orch-project/orch/services/hooks"
 	"github.com/orch-project/orch/services/orchestration"
+	"github.com/orch-project/orch/services/standalone/internal/control"
 	"github.com/orch-project/orch/services/standalone/internal/datadir"
 )
 
@@ -85,7 +86,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	}
 	s.closing(func(context.Context) error { conn.Close(); return nil })
 
-	cfg.Orchestration.MongoDBURI = parts.store.URI()
+	cfg.Orchestration.MongoDBURI, cfg.Orchestration.MongoDBDatabase = parts.store.URI(), databaseName
 	domain, err := orchestration.New(ctx, cfg.Orchestration, orchestration.Deps{
 		Broker: conn, Dialer: parts.store.ContextDialer(), CompileTemplate: webhook.CompileCheck(cfg.Gateway.Vocabulary), Log: log,
 	})
@@ -115,6 +116,12 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 		return nil, err
 	}
 
+	socket, err := control.Listen(cfg.DataDir, onlineBackup(dir, parts, conn))
+	if err != nil {
+		return nil, err
+	}
+	s.closing(func(context.Context) error { return socket.Close() })
+
 	s.group.Health().Check("store and broker", func() error { return domain.Ready(ctx) })
 	s.group.Health().Check("webhook intake", receiver.Ready)
 	if s.internal != nil {
@@ -122,7 +129,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	}
 	s.group.Add(domain.Workers()...)
 	s.group.Add(receiver.Workers()...)
-	s.group.Add(s.gateway)
+	s.group.Add(s.gateway, socket)
 	return s, nil
 }
 

@@ -19,6 +19,12 @@ func New(version string) *cobra.Command {
 	root.AddCommand(
 		serverCommand(version),
 		infraCommand(),
+		templateCommand(),
+		backupCommand(),
+		restoreCommand(),
+		doctorCommand(),
+		exportCommand(),
+		importCommand(),
 		openapiCommand(),
 		versionCommand(version),
 	)

@@ -34,7 +34,8 @@ type mark struct {
 
 // Dir is a data directory that is ready to be used.
 type Dir struct {
-	Path string
+	Path       string
+	Vocabulary vocabulary.Vocabulary
 }
 
 // Default is the directory of a user who named none: below XDG_DATA_HOME, or ~/.local/share.
@@ -56,7 +57,7 @@ func Open(path string, words vocabulary.Vocabulary) (Dir, error) {
 	}
 	found, err := readMark(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Dir{Path: path}, writeMark(path, mark{FormatVersion, words.String()})
+		return Dir{Path: path, Vocabulary: words}, writeMark(path, mark{FormatVersion, words.String()})
 	}
 	if err != nil {
 		return Dir{}, fmt.Errorf("read what %s is: %w", path, err)
@@ -68,7 +69,7 @@ func Open(path string, words vocabulary.Vocabulary) (Dir, error) {
 		return Dir{}, fmt.Errorf("%w: %s was written in the vocabulary %q, this server is set to %q (start it with --vocabulary %s)",
 			ErrFormat, path, found.Vocabulary, words, found.Vocabulary)
 	}
-	return Dir{Path: path}, nil
+	return Dir{Path: path, Vocabulary: words}, nil
 }
 
 // OpenAny makes a directory or accepts one of any vocabulary, for those who store nothing in words of their own. A
@@ -85,6 +86,47 @@ func OpenAny(path string) (Dir, error) {
 		return Dir{}, fmt.Errorf("%w: %s has format %d, this server speaks %d", ErrFormat, path, found.Format, FormatVersion)
 	}
 	return Dir{Path: path}, nil
+}
+
+// Existing accepts a directory that a server or a backup has made, whatever its vocabulary.
+func Existing(path string) (Dir, error) {
+	found, err := readMark(path)
+	if err != nil {
+		return Dir{}, fmt.Errorf("%s is neither a data directory nor a backup: %w", path, err)
+	}
+	if found.Format != FormatVersion {
+		return Dir{}, fmt.Errorf("%w: %s has format %d, this server speaks %d", ErrFormat, path, found.Format, FormatVersion)
+	}
+	words, err := vocabulary.Parse(found.Vocabulary)
+	if err != nil {
+		return Dir{}, fmt.Errorf("read what %s is: %w", path, err)
+	}
+	return Dir{Path: path, Vocabulary: words}, nil
+}
+
+// New makes a directory that must not exist or be empty. It is nobody's until it is marked.
+func New(path string) (Dir, error) {
+	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
+		return Dir{}, fmt.Errorf("make the data directory %s: it is not empty", path)
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return Dir{}, fmt.Errorf("make the data directory: %w", err)
+	}
+	return Dir{Path: path}, nil
+}
+
+// Mark makes a new directory one of a vocabulary.
+func (d Dir) Mark(words vocabulary.Vocabulary) error {
+	return writeMark(d.Path, mark{FormatVersion, words.String()})
+}
+
+// CopyMark marks another directory as what this one is.
+func (d Dir) CopyMark(to Dir) error {
+	m, err := readMark(d.Path)
+	if err != nil {
+		return fmt.Errorf("read what %s is: %w", d.Path, err)
+	}
+	return writeMark(to.Path, m)
 }
 
 // Store is where the embedded store keeps its files.

@@ -1,0 +1,81 @@
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/embeddedmongo"
+	"github.com/orch-project/orch/services/standalone/internal/control"
+	"github.com/orch-project/orch/services/standalone/internal/datadir"
+)
+
+// Backup copies a data directory into a new directory. It is consistent: everything that was acknowledged before the
+// call is in it, and nothing by half. A server that runs on the directory makes the copy while it goes on.
+//
+// The copy has no streams. Events that are acknowledged and not stored yet are waited for, and the catalogue of webhooks
+// is made again at the start. Where no server runs, the whole server is started for the while, without its addresses.
+func Backup(ctx context.Context, dataDir, backup string, log *slog.Logger) error {
+	backup, err := filepath.Abs(backup)
+	if err != nil {
+		return fmt.Errorf("back %s up: %w", dataDir, err)
+	}
+	if err := control.Backup(ctx, dataDir, backup); !errors.Is(err, control.ErrNoServer) {
+		return err
+	}
+	dir, err := datadir.Existing(dataDir)
+	if err != nil {
+		return err
+	}
+	return offline(ctx, dir, log, func(ctx context.Context, parts *infra, conn *broker.Conn) error {
+		return onlineBackup(dir, parts, conn)(ctx, backup)
+	})
+}
+
+// copyStore writes a backup: what the directory is, and its store. A directory that is not whole is removed again.
+func copyStore(ctx context.Context, dir datadir.Dir, store *embeddedmongo.Server, backup string) (err error) {
+	target, err := datadir.New(backup)
+	if err != nil {
+		return fmt.Errorf("back up: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(backup))
+		}
+	}()
+	if err := store.Backup(ctx, target.Store()); err != nil {
+		return err
+	}
+	// The mark comes last: a directory without it is no backup.
+	return dir.CopyMark(target)
+}
+
+// onlineBackup is what a running server does when it is asked for a backup.
+func onlineBackup(dir datadir.Dir, parts *infra, conn *broker.Conn) func(ctx context.Context, backup string) error {
+	return func(ctx context.Context, backup string) error {
+		if err := conn.WaitHandled(ctx, broker.DurablePersist); err != nil {
+			return fmt.Errorf("wait for events that are not stored yet: %w", err)
+		}
+		return copyStore(ctx, dir, parts.store, backup)
+	}
+}
+
+// Restore makes a data directory of a backup. The directory must not exist or be empty.
+func Restore(ctx context.Context, backup, dataDir string) (err error) {
+	from, err := datadir.Existing(backup)
+	if err != nil {
+		return err
+	}
+	to, err := datadir.New(dataDir)
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	if err := embeddedmongo.Restore(ctx, from.Store(), to.Store()); err != nil {
+		return err
+	}
+	return from.CopyMark(to)
+}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/telemetry"
+	"github.com/orch-project/orch/services/standalone"
+	"github.com/orch-project/orch/services/standalone/internal/datadir"
+)
+
+// dataDirFlag adds --data-dir to a command and returns how it is read.
+func dataDirFlag(cmd *cobra.Command) func() (string, error) {
+	path := cmd.Flags().String("data-dir", "", "the data directory (default: the user's)")
+	return func() (string, error) {
+		if *path != "" {
+			return *path, nil
+		}
+		return datadir.Default()
+	}
+}
+
+// quietLogger is the log of commands that end by themselves: only what went wrong.
+func quietLogger(cmd *cobra.Command) (*slog.Logger, error) {
+	logging, err := config.Load[telemetry.Logging]()
+	if err != nil {
+		return nil, err
+	}
+	logging.Level = max(logging.Level, slog.LevelWarn)
+	return telemetry.NewLogger(cmd.ErrOrStderr(), "orch", logging), nil
+}
+
+func backupCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "backup DIR",
+		Short: "Copy the data directory into a new directory, while the server runs or not",
+		Long: `Copy the data directory into a new directory.
+
+The copy is consistent: everything that was acknowledged before the command is in it, and nothing by half. A server that
+runs on the data directory makes the copy itself and goes on meanwhile.`,
+		Args: cobra.ExactArgs(1),
+	}
+	dataDir := dataDirFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		path, err := dataDir()
+		if err != nil {
+			return err
+		}
+		log, err := quietLogger(cmd)
+		if err != nil {
+			return err
+		}
+		if err := standalone.Backup(cmd.Context(), path, args[0], log); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is a backup of %s; orch restore makes a data directory of it\n", args[0], path)
+		return err
+	}
+	return cmd
+}
+
+func restoreCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "restore BACKUP",
+		Short: "Make a new data directory of a backup",
+		Args:  cobra.ExactArgs(1),
+	}
+	dataDir := dataDirFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		path, err := dataDir()
+		if err != nil {
+			return err
+		}
+		if err := standalone.Restore(cmd.Context(), args[0], path); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is restored; start it with: orch server --data-dir %s\n", path, path)
+		return err
+	}
+	return cmd
+}

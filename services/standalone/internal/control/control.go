@@ -1,0 +1,126 @@
+// Package control lets the command line ask a running server for what only the owner of the data directory can do.
+//
+//	orch backup DIR ──► <data directory>/control.sock ──► the server: backup
+//
+// The socket lies in the data directory, which only the server's user can enter: who can reach it could read the data
+// anyway.
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// socketName is the socket's name in the data directory.
+const socketName = "control.sock"
+
+// ErrNoServer means that no server runs on the data directory.
+var ErrNoServer = errors.New("no server runs on this data directory")
+
+// Server answers on the socket. It is a run.Worker.
+type Server struct {
+	ln     net.Listener
+	backup func(ctx context.Context, dir string) error
+}
+
+// Listen opens the socket. The caller owns the directory's lock, so that a socket that is there is a dead server's.
+func Listen(dataDir string, backup func(ctx context.Context, dir string) error) (*Server, error) {
+	path := filepath.Join(dataDir, socketName)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("remove an old control socket: %w", err)
+	}
+	ln, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("open the control socket: %w", err)
+	}
+	return &Server{ln: ln, backup: backup}, nil
+}
+
+// Name implements run.Worker.
+func (s *Server) Name() string { return "control socket" }
+
+// Close closes the socket. It may be called after Run.
+func (s *Server) Close() error {
+	if err := s.ln.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("close the control socket: %w", err)
+	}
+	return nil
+}
+
+// Run answers until the context ends.
+func (s *Server) Run(ctx context.Context) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /backup", s.serveBackup)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() { stopped <- server.Shutdown(context.WithoutCancel(ctx)) })
+	err := server.Serve(s.ln)
+	if !stop() {
+		err = errors.Join(<-stopped)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+type backupRequest struct {
+	Dir string `json:"dir"`
+}
+
+func (s *Server) serveBackup(w http.ResponseWriter, r *http.Request) {
+	var request backupRequest
+	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<16)).Decode(&request); err != nil || !filepath.IsAbs(request.Dir) {
+		http.Error(w, "the directory must be an absolute path", http.StatusBadRequest)
+		return
+	}
+	if err := s.backup(r.Context(), request.Dir); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+// Backup asks the server that runs on a data directory to back it up into another directory.
+// It returns ErrNoServer when none runs.
+func Backup(ctx context.Context, dataDir, dir string) error {
+	body, err := json.Marshal(backupRequest{Dir: dir})
+	if err != nil {
+		return fmt.Errorf("ask for a backup: %w", err)
+	}
+	path := filepath.Join(dataDir, socketName)
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", path)
+	}}
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://control/backup", bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("ask for a backup: %w", err)
+	}
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("%w: %s", ErrNoServer, dataDir)
+	}
+	if err != nil {
+		return fmt.Errorf("ask for a backup: %w", err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
+	if err != nil {
+		return fmt.Errorf("ask for a backup: %w", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the server could not make the backup: %s", text)
+	}
+	return nil
+}

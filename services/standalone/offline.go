@@ -1,0 +1,51 @@
+package standalone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/run"
+	"github.com/orch-project/orch/pkg/webhook"
+	"github.com/orch-project/orch/services/orchestration"
+	"github.com/orch-project/orch/services/standalone/internal/datadir"
+)
+
+// offline opens a data directory that no server runs on, with the workers that store what is left in the streams, and
+// does something with it.
+func offline(ctx context.Context, dir datadir.Dir, log *slog.Logger, do func(context.Context, *infra, *broker.Conn) error) (err error) {
+	parts, err := openInfra(dir, "", false, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, parts.Close()) }()
+	conn, err := broker.Connect(ctx, broker.Config{InProcess: parts.nats.InProcess(), Logger: log})
+	if err != nil {
+		return fmt.Errorf("connect to the embedded broker: %w", err)
+	}
+	defer conn.Close()
+	domain, err := orchestration.New(ctx, orchestration.Config{
+		MongoDBURI: parts.store.URI(), MongoDBDatabase: databaseName, Vocabulary: dir.Vocabulary, NATSShards: 1, NATSReplicas: 1,
+	}, orchestration.Deps{
+		Broker: conn, Dialer: parts.store.ContextDialer(), CompileTemplate: webhook.CompileCheck(dir.Vocabulary), Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, domain.Close(context.WithoutCancel(ctx))) }()
+
+	ctx, done := context.WithCancel(ctx)
+	defer done()
+	group := run.NewGroup(run.Options{Logger: log})
+	group.Add(domain.Workers()...)
+	var result error
+	group.Add(run.Func("offline work", func(ctx context.Context) error {
+		result = do(ctx, parts, conn)
+		done()
+		<-ctx.Done()
+		return nil
+	}))
+	return errors.Join(group.Run(ctx), result)
+}
