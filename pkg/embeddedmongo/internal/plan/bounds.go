@@ -22,13 +22,16 @@ func spans(header []byte, bs []*bound) []span {
 	prefixes := [][]byte{header}
 	for i, b := range bs {
 		if b.points == nil {
-			out := make([]span, len(prefixes))
-			for j, p := range prefixes {
+			out := make([]span, 0, len(prefixes))
+			for _, p := range prefixes {
 				hi := successor(p)
 				if b.hi != nil {
 					hi = concat(p, b.hi)
 				}
-				out[j] = span{lo: concat(p, b.lo), hi: hi, at: len(p)}
+				// Bounds that contradict each other hold nothing; an iterator must not be given them.
+				if s := (span{lo: concat(p, b.lo), hi: hi, at: len(p)}); hi == nil || bytes.Compare(s.lo, hi) < 0 {
+					out = append(out, s)
+				}
 			}
 			return out
 		}

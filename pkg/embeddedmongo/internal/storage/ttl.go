@@ -14,6 +14,7 @@ import (
 // Sweep removes the documents that have expired by their TTL indexes and returns their number. A document expires when the
 // least date in the indexed field is older than the index allows; without a date it never does.
 func (e *Engine) Sweep(ctx context.Context) (removed int, err error) {
+	e.reclaim()
 	for _, c := range e.Collections("") {
 		for _, ix := range c.Indexes() {
 			if ix.Spec.Expire == nil {
@@ -27,6 +28,17 @@ func (e *Engine) Sweep(ctx context.Context) (removed int, err error) {
 		}
 	}
 	return removed, nil
+}
+
+// reclaim lets what was deleted while the disk was full become visible to compactions, which give the space back. Without
+// further writes the deletions would stay in memory.
+func (e *Engine) reclaim() {
+	if !e.space.full.Load() {
+		return
+	}
+	if _, err := e.db.AsyncFlush(); err != nil {
+		e.opts.Logger.Warn("flushing on a full disk", "error", err)
+	}
 }
 
 // sweepBatch is how many documents are removed between two syncs.
