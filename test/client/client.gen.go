@@ -19,6 +19,39 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for ConcurrencyLimitStrategy.
+const (
+	ConcurrencyLimitStrategyCANCELNEW ConcurrencyLimitStrategy = "CANCEL_NEW"
+	ConcurrencyLimitStrategyENQUEUE   ConcurrencyLimitStrategy = "ENQUEUE"
+)
+
+// Valid indicates whether the value is a known member of the ConcurrencyLimitStrategy enum.
+func (e ConcurrencyLimitStrategy) Valid() bool {
+	switch e {
+	case ConcurrencyLimitStrategyCANCELNEW:
+		return true
+	case ConcurrencyLimitStrategyENQUEUE:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ConstantInputType.
+const (
+	ConstantInputTypeConstant ConstantInputType = "constant"
+)
+
+// Valid indicates whether the value is a known member of the ConstantInputType enum.
+func (e ConstantInputType) Valid() bool {
+	switch e {
+	case ConstantInputTypeConstant:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Countable.
 const (
 	CountableDay      Countable = "day"
@@ -43,6 +76,48 @@ func (e Countable) Valid() bool {
 	}
 }
 
+// Defines values for DeploymentSort.
+const (
+	DeploymentSortCREATEDDESC DeploymentSort = "CREATED_DESC"
+	DeploymentSortNAMEASC     DeploymentSort = "NAME_ASC"
+	DeploymentSortNAMEDESC    DeploymentSort = "NAME_DESC"
+	DeploymentSortUPDATEDDESC DeploymentSort = "UPDATED_DESC"
+)
+
+// Valid indicates whether the value is a known member of the DeploymentSort enum.
+func (e DeploymentSort) Valid() bool {
+	switch e {
+	case DeploymentSortCREATEDDESC:
+		return true
+	case DeploymentSortNAMEASC:
+		return true
+	case DeploymentSortNAMEDESC:
+		return true
+	case DeploymentSortUPDATEDDESC:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DeploymentStatus.
+const (
+	DeploymentStatusNOTREADY DeploymentStatus = "NOT_READY"
+	DeploymentStatusREADY    DeploymentStatus = "READY"
+)
+
+// Valid indicates whether the value is a known member of the DeploymentStatus enum.
+func (e DeploymentStatus) Valid() bool {
+	switch e {
+	case DeploymentStatusNOTREADY:
+		return true
+	case DeploymentStatusREADY:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for EventOrder.
 const (
 	EventOrderASC  EventOrder = "ASC"
@@ -55,6 +130,39 @@ func (e EventOrder) Valid() bool {
 	case EventOrderASC:
 		return true
 	case EventOrderDESC:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for FlowRunCreateStatus.
+const (
+	FlowRunCreateStatusCREATED FlowRunCreateStatus = "CREATED"
+	FlowRunCreateStatusFAILED  FlowRunCreateStatus = "FAILED"
+)
+
+// Valid indicates whether the value is a known member of the FlowRunCreateStatus enum.
+func (e FlowRunCreateStatus) Valid() bool {
+	switch e {
+	case FlowRunCreateStatusCREATED:
+		return true
+	case FlowRunCreateStatusFAILED:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for FlowRunResultInputType.
+const (
+	FlowRunResultInputTypeFlowRun FlowRunResultInputType = "flow_run"
+)
+
+// Valid indicates whether the value is a known member of the FlowRunResultInputType enum.
+func (e FlowRunResultInputType) Valid() bool {
+	switch e {
+	case FlowRunResultInputTypeFlowRun:
 		return true
 	default:
 		return false
@@ -139,6 +247,21 @@ func (e Operator) Valid() bool {
 	case OperatorAnd:
 		return true
 	case OperatorOr:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ParameterInputType.
+const (
+	ParameterInputTypeParameter ParameterInputType = "parameter"
+)
+
+// Valid indicates whether the value is a known member of the ParameterInputType enum.
+func (e ParameterInputType) Valid() bool {
+	switch e {
+	case ParameterInputTypeParameter:
 		return true
 	default:
 		return false
@@ -286,6 +409,57 @@ func (e StateWaitDetailsType) Valid() bool {
 	}
 }
 
+// Defines values for TaskRunResultInputType.
+const (
+	TaskRunResultInputTypeTaskRun TaskRunResultInputType = "task_run"
+)
+
+// Valid indicates whether the value is a known member of the TaskRunResultInputType enum.
+func (e TaskRunResultInputType) Valid() bool {
+	switch e {
+	case TaskRunResultInputTypeTaskRun:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for TaskRunSort.
+const (
+	TaskRunSortCREATEDDESC               TaskRunSort = "CREATED_DESC"
+	TaskRunSortENDTIMEDESC               TaskRunSort = "END_TIME_DESC"
+	TaskRunSortEXPECTEDSTARTTIMEASC      TaskRunSort = "EXPECTED_START_TIME_ASC"
+	TaskRunSortEXPECTEDSTARTTIMEDESC     TaskRunSort = "EXPECTED_START_TIME_DESC"
+	TaskRunSortIDDESC                    TaskRunSort = "ID_DESC"
+	TaskRunSortNAMEASC                   TaskRunSort = "NAME_ASC"
+	TaskRunSortNAMEDESC                  TaskRunSort = "NAME_DESC"
+	TaskRunSortNEXTSCHEDULEDSTARTTIMEASC TaskRunSort = "NEXT_SCHEDULED_START_TIME_ASC"
+)
+
+// Valid indicates whether the value is a known member of the TaskRunSort enum.
+func (e TaskRunSort) Valid() bool {
+	switch e {
+	case TaskRunSortCREATEDDESC:
+		return true
+	case TaskRunSortENDTIMEDESC:
+		return true
+	case TaskRunSortEXPECTEDSTARTTIMEASC:
+		return true
+	case TaskRunSortEXPECTEDSTARTTIMEDESC:
+		return true
+	case TaskRunSortIDDESC:
+		return true
+	case TaskRunSortNAMEASC:
+		return true
+	case TaskRunSortNAMEDESC:
+		return true
+	case TaskRunSortNEXTSCHEDULEDSTARTTIMEASC:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for TimeUnit.
 const (
 	TimeUnitDay    TimeUnit = "day"
@@ -337,12 +511,60 @@ func (e WebhookSort) Valid() bool {
 	}
 }
 
+// BodyAverageFlowRunLatenessFlowRunsLatenessPost FlowRunLatenessQuery selects flow runs.
+type BodyAverageFlowRunLatenessFlowRunsLatenessPost struct {
+	Deployments    *DeploymentFilter `json:"deployments,omitempty"`
+	FlowRuns       *FlowRunFilter    `json:"flow_runs,omitempty"`
+	Flows          *FlowFilter       `json:"flows,omitempty"`
+	TaskRuns       *TaskRunFilter    `json:"task_runs,omitempty"`
+	WorkPoolQueues *WorkQueueFilter  `json:"work_pool_queues,omitempty"`
+	WorkPools      *WorkPoolFilter   `json:"work_pools,omitempty"`
+}
+
+// BodyBulkDeleteDeploymentsDeploymentsBulkDeletePost DeploymentBulkDeleteQuery selects deployments to be deleted.
+type BodyBulkDeleteDeploymentsDeploymentsBulkDeletePost struct {
+	Deployments *DeploymentFilter `json:"deployments,omitempty"`
+	Limit       *int64            `json:"limit,omitempty"`
+}
+
+// BodyBulkDeleteFlowRunsFlowRunsBulkDeletePost FlowRunBulkDeletion selects the flow runs that are deleted.
+type BodyBulkDeleteFlowRunsFlowRunsBulkDeletePost struct {
+	FlowRuns *FlowRunFilter `json:"flow_runs,omitempty"`
+	Limit    *int64         `json:"limit,omitempty"`
+}
+
+// BodyBulkDeleteFlowsFlowsBulkDeletePost FlowBulkDeletion selects the flows that are deleted.
+type BodyBulkDeleteFlowsFlowsBulkDeletePost struct {
+	Flows *FlowFilter `json:"flows,omitempty"`
+	Limit *int64      `json:"limit,omitempty"`
+}
+
+// BodyBulkSetFlowRunStateFlowRunsBulkSetStatePost FlowRunBulkTransition proposes a state to the flow runs that it selects.
+type BodyBulkSetFlowRunStateFlowRunsBulkSetStatePost struct {
+	FlowRuns *FlowRunFilter `json:"flow_runs,omitempty"`
+	Force    *bool          `json:"force,omitempty"`
+	Limit    *int64         `json:"limit,omitempty"`
+
+	// State StateCreate proposes a state; the server mints its id and its timestamp.
+	State StateCreate `json:"state"`
+}
+
 // BodyCountAccountEventsEventsCountByCountablePost defines model for Body_count_account_events_events_count_by__countable__post.
 type BodyCountAccountEventsEventsCountByCountablePost struct {
 	// Filter EventFilter selects events; all criteria must hold.
 	Filter       EventFilter `json:"filter"`
 	TimeInterval *float64    `json:"time_interval,omitempty"`
 	TimeUnit     *TimeUnit   `json:"time_unit,omitempty"`
+}
+
+// BodyCountDeploymentsDeploymentsCountPost DeploymentCountQuery selects deployments.
+type BodyCountDeploymentsDeploymentsCountPost struct {
+	Deployments    *DeploymentFilter `json:"deployments,omitempty"`
+	FlowRuns       *FlowRunFilter    `json:"flow_runs,omitempty"`
+	Flows          *FlowFilter       `json:"flows,omitempty"`
+	TaskRuns       *TaskRunFilter    `json:"task_runs,omitempty"`
+	WorkPoolQueues *WorkQueueFilter  `json:"work_pool_queues,omitempty"`
+	WorkPools      *WorkPoolFilter   `json:"work_pools,omitempty"`
 }
 
 // BodyCountFlowRunsFlowRunsCountPost FlowRunCountQuery selects flow runs.
@@ -371,6 +593,139 @@ type BodyCountFlowsFlowsCountPost struct {
 
 	// WorkPools WorkPoolFilter selects work pools.
 	WorkPools *WorkPoolFilter `json:"work_pools,omitempty"`
+}
+
+// BodyCountTaskRunsTaskRunsCountPost TaskRunCountQuery selects task runs.
+type BodyCountTaskRunsTaskRunsCountPost struct {
+	// Deployments DeploymentFilter selects deployments.
+	Deployments *DeploymentFilter `json:"deployments,omitempty"`
+
+	// FlowRuns FlowRunFilter selects flow runs.
+	FlowRuns *FlowRunFilter `json:"flow_runs,omitempty"`
+
+	// Flows FlowFilter selects flows.
+	Flows *FlowFilter `json:"flows,omitempty"`
+
+	// TaskRuns TaskRunFilter selects task runs.
+	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
+}
+
+// BodyCreateFlowRunInputFlowRunsIdInputPost defines model for Body_create_flow_run_input_flow_runs__id__input_post.
+type BodyCreateFlowRunInputFlowRunsIdInputPost struct {
+	Key    string  `json:"key"`
+	Sender *string `json:"sender,omitempty"`
+	Value  string  `json:"value"`
+}
+
+// BodyFilterFlowRunInputFlowRunsIdInputFilterPost FlowRunInputQuery selects inputs of one flow run.
+type BodyFilterFlowRunInputFlowRunsIdInputFilterPost struct {
+	ExcludeKeys *[]string `json:"exclude_keys,omitempty"`
+	Limit       *int64    `json:"limit,omitempty"`
+	Prefix      string    `json:"prefix"`
+}
+
+// BodyFlowRunHistoryFlowRunsHistoryPost FlowRunHistoryQuery selects flow runs and says how time is cut.
+type BodyFlowRunHistoryFlowRunsHistoryPost struct {
+	Deployments *DeploymentFilter `json:"deployments,omitempty"`
+	FlowRuns    *FlowRunFilter    `json:"flow_runs,omitempty"`
+	Flows       *FlowFilter       `json:"flows,omitempty"`
+	HistoryEnd  time.Time         `json:"history_end"`
+
+	// HistoryIntervalSeconds Seconds; 1 or more.
+	HistoryIntervalSeconds float64          `json:"history_interval_seconds"`
+	HistoryStart           time.Time        `json:"history_start"`
+	TaskRuns               *TaskRunFilter   `json:"task_runs,omitempty"`
+	WorkPools              *WorkPoolFilter  `json:"work_pools,omitempty"`
+	WorkQueues             *WorkQueueFilter `json:"work_queues,omitempty"`
+}
+
+// BodyGetScheduledFlowRunsForDeploymentsDeploymentsGetScheduledFlowRunsPost ScheduledFlowRunsOfDeployments asks for the runs that a process serving these deployments may start.
+type BodyGetScheduledFlowRunsForDeploymentsDeploymentsGetScheduledFlowRunsPost struct {
+	DeploymentIds []openapi_types.UUID `json:"deployment_ids"`
+
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit *int64 `json:"limit,omitempty"`
+
+	// ScheduledBefore At or before; all when absent.
+	ScheduledBefore *time.Time `json:"scheduled_before,omitempty"`
+}
+
+// BodyPaginateDeploymentsDeploymentsPaginatePost DeploymentPageQuery selects one page of deployments.
+type BodyPaginateDeploymentsDeploymentsPaginatePost struct {
+	Deployments *DeploymentFilter `json:"deployments,omitempty"`
+	FlowRuns    *FlowRunFilter    `json:"flow_runs,omitempty"`
+	Flows       *FlowFilter       `json:"flows,omitempty"`
+
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit *int64 `json:"limit,omitempty"`
+
+	// Page Counted from 1.
+	Page           *int64           `json:"page,omitempty"`
+	Sort           *DeploymentSort  `json:"sort,omitempty"`
+	TaskRuns       *TaskRunFilter   `json:"task_runs,omitempty"`
+	WorkPoolQueues *WorkQueueFilter `json:"work_pool_queues,omitempty"`
+	WorkPools      *WorkPoolFilter  `json:"work_pools,omitempty"`
+}
+
+// BodyPaginateFlowRunsFlowRunsPaginatePost FlowRunPageQuery selects and orders flow runs, and names a page of them.
+type BodyPaginateFlowRunsFlowRunsPaginatePost struct {
+	Deployments *DeploymentFilter `json:"deployments,omitempty"`
+	FlowRuns    *FlowRunFilter    `json:"flow_runs,omitempty"`
+	Flows       *FlowFilter       `json:"flows,omitempty"`
+
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit *int64 `json:"limit,omitempty"`
+
+	// Page Pages are counted from 1.
+	Page           *int64           `json:"page,omitempty"`
+	Sort           *FlowRunSort     `json:"sort,omitempty"`
+	TaskRuns       *TaskRunFilter   `json:"task_runs,omitempty"`
+	WorkPoolQueues *WorkQueueFilter `json:"work_pool_queues,omitempty"`
+	WorkPools      *WorkPoolFilter  `json:"work_pools,omitempty"`
+}
+
+// BodyPaginateFlowsFlowsPaginatePost FlowPageQuery selects and orders flows, and names a page of them.
+type BodyPaginateFlowsFlowsPaginatePost struct {
+	Deployments *DeploymentFilter `json:"deployments,omitempty"`
+	FlowRuns    *FlowRunFilter    `json:"flow_runs,omitempty"`
+	Flows       *FlowFilter       `json:"flows,omitempty"`
+
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit *int64 `json:"limit,omitempty"`
+
+	// Page Pages are counted from 1.
+	Page      *int64          `json:"page,omitempty"`
+	Sort      *FlowSort       `json:"sort,omitempty"`
+	TaskRuns  *TaskRunFilter  `json:"task_runs,omitempty"`
+	WorkPools *WorkPoolFilter `json:"work_pools,omitempty"`
+}
+
+// BodyPaginateTaskRunsTaskRunsPaginatePost TaskRunPageQuery selects and orders task runs, page by page; the first page is 1.
+type BodyPaginateTaskRunsTaskRunsPaginatePost struct {
+	Deployments *DeploymentFilter `json:"deployments,omitempty"`
+	FlowRuns    *FlowRunFilter    `json:"flow_runs,omitempty"`
+	Flows       *FlowFilter       `json:"flows,omitempty"`
+
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit    *int64         `json:"limit,omitempty"`
+	Page     *int64         `json:"page,omitempty"`
+	Sort     *TaskRunSort   `json:"sort,omitempty"`
+	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
+}
+
+// BodyReadDeploymentsDeploymentsFilterPost DeploymentQuery selects and orders deployments, by their own fields and by those of what belongs to them.
+type BodyReadDeploymentsDeploymentsFilterPost struct {
+	Deployments *DeploymentFilter `json:"deployments,omitempty"`
+	FlowRuns    *FlowRunFilter    `json:"flow_runs,omitempty"`
+	Flows       *FlowFilter       `json:"flows,omitempty"`
+
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit          *int64           `json:"limit,omitempty"`
+	Offset         *int64           `json:"offset,omitempty"`
+	Sort           *DeploymentSort  `json:"sort,omitempty"`
+	TaskRuns       *TaskRunFilter   `json:"task_runs,omitempty"`
+	WorkPoolQueues *WorkQueueFilter `json:"work_pool_queues,omitempty"`
+	WorkPools      *WorkPoolFilter  `json:"work_pools,omitempty"`
 }
 
 // BodyReadEventsEventsFilterPost defines model for Body_read_events_events_filter_post.
@@ -417,6 +772,24 @@ type BodyReadFlowsFlowsFilterPost struct {
 	WorkPools *WorkPoolFilter `json:"work_pools,omitempty"`
 }
 
+// BodyReadTaskRunsTaskRunsFilterPost TaskRunQuery selects and orders task runs, by their own fields and by those of what they belong to.
+type BodyReadTaskRunsTaskRunsFilterPost struct {
+	Deployments *DeploymentFilter `json:"deployments,omitempty"`
+	FlowRuns    *FlowRunFilter    `json:"flow_runs,omitempty"`
+	Flows       *FlowFilter       `json:"flows,omitempty"`
+
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit    *int64         `json:"limit,omitempty"`
+	Offset   *int64         `json:"offset,omitempty"`
+	Sort     *TaskRunSort   `json:"sort,omitempty"`
+	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
+}
+
+// BodyResumeFlowRunFlowRunsIdResumePost FlowRunResumption is what a paused flow run may be waiting for.
+type BodyResumeFlowRunFlowRunsIdResumePost struct {
+	RunInput *map[string]interface{} `json:"run_input,omitempty"`
+}
+
 // BodySetFlowRunStateFlowRunsIdSetStatePost FlowRunTransition is a proposed state.
 type BodySetFlowRunStateFlowRunsIdSetStatePost struct {
 	// Force Skip the rules that protect a run from its clients.
@@ -425,6 +798,56 @@ type BodySetFlowRunStateFlowRunsIdSetStatePost struct {
 	// State StateCreate proposes a state; the server mints its id and its timestamp.
 	State StateCreate `json:"state"`
 }
+
+// BodySetTaskRunStateTaskRunsIdSetStatePost TaskRunTransition is a proposed state.
+type BodySetTaskRunStateTaskRunsIdSetStatePost struct {
+	// Force Skip the rules that protect a run from its clients.
+	Force *bool `json:"force,omitempty"`
+
+	// State StateCreate proposes a state; the server mints its id and its timestamp.
+	State StateCreate `json:"state"`
+}
+
+// BodyTaskRunHistoryTaskRunsHistoryPost TaskRunHistoryQuery selects task runs and cuts a stretch of time.
+type BodyTaskRunHistoryTaskRunsHistoryPost struct {
+	// Deployments DeploymentFilter selects deployments.
+	Deployments *DeploymentFilter `json:"deployments,omitempty"`
+
+	// FlowRuns FlowRunFilter selects flow runs.
+	FlowRuns *FlowRunFilter `json:"flow_runs,omitempty"`
+
+	// Flows FlowFilter selects flows.
+	Flows      *FlowFilter `json:"flows,omitempty"`
+	HistoryEnd time.Time   `json:"history_end"`
+
+	// HistoryIntervalSeconds The length of each interval, a second at least.
+	HistoryIntervalSeconds float64   `json:"history_interval_seconds"`
+	HistoryStart           time.Time `json:"history_start"`
+
+	// TaskRuns TaskRunFilter selects task runs.
+	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
+}
+
+// ConcurrencyLimitStrategy ConcurrencyLimitStrategy says what becomes of a run for which there is no slot.
+type ConcurrencyLimitStrategy string
+
+// ConcurrencyOptions defines model for ConcurrencyOptions.
+type ConcurrencyOptions struct {
+	// CollisionStrategy ConcurrencyLimitStrategy says what becomes of a run for which there is no slot.
+	CollisionStrategy ConcurrencyLimitStrategy `json:"collision_strategy"`
+
+	// GracePeriodSeconds Seconds for which a slot is kept for a run that has not started yet.
+	GracePeriodSeconds *int64 `json:"grace_period_seconds,omitempty"`
+}
+
+// Constant TaskInputConstant is a value, of which the type is named.
+type Constant struct {
+	InputType *ConstantInputType `json:"input_type,omitempty"`
+	Type      string             `json:"type"`
+}
+
+// ConstantInputType defines model for Constant.InputType.
+type ConstantInputType string
 
 // Countable defines model for Countable.
 type Countable string
@@ -436,6 +859,48 @@ type CreatedBy struct {
 
 	// Type SCHEDULE, DEPLOYMENT or AUTOMATION.
 	Type *string `json:"type,omitempty"`
+}
+
+// CronSchedule defines model for CronSchedule.
+type CronSchedule struct {
+	Cron string `json:"cron"`
+
+	// DayOr Whether one of day and day of week is enough, as in cron.
+	DayOr    *bool   `json:"day_or,omitempty"`
+	Timezone *string `json:"timezone,omitempty"`
+}
+
+// DeploymentBulkDeleteResponse defines model for DeploymentBulkDeleteResponse.
+type DeploymentBulkDeleteResponse struct {
+	// Deleted The ids of the deployments that were deleted.
+	Deleted *[]openapi_types.UUID `json:"deleted,omitempty"`
+}
+
+// DeploymentCreate defines model for DeploymentCreate.
+type DeploymentCreate struct {
+	ConcurrencyLimit         *int64                      `json:"concurrency_limit,omitempty"`
+	ConcurrencyOptions       *ConcurrencyOptions         `json:"concurrency_options,omitempty"`
+	Description              *string                     `json:"description,omitempty"`
+	EnforceParameterSchema   *bool                       `json:"enforce_parameter_schema,omitempty"`
+	Entrypoint               *string                     `json:"entrypoint,omitempty"`
+	FlowId                   openapi_types.UUID          `json:"flow_id"`
+	GlobalConcurrencyLimitId *openapi_types.UUID         `json:"global_concurrency_limit_id,omitempty"`
+	InfrastructureDocumentId *openapi_types.UUID         `json:"infrastructure_document_id,omitempty"`
+	JobVariables             *map[string]interface{}     `json:"job_variables,omitempty"`
+	Labels                   *map[string]Scalar          `json:"labels,omitempty"`
+	Name                     string                      `json:"name"`
+	ParameterOpenapiSchema   *map[string]interface{}     `json:"parameter_openapi_schema,omitempty"`
+	Parameters               *map[string]interface{}     `json:"parameters,omitempty"`
+	Path                     *string                     `json:"path,omitempty"`
+	Paused                   *bool                       `json:"paused,omitempty"`
+	PullSteps                *[]map[string]interface{}   `json:"pull_steps,omitempty"`
+	Schedules                *[]DeploymentScheduleCreate `json:"schedules,omitempty"`
+	StorageDocumentId        *openapi_types.UUID         `json:"storage_document_id,omitempty"`
+	Tags                     *[]string                   `json:"tags,omitempty"`
+	Version                  *string                     `json:"version,omitempty"`
+	VersionInfo              *VersionInfo                `json:"version_info,omitempty"`
+	WorkPoolName             *string                     `json:"work_pool_name,omitempty"`
+	WorkQueueName            *string                     `json:"work_queue_name,omitempty"`
 }
 
 // DeploymentFilter DeploymentFilter selects deployments.
@@ -493,9 +958,152 @@ type DeploymentFilterWorkQueueName struct {
 	Any *[]string `json:"any_,omitempty"`
 }
 
+// DeploymentFlowRunCreate DeploymentFlowRunCreate is a run of a deployment as it is asked for.
+type DeploymentFlowRunCreate struct {
+	Context *map[string]interface{} `json:"context,omitempty"`
+
+	// EmpiricalPolicy FlowRunPolicy says how a run is retried, and keeps what pausing needs to know.
+	EmpiricalPolicy *FlowRunPolicy `json:"empirical_policy,omitempty"`
+
+	// EnforceParameterSchema Overrides the deployment's setting.
+	EnforceParameterSchema   *bool                   `json:"enforce_parameter_schema,omitempty"`
+	IdempotencyKey           *string                 `json:"idempotency_key,omitempty"`
+	InfrastructureDocumentId *openapi_types.UUID     `json:"infrastructure_document_id,omitempty"`
+	JobVariables             *map[string]interface{} `json:"job_variables,omitempty"`
+	Labels                   *map[string]Scalar      `json:"labels,omitempty"`
+	Name                     *string                 `json:"name,omitempty"`
+
+	// Parameters Over the deployment's own, key by key.
+	Parameters      *map[string]interface{} `json:"parameters,omitempty"`
+	ParentTaskRunId *openapi_types.UUID     `json:"parent_task_run_id,omitempty"`
+	State           *StateCreate            `json:"state,omitempty"`
+	Tags            *[]string               `json:"tags,omitempty"`
+	WorkQueueName   *string                 `json:"work_queue_name,omitempty"`
+}
+
 // DeploymentOrFlowNameFilter defines model for DeploymentOrFlowNameFilter.
 type DeploymentOrFlowNameFilter struct {
 	Like *string `json:"like_,omitempty"`
+}
+
+// DeploymentPaginationResponse DeploymentPage is one page, with what a client needs to ask for others.
+type DeploymentPaginationResponse struct {
+	Count   int64                `json:"count"`
+	Limit   int64                `json:"limit"`
+	Page    int64                `json:"page"`
+	Pages   int64                `json:"pages"`
+	Results []DeploymentResponse `json:"results"`
+}
+
+// DeploymentResponse Deployment is a flow made ready to be run.
+type DeploymentResponse struct {
+	// ConcurrencyLimit Always null; the limit is under global_concurrency_limit.
+	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+	ConcurrencyLimit         *int64                          `json:"concurrency_limit,omitempty"`
+	ConcurrencyOptions       *ConcurrencyOptions             `json:"concurrency_options,omitempty"`
+	Created                  *time.Time                      `json:"created"`
+	CreatedBy                *CreatedBy                      `json:"created_by,omitempty"`
+	Description              *string                         `json:"description,omitempty"`
+	EnforceParameterSchema   *bool                           `json:"enforce_parameter_schema,omitempty"`
+	Entrypoint               *string                         `json:"entrypoint,omitempty"`
+	FlowId                   openapi_types.UUID              `json:"flow_id"`
+	GlobalConcurrencyLimit   *GlobalConcurrencyLimitResponse `json:"global_concurrency_limit,omitempty"`
+	Id                       openapi_types.UUID              `json:"id"`
+	InfrastructureDocumentId *openapi_types.UUID             `json:"infrastructure_document_id,omitempty"`
+	JobVariables             *map[string]interface{}         `json:"job_variables,omitempty"`
+	Labels                   *map[string]Scalar              `json:"labels,omitempty"`
+	LastPolled               *time.Time                      `json:"last_polled,omitempty"`
+	Name                     string                          `json:"name"`
+	ParameterOpenapiSchema   *map[string]interface{}         `json:"parameter_openapi_schema,omitempty"`
+	Parameters               *map[string]interface{}         `json:"parameters,omitempty"`
+	Path                     *string                         `json:"path,omitempty"`
+	Paused                   *bool                           `json:"paused,omitempty"`
+	PullSteps                *[]map[string]interface{}       `json:"pull_steps,omitempty"`
+	Schedules                *[]DeploymentSchedule           `json:"schedules,omitempty"`
+	Status                   *DeploymentStatus               `json:"status,omitempty"`
+	StorageDocumentId        *openapi_types.UUID             `json:"storage_document_id,omitempty"`
+	Tags                     *[]string                       `json:"tags,omitempty"`
+	Updated                  *time.Time                      `json:"updated"`
+	UpdatedBy                *UpdatedBy                      `json:"updated_by,omitempty"`
+	Version                  *string                         `json:"version,omitempty"`
+	WorkPoolName             *string                         `json:"work_pool_name,omitempty"`
+	WorkQueueId              *openapi_types.UUID             `json:"work_queue_id,omitempty"`
+	WorkQueueName            *string                         `json:"work_queue_name,omitempty"`
+}
+
+// DeploymentSchedule DeploymentSchedule is a schedule that a deployment has.
+type DeploymentSchedule struct {
+	Active           *bool               `json:"active,omitempty"`
+	Created          *time.Time          `json:"created"`
+	DeploymentId     *openapi_types.UUID `json:"deployment_id,omitempty"`
+	Id               openapi_types.UUID  `json:"id"`
+	MaxScheduledRuns *int64              `json:"max_scheduled_runs,omitempty"`
+
+	// Parameters Parameters of the scheduled runs, over those of the deployment.
+	Parameters *map[string]interface{} `json:"parameters,omitempty"`
+
+	// Schedule Schedule tells when runs are made; its key chooses the kind.
+	Schedule ScheduleOutput `json:"schedule"`
+
+	// Slug A name by which the deployment's owner knows the schedule.
+	Slug    *string    `json:"slug,omitempty"`
+	Updated *time.Time `json:"updated"`
+}
+
+// DeploymentScheduleCreate defines model for DeploymentScheduleCreate.
+type DeploymentScheduleCreate struct {
+	Active           *bool                   `json:"active,omitempty"`
+	MaxScheduledRuns *int64                  `json:"max_scheduled_runs,omitempty"`
+	Parameters       *map[string]interface{} `json:"parameters,omitempty"`
+
+	// Replaces The slug of the schedule that this one takes the place of.
+	Replaces *string `json:"replaces,omitempty"`
+
+	// Schedule Schedule tells when runs are made; its key chooses the kind.
+	Schedule ScheduleInput `json:"schedule"`
+	Slug     *string       `json:"slug,omitempty"`
+}
+
+// DeploymentScheduleUpdate defines model for DeploymentScheduleUpdate.
+type DeploymentScheduleUpdate struct {
+	Active           *bool                   `json:"active,omitempty"`
+	MaxScheduledRuns *int64                  `json:"max_scheduled_runs,omitempty"`
+	Parameters       *map[string]interface{} `json:"parameters,omitempty"`
+
+	// Replaces The slug of the schedule that this one takes the place of.
+	Replaces *string        `json:"replaces,omitempty"`
+	Schedule *ScheduleInput `json:"schedule,omitempty"`
+	Slug     *string        `json:"slug,omitempty"`
+}
+
+// DeploymentSort defines model for DeploymentSort.
+type DeploymentSort string
+
+// DeploymentStatus defines model for DeploymentStatus.
+type DeploymentStatus string
+
+// DeploymentUpdate defines model for DeploymentUpdate.
+type DeploymentUpdate struct {
+	ConcurrencyLimit         *int64                      `json:"concurrency_limit,omitempty"`
+	ConcurrencyOptions       *ConcurrencyOptions         `json:"concurrency_options,omitempty"`
+	Description              *string                     `json:"description,omitempty"`
+	EnforceParameterSchema   *bool                       `json:"enforce_parameter_schema,omitempty"`
+	Entrypoint               *string                     `json:"entrypoint,omitempty"`
+	GlobalConcurrencyLimitId *openapi_types.UUID         `json:"global_concurrency_limit_id,omitempty"`
+	InfrastructureDocumentId *openapi_types.UUID         `json:"infrastructure_document_id,omitempty"`
+	JobVariables             *map[string]interface{}     `json:"job_variables,omitempty"`
+	ParameterOpenapiSchema   *map[string]interface{}     `json:"parameter_openapi_schema,omitempty"`
+	Parameters               *map[string]interface{}     `json:"parameters,omitempty"`
+	Path                     *string                     `json:"path,omitempty"`
+	Paused                   *bool                       `json:"paused,omitempty"`
+	PullSteps                *[]map[string]interface{}   `json:"pull_steps,omitempty"`
+	Schedules                *[]DeploymentScheduleUpdate `json:"schedules,omitempty"`
+	StorageDocumentId        *openapi_types.UUID         `json:"storage_document_id,omitempty"`
+	Tags                     *[]string                   `json:"tags,omitempty"`
+	Version                  *string                     `json:"version,omitempty"`
+	VersionInfo              *VersionInfo                `json:"version_info,omitempty"`
+	WorkPoolName             *string                     `json:"work_pool_name,omitempty"`
+	WorkQueueName            *string                     `json:"work_queue_name,omitempty"`
 }
 
 // Error Error says what went wrong, under one of two keys.
@@ -631,6 +1239,11 @@ type Flow struct {
 	Updated *time.Time         `json:"updated"`
 }
 
+// FlowBulkDeleteResponse defines model for FlowBulkDeleteResponse.
+type FlowBulkDeleteResponse struct {
+	Deleted *[]openapi_types.UUID `json:"deleted,omitempty"`
+}
+
 // FlowCreate defines model for FlowCreate.
 type FlowCreate struct {
 	Labels *map[string]Scalar `json:"labels,omitempty"`
@@ -675,6 +1288,32 @@ type FlowFilterTags struct {
 	Operator *Operator `json:"operator,omitempty"`
 }
 
+// FlowPaginationResponse FlowPage is one page of the flows that match.
+type FlowPaginationResponse struct {
+	// Count How many match in all.
+	Count   int64  `json:"count"`
+	Limit   int64  `json:"limit"`
+	Page    int64  `json:"page"`
+	Pages   int64  `json:"pages"`
+	Results []Flow `json:"results"`
+}
+
+// FlowRunBulkCreateResponse defines model for FlowRunBulkCreateResponse.
+type FlowRunBulkCreateResponse struct {
+	// Results In the order in which the runs were asked for.
+	Results *[]FlowRunCreateResult `json:"results,omitempty"`
+}
+
+// FlowRunBulkDeleteResponse defines model for FlowRunBulkDeleteResponse.
+type FlowRunBulkDeleteResponse struct {
+	Deleted *[]openapi_types.UUID `json:"deleted,omitempty"`
+}
+
+// FlowRunBulkSetStateResponse defines model for FlowRunBulkSetStateResponse.
+type FlowRunBulkSetStateResponse struct {
+	Results *[]FlowRunOrchestrationResult `json:"results,omitempty"`
+}
+
 // FlowRunCreate defines model for FlowRunCreate.
 type FlowRunCreate struct {
 	Context *map[string]interface{} `json:"context,omitempty"`
@@ -697,6 +1336,16 @@ type FlowRunCreate struct {
 	WorkPoolName             *string                 `json:"work_pool_name,omitempty"`
 	WorkQueueName            *string                 `json:"work_queue_name,omitempty"`
 }
+
+// FlowRunCreateResult FlowRunCreateResult is what became of one run that was asked for.
+type FlowRunCreateResult struct {
+	Error     *string             `json:"error,omitempty"`
+	FlowRunId *openapi_types.UUID `json:"flow_run_id,omitempty"`
+	Status    FlowRunCreateStatus `json:"status"`
+}
+
+// FlowRunCreateStatus defines model for FlowRunCreateStatus.
+type FlowRunCreateStatus string
 
 // FlowRunFilter FlowRunFilter selects flow runs.
 type FlowRunFilter struct {
@@ -839,6 +1488,35 @@ type FlowRunFilterWorkQueueName struct {
 	Operator *Operator `json:"operator,omitempty"`
 }
 
+// FlowRunInput FlowRunInput is a value under a key of a flow run.
+type FlowRunInput struct {
+	Created   *time.Time         `json:"created"`
+	FlowRunId openapi_types.UUID `json:"flow_run_id"`
+	Id        openapi_types.UUID `json:"id"`
+	Key       string             `json:"key"`
+	Sender    *string            `json:"sender,omitempty"`
+	Updated   *time.Time         `json:"updated"`
+	Value     string             `json:"value"`
+}
+
+// FlowRunOrchestrationResult FlowRunOrchestrationResult is the judgement of a state that was proposed to one of several flow runs.
+type FlowRunOrchestrationResult struct {
+	Details   TransitionDetails  `json:"details"`
+	FlowRunId openapi_types.UUID `json:"flow_run_id"`
+	State     *State             `json:"state,omitempty"`
+	Status    SetStateStatus     `json:"status"`
+}
+
+// FlowRunPaginationResponse FlowRunPage is one page of the flow runs that match.
+type FlowRunPaginationResponse struct {
+	// Count How many match in all.
+	Count   int64             `json:"count"`
+	Limit   int64             `json:"limit"`
+	Page    int64             `json:"page"`
+	Pages   int64             `json:"pages"`
+	Results []FlowRunResponse `json:"results"`
+}
+
 // FlowRunPolicy FlowRunPolicy says how a run is retried, and keeps what pausing needs to know.
 type FlowRunPolicy struct {
 	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
@@ -902,6 +1580,15 @@ type FlowRunResponse struct {
 	WorkQueueName *string             `json:"work_queue_name,omitempty"`
 }
 
+// FlowRunResult TaskInputFlowRun is the result of a flow run.
+type FlowRunResult struct {
+	Id        openapi_types.UUID      `json:"id"`
+	InputType *FlowRunResultInputType `json:"input_type,omitempty"`
+}
+
+// FlowRunResultInputType defines model for FlowRunResult.InputType.
+type FlowRunResultInputType string
+
 // FlowRunSort defines model for FlowRunSort.
 type FlowRunSort string
 
@@ -925,6 +1612,18 @@ type FlowUpdate struct {
 	Tags *[]string `json:"tags,omitempty"`
 }
 
+// GlobalConcurrencyLimitResponse DeploymentConcurrencyLimit is the limit that a deployment is under, as the deployment shows it.
+type GlobalConcurrencyLimitResponse struct {
+	Active             *bool              `json:"active,omitempty"`
+	ActiveSlots        int64              `json:"active_slots"`
+	Created            *time.Time         `json:"created"`
+	Id                 openapi_types.UUID `json:"id"`
+	Limit              int64              `json:"limit"`
+	Name               string             `json:"name"`
+	SlotDecayPerSecond *float64           `json:"slot_decay_per_second,omitempty"`
+	Updated            *time.Time         `json:"updated"`
+}
+
 // HTTPValidationError The request is not valid. Faults of the schema are listed in exception_detail; a rule that no schema can say is told in detail alone.
 type HTTPValidationError struct {
 	Detail           *string            `json:"detail,omitempty"`
@@ -933,6 +1632,46 @@ type HTTPValidationError struct {
 
 	// RequestBody The body as it was sent, as text if it was no JSON; null without a body, or with a long one.
 	RequestBody interface{} `json:"request_body,omitempty"`
+}
+
+// HistoryResponse HistoryResponse counts the runs that were expected to start in one interval, its end excluded.
+type HistoryResponse struct {
+	IntervalEnd   time.Time `json:"interval_end"`
+	IntervalStart time.Time `json:"interval_start"`
+
+	// States What states the runs are in now; empty when there were none.
+	States []HistoryResponseState `json:"states"`
+}
+
+// HistoryResponseState HistoryResponseState counts the runs of an interval that are in one state.
+type HistoryResponseState struct {
+	CountRuns int64     `json:"count_runs"`
+	StateName string    `json:"state_name"`
+	StateType StateType `json:"state_type"`
+
+	// SumEstimatedLateness Seconds.
+	SumEstimatedLateness float64 `json:"sum_estimated_lateness"`
+
+	// SumEstimatedRunTime Seconds.
+	SumEstimatedRunTime float64 `json:"sum_estimated_run_time"`
+}
+
+// IntervalScheduleInput defines model for IntervalSchedule-Input.
+type IntervalScheduleInput struct {
+	// AnchorDate A moment from which the intervals are counted in both directions; the moment of creation when absent.
+	AnchorDate *time.Time             `json:"anchor_date,omitempty"`
+	Interval   openapi_types.Duration `json:"interval"`
+	Timezone   *string                `json:"timezone,omitempty"`
+}
+
+// IntervalScheduleOutput defines model for IntervalSchedule-Output.
+type IntervalScheduleOutput struct {
+	// AnchorDate A moment from which the intervals are counted in both directions; the moment of creation when absent.
+	AnchorDate *time.Time `json:"anchor_date,omitempty"`
+
+	// Interval Seconds.
+	Interval float32 `json:"interval"`
+	Timezone *string `json:"timezone,omitempty"`
 }
 
 // Operator Operator joins the criteria of one filter.
@@ -945,6 +1684,21 @@ type OrchestrationResult struct {
 	// State What was written, or the state that stays; null where the run has none.
 	State  *State         `json:"state"`
 	Status SetStateStatus `json:"status"`
+}
+
+// Parameter TaskInputParameter is a parameter of the flow.
+type Parameter struct {
+	InputType *ParameterInputType `json:"input_type,omitempty"`
+	Name      string              `json:"name"`
+}
+
+// ParameterInputType defines model for Parameter.InputType.
+type ParameterInputType string
+
+// RRuleSchedule defines model for RRuleSchedule.
+type RRuleSchedule struct {
+	Rrule    string  `json:"rrule"`
+	Timezone *string `json:"timezone,omitempty"`
 }
 
 // ReceivedEvent ReceivedEvent is an event as the server keeps it.
@@ -972,6 +1726,20 @@ type Resource map[string]string
 // ResourceSpecification ResourceSpecification maps labels to the value, or the values one of which, they must have; values may end in "*" or start with "!".
 type ResourceSpecification map[string]StringOrList
 
+// RetryDelay RetryDelay is one delay, or one for each attempt, the last of which holds for all that follow. Seconds.
+type RetryDelay struct {
+	union json.RawMessage
+}
+
+// RetryDelay0 defines model for RetryDelay.0.
+type RetryDelay0 = int64
+
+// RetryDelay1 defines model for RetryDelay.1.
+type RetryDelay1 = float64
+
+// RetryDelay2 defines model for RetryDelay.2.
+type RetryDelay2 = []float64
+
 // RetryType defines model for RetryType.
 type RetryType string
 
@@ -991,6 +1759,16 @@ type Scalar2 = float64
 
 // Scalar3 defines model for Scalar.3.
 type Scalar3 = string
+
+// ScheduleInput Schedule tells when runs are made; its key chooses the kind.
+type ScheduleInput struct {
+	union json.RawMessage
+}
+
+// ScheduleOutput Schedule tells when runs are made; its key chooses the kind.
+type ScheduleOutput struct {
+	union json.RawMessage
+}
 
 // SetStateStatus defines model for SetStateStatus.
 type SetStateStatus string
@@ -1091,6 +1869,77 @@ type StringOrList0 = string
 // StringOrList1 defines model for StringOrList.1.
 type StringOrList1 = []string
 
+// TaskInput TaskInput is one source of a parameter's value.
+type TaskInput struct {
+	union json.RawMessage
+}
+
+// TaskRun TaskRun is an execution of a task.
+type TaskRun struct {
+	CacheExpiration *time.Time `json:"cache_expiration,omitempty"`
+	CacheKey        *string    `json:"cache_key,omitempty"`
+	Created         *time.Time `json:"created"`
+
+	// DynamicKey What tells this run from other runs of the task in the flow run.
+	DynamicKey string `json:"dynamic_key"`
+
+	// EmpiricalPolicy TaskRunPolicy says how a task run is retried.
+	EmpiricalPolicy *TaskRunPolicy `json:"empirical_policy,omitempty"`
+	EndTime         *time.Time     `json:"end_time,omitempty"`
+
+	// EstimatedRunTime Seconds spent running, with the present stretch.
+	EstimatedRunTime *float64 `json:"estimated_run_time,omitempty"`
+
+	// EstimatedStartTimeDelta Seconds by which the run started, or is, late.
+	EstimatedStartTimeDelta *float64            `json:"estimated_start_time_delta,omitempty"`
+	ExpectedStartTime       *time.Time          `json:"expected_start_time,omitempty"`
+	FlowRunId               *openapi_types.UUID `json:"flow_run_id,omitempty"`
+
+	// FlowRunRunCount The attempt of the flow run in which the task run last began to run.
+	FlowRunRunCount        *int64                  `json:"flow_run_run_count,omitempty"`
+	Id                     openapi_types.UUID      `json:"id"`
+	Labels                 *map[string]Scalar      `json:"labels,omitempty"`
+	Name                   *string                 `json:"name,omitempty"`
+	NextScheduledStartTime *time.Time              `json:"next_scheduled_start_time,omitempty"`
+	RunCount               *int64                  `json:"run_count,omitempty"`
+	StartTime              *time.Time              `json:"start_time,omitempty"`
+	State                  *State                  `json:"state,omitempty"`
+	StateId                *openapi_types.UUID     `json:"state_id,omitempty"`
+	StateName              *string                 `json:"state_name,omitempty"`
+	StateType              *StateType              `json:"state_type,omitempty"`
+	Tags                   *[]string               `json:"tags,omitempty"`
+	TaskInputs             *map[string][]TaskInput `json:"task_inputs,omitempty"`
+
+	// TaskKey What tells the task from others.
+	TaskKey     string  `json:"task_key"`
+	TaskVersion *string `json:"task_version,omitempty"`
+
+	// TotalRunTime Seconds spent running, without the present stretch.
+	TotalRunTime *float64   `json:"total_run_time,omitempty"`
+	Updated      *time.Time `json:"updated"`
+}
+
+// TaskRunCreate defines model for TaskRunCreate.
+type TaskRunCreate struct {
+	CacheExpiration *time.Time `json:"cache_expiration,omitempty"`
+	CacheKey        *string    `json:"cache_key,omitempty"`
+	DynamicKey      string     `json:"dynamic_key"`
+
+	// EmpiricalPolicy TaskRunPolicy says how a task run is retried.
+	EmpiricalPolicy *TaskRunPolicy      `json:"empirical_policy,omitempty"`
+	FlowRunId       *openapi_types.UUID `json:"flow_run_id,omitempty"`
+
+	// Id Chosen by the server when it is absent.
+	Id          *openapi_types.UUID     `json:"id,omitempty"`
+	Labels      *map[string]Scalar      `json:"labels,omitempty"`
+	Name        *string                 `json:"name,omitempty"`
+	State       *StateCreate            `json:"state,omitempty"`
+	Tags        *[]string               `json:"tags,omitempty"`
+	TaskInputs  *map[string][]TaskInput `json:"task_inputs,omitempty"`
+	TaskKey     string                  `json:"task_key"`
+	TaskVersion *string                 `json:"task_version,omitempty"`
+}
+
 // TaskRunFilter TaskRunFilter selects task runs.
 type TaskRunFilter struct {
 	EndTime           *TaskRunFilterEndTime           `json:"end_time,omitempty"`
@@ -1179,12 +2028,83 @@ type TaskRunFilterTags struct {
 	Operator *Operator `json:"operator,omitempty"`
 }
 
+// TaskRunPaginationResponse defines model for TaskRunPaginationResponse.
+type TaskRunPaginationResponse struct {
+	Count   int64             `json:"count"`
+	Limit   int64             `json:"limit"`
+	Page    int64             `json:"page"`
+	Pages   int64             `json:"pages"`
+	Results []TaskRunResponse `json:"results"`
+}
+
+// TaskRunPolicy TaskRunPolicy says how a task run is retried.
+type TaskRunPolicy struct {
+	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+	MaxRetries *int64 `json:"max_retries,omitempty"`
+	Retries    *int64 `json:"retries,omitempty"`
+
+	// RetryDelay Seconds, the same each time or one after another.
+	RetryDelay *RetryDelay `json:"retry_delay,omitempty"`
+	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+	RetryDelaySeconds *float64 `json:"retry_delay_seconds,omitempty"`
+
+	// RetryJitterFactor By how much of itself a delay may be longer.
+	RetryJitterFactor *float64 `json:"retry_jitter_factor,omitempty"`
+}
+
+// TaskRunResponse TaskRunSummary is what a numbered page tells of a task run.
+type TaskRunResponse struct {
+	Created *time.Time `json:"created"`
+
+	// EmpiricalPolicy TaskRunPolicy says how a task run is retried.
+	EmpiricalPolicy         *TaskRunPolicy          `json:"empirical_policy,omitempty"`
+	EndTime                 *time.Time              `json:"end_time,omitempty"`
+	EstimatedRunTime        *float64                `json:"estimated_run_time,omitempty"`
+	EstimatedStartTimeDelta *float64                `json:"estimated_start_time_delta,omitempty"`
+	FlowRunId               *openapi_types.UUID     `json:"flow_run_id,omitempty"`
+	Id                      openapi_types.UUID      `json:"id"`
+	Name                    *string                 `json:"name,omitempty"`
+	StartTime               *time.Time              `json:"start_time,omitempty"`
+	State                   *State                  `json:"state,omitempty"`
+	StateId                 *openapi_types.UUID     `json:"state_id,omitempty"`
+	Tags                    *[]string               `json:"tags,omitempty"`
+	TaskInputs              *map[string][]TaskInput `json:"task_inputs,omitempty"`
+	TaskKey                 string                  `json:"task_key"`
+	TaskVersion             *string                 `json:"task_version,omitempty"`
+	TotalRunTime            *float64                `json:"total_run_time,omitempty"`
+	Updated                 *time.Time              `json:"updated"`
+}
+
+// TaskRunResult TaskInputTaskRun is the result of a task run.
+type TaskRunResult struct {
+	Id        openapi_types.UUID      `json:"id"`
+	InputType *TaskRunResultInputType `json:"input_type,omitempty"`
+}
+
+// TaskRunResultInputType defines model for TaskRunResult.InputType.
+type TaskRunResultInputType string
+
+// TaskRunSort defines model for TaskRunSort.
+type TaskRunSort string
+
+// TaskRunUpdate defines model for TaskRunUpdate.
+type TaskRunUpdate struct {
+	Name *string `json:"name,omitempty"`
+}
+
 // TimeUnit defines model for TimeUnit.
 type TimeUnit string
 
 // TransitionDetails defines model for TransitionDetails.
 type TransitionDetails struct {
 	union json.RawMessage
+}
+
+// UpdatedBy UpdatedBy tells who changed a deployment.
+type UpdatedBy struct {
+	DisplayValue *string             `json:"display_value,omitempty"`
+	Id           *openapi_types.UUID `json:"id,omitempty"`
+	Type         *string             `json:"type,omitempty"`
 }
 
 // ValidationError ValidationError is one fault of a request.
@@ -1211,6 +2131,13 @@ type ValidationErrorLoc1 = int
 // ValidationError_Loc_Item defines model for ValidationError.loc.Item.
 type ValidationError_Loc_Item struct {
 	union json.RawMessage
+}
+
+// VersionInfo VersionInfo describes a version of the code; it may have more keys than are named here.
+type VersionInfo struct {
+	Type                 string                 `json:"type"`
+	Version              string                 `json:"version"`
+	AdditionalProperties map[string]interface{} `json:"-"`
 }
 
 // Webhook Webhook is an address with a template.
@@ -1362,6 +2289,136 @@ type ReadVersionParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// ListDeploymentsParams defines parameters for ListDeployments.
+type ListDeploymentsParams struct {
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit  *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CreateDeploymentParams defines parameters for CreateDeployment.
+type CreateDeploymentParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteDeploymentsParams defines parameters for DeleteDeployments.
+type DeleteDeploymentsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CountDeploymentsParams defines parameters for CountDeployments.
+type CountDeploymentsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadDeploymentsParams defines parameters for ReadDeployments.
+type ReadDeploymentsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// GetScheduledFlowRunsForDeploymentsParams defines parameters for GetScheduledFlowRunsForDeployments.
+type GetScheduledFlowRunsForDeploymentsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadDeploymentByNameParams defines parameters for ReadDeploymentByName.
+type ReadDeploymentByNameParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// PaginateDeploymentsParams defines parameters for PaginateDeployments.
+type PaginateDeploymentsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteDeploymentParams defines parameters for DeleteDeployment.
+type DeleteDeploymentParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadDeploymentParams defines parameters for ReadDeployment.
+type ReadDeploymentParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateDeploymentParams defines parameters for UpdateDeployment.
+type UpdateDeploymentParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReplaceDeploymentParams defines parameters for ReplaceDeployment.
+type ReplaceDeploymentParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CreateFlowRunFromDeploymentParams defines parameters for CreateFlowRunFromDeployment.
+type CreateFlowRunFromDeploymentParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CreateFlowRunsFromDeploymentJSONBody defines parameters for CreateFlowRunsFromDeployment.
+type CreateFlowRunsFromDeploymentJSONBody = []DeploymentFlowRunCreate
+
+// CreateFlowRunsFromDeploymentParams defines parameters for CreateFlowRunsFromDeployment.
+type CreateFlowRunsFromDeploymentParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// PauseDeploymentParams defines parameters for PauseDeployment.
+type PauseDeploymentParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ResumeDeploymentParams defines parameters for ResumeDeployment.
+type ResumeDeploymentParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadDeploymentSchedulesParams defines parameters for ReadDeploymentSchedules.
+type ReadDeploymentSchedulesParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CreateDeploymentSchedulesJSONBody defines parameters for CreateDeploymentSchedules.
+type CreateDeploymentSchedulesJSONBody = []DeploymentScheduleCreate
+
+// CreateDeploymentSchedulesParams defines parameters for CreateDeploymentSchedules.
+type CreateDeploymentSchedulesParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteDeploymentScheduleParams defines parameters for DeleteDeploymentSchedule.
+type DeleteDeploymentScheduleParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateDeploymentScheduleParams defines parameters for UpdateDeploymentSchedule.
+type UpdateDeploymentScheduleParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // CreateEventsJSONBody defines parameters for CreateEvents.
 type CreateEventsJSONBody = []Event
 
@@ -1405,8 +2462,30 @@ type ReadFlowRunStateParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// ListFlowRunsParams defines parameters for ListFlowRuns.
+type ListFlowRunsParams struct {
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit  *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // CreateFlowRunParams defines parameters for CreateFlowRun.
 type CreateFlowRunParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// BulkDeleteFlowRunsParams defines parameters for BulkDeleteFlowRuns.
+type BulkDeleteFlowRunsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// BulkSetFlowRunStateParams defines parameters for BulkSetFlowRunState.
+type BulkSetFlowRunStateParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -1419,6 +2498,24 @@ type CountFlowRunsParams struct {
 
 // ReadFlowRunsParams defines parameters for ReadFlowRuns.
 type ReadFlowRunsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadFlowRunHistoryParams defines parameters for ReadFlowRunHistory.
+type ReadFlowRunHistoryParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// AverageFlowRunLatenessParams defines parameters for AverageFlowRunLateness.
+type AverageFlowRunLatenessParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// PaginateFlowRunsParams defines parameters for PaginateFlowRuns.
+type PaginateFlowRunsParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -1441,14 +2538,69 @@ type UpdateFlowRunParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// CreateFlowRunInputParams defines parameters for CreateFlowRunInput.
+type CreateFlowRunInputParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadFlowRunInputsParams defines parameters for ReadFlowRunInputs.
+type ReadFlowRunInputsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteFlowRunInputParams defines parameters for DeleteFlowRunInput.
+type DeleteFlowRunInputParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadFlowRunInputParams defines parameters for ReadFlowRunInput.
+type ReadFlowRunInputParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateFlowRunLabelsJSONBody defines parameters for UpdateFlowRunLabels.
+type UpdateFlowRunLabelsJSONBody map[string]interface{}
+
+// UpdateFlowRunLabelsParams defines parameters for UpdateFlowRunLabels.
+type UpdateFlowRunLabelsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ResumeFlowRunParams defines parameters for ResumeFlowRun.
+type ResumeFlowRunParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // SetFlowRunStateParams defines parameters for SetFlowRunState.
 type SetFlowRunStateParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// ListFlowsParams defines parameters for ListFlows.
+type ListFlowsParams struct {
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit  *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // CreateFlowParams defines parameters for CreateFlow.
 type CreateFlowParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// BulkDeleteFlowsParams defines parameters for BulkDeleteFlows.
+type BulkDeleteFlowsParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -1471,6 +2623,12 @@ type ReadFlowByNameParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// PaginateFlowsParams defines parameters for PaginateFlows.
+type PaginateFlowsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // DeleteFlowParams defines parameters for DeleteFlow.
 type DeleteFlowParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
@@ -1489,6 +2647,12 @@ type UpdateFlowParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// ReplaceFlowParams defines parameters for ReplaceFlow.
+type ReplaceFlowParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // HelloParams defines parameters for Hello.
 type HelloParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
@@ -1497,6 +2661,84 @@ type HelloParams struct {
 
 // PerformReadinessCheckParams defines parameters for PerformReadinessCheck.
 type PerformReadinessCheckParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadTaskRunStatesParams defines parameters for ReadTaskRunStates.
+type ReadTaskRunStatesParams struct {
+	TaskRunId openapi_types.UUID `form:"task_run_id" json:"task_run_id"`
+
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadTaskRunStateParams defines parameters for ReadTaskRunState.
+type ReadTaskRunStateParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ListTaskRunsParams defines parameters for ListTaskRuns.
+type ListTaskRunsParams struct {
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit  *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CreateTaskRunParams defines parameters for CreateTaskRun.
+type CreateTaskRunParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CountTaskRunsParams defines parameters for CountTaskRuns.
+type CountTaskRunsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadTaskRunsParams defines parameters for ReadTaskRuns.
+type ReadTaskRunsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// TaskRunHistoryParams defines parameters for TaskRunHistory.
+type TaskRunHistoryParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// PaginateTaskRunsParams defines parameters for PaginateTaskRuns.
+type PaginateTaskRunsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteTaskRunParams defines parameters for DeleteTaskRun.
+type DeleteTaskRunParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadTaskRunParams defines parameters for ReadTaskRun.
+type ReadTaskRunParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateTaskRunParams defines parameters for UpdateTaskRun.
+type UpdateTaskRunParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// SetTaskRunStateParams defines parameters for SetTaskRunState.
+type SetTaskRunStateParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -1561,6 +2803,42 @@ type RotateWebhookParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// CreateDeploymentJSONRequestBody defines body for CreateDeployment for application/json ContentType.
+type CreateDeploymentJSONRequestBody = DeploymentCreate
+
+// DeleteDeploymentsJSONRequestBody defines body for DeleteDeployments for application/json ContentType.
+type DeleteDeploymentsJSONRequestBody = BodyBulkDeleteDeploymentsDeploymentsBulkDeletePost
+
+// CountDeploymentsJSONRequestBody defines body for CountDeployments for application/json ContentType.
+type CountDeploymentsJSONRequestBody = BodyCountDeploymentsDeploymentsCountPost
+
+// ReadDeploymentsJSONRequestBody defines body for ReadDeployments for application/json ContentType.
+type ReadDeploymentsJSONRequestBody = BodyReadDeploymentsDeploymentsFilterPost
+
+// GetScheduledFlowRunsForDeploymentsJSONRequestBody defines body for GetScheduledFlowRunsForDeployments for application/json ContentType.
+type GetScheduledFlowRunsForDeploymentsJSONRequestBody = BodyGetScheduledFlowRunsForDeploymentsDeploymentsGetScheduledFlowRunsPost
+
+// PaginateDeploymentsJSONRequestBody defines body for PaginateDeployments for application/json ContentType.
+type PaginateDeploymentsJSONRequestBody = BodyPaginateDeploymentsDeploymentsPaginatePost
+
+// UpdateDeploymentJSONRequestBody defines body for UpdateDeployment for application/json ContentType.
+type UpdateDeploymentJSONRequestBody = DeploymentUpdate
+
+// ReplaceDeploymentJSONRequestBody defines body for ReplaceDeployment for application/json ContentType.
+type ReplaceDeploymentJSONRequestBody = DeploymentCreate
+
+// CreateFlowRunFromDeploymentJSONRequestBody defines body for CreateFlowRunFromDeployment for application/json ContentType.
+type CreateFlowRunFromDeploymentJSONRequestBody = DeploymentFlowRunCreate
+
+// CreateFlowRunsFromDeploymentJSONRequestBody defines body for CreateFlowRunsFromDeployment for application/json ContentType.
+type CreateFlowRunsFromDeploymentJSONRequestBody = CreateFlowRunsFromDeploymentJSONBody
+
+// CreateDeploymentSchedulesJSONRequestBody defines body for CreateDeploymentSchedules for application/json ContentType.
+type CreateDeploymentSchedulesJSONRequestBody = CreateDeploymentSchedulesJSONBody
+
+// UpdateDeploymentScheduleJSONRequestBody defines body for UpdateDeploymentSchedule for application/json ContentType.
+type UpdateDeploymentScheduleJSONRequestBody = DeploymentScheduleUpdate
+
 // CreateEventsJSONRequestBody defines body for CreateEvents for application/json ContentType.
 type CreateEventsJSONRequestBody = CreateEventsJSONBody
 
@@ -1573,14 +2851,41 @@ type ReadEventsJSONRequestBody = BodyReadEventsEventsFilterPost
 // CreateFlowRunJSONRequestBody defines body for CreateFlowRun for application/json ContentType.
 type CreateFlowRunJSONRequestBody = FlowRunCreate
 
+// BulkDeleteFlowRunsJSONRequestBody defines body for BulkDeleteFlowRuns for application/json ContentType.
+type BulkDeleteFlowRunsJSONRequestBody = BodyBulkDeleteFlowRunsFlowRunsBulkDeletePost
+
+// BulkSetFlowRunStateJSONRequestBody defines body for BulkSetFlowRunState for application/json ContentType.
+type BulkSetFlowRunStateJSONRequestBody = BodyBulkSetFlowRunStateFlowRunsBulkSetStatePost
+
 // CountFlowRunsJSONRequestBody defines body for CountFlowRuns for application/json ContentType.
 type CountFlowRunsJSONRequestBody = BodyCountFlowRunsFlowRunsCountPost
 
 // ReadFlowRunsJSONRequestBody defines body for ReadFlowRuns for application/json ContentType.
 type ReadFlowRunsJSONRequestBody = BodyReadFlowRunsFlowRunsFilterPost
 
+// ReadFlowRunHistoryJSONRequestBody defines body for ReadFlowRunHistory for application/json ContentType.
+type ReadFlowRunHistoryJSONRequestBody = BodyFlowRunHistoryFlowRunsHistoryPost
+
+// AverageFlowRunLatenessJSONRequestBody defines body for AverageFlowRunLateness for application/json ContentType.
+type AverageFlowRunLatenessJSONRequestBody = BodyAverageFlowRunLatenessFlowRunsLatenessPost
+
+// PaginateFlowRunsJSONRequestBody defines body for PaginateFlowRuns for application/json ContentType.
+type PaginateFlowRunsJSONRequestBody = BodyPaginateFlowRunsFlowRunsPaginatePost
+
 // UpdateFlowRunJSONRequestBody defines body for UpdateFlowRun for application/json ContentType.
 type UpdateFlowRunJSONRequestBody = FlowRunUpdate
+
+// CreateFlowRunInputJSONRequestBody defines body for CreateFlowRunInput for application/json ContentType.
+type CreateFlowRunInputJSONRequestBody = BodyCreateFlowRunInputFlowRunsIdInputPost
+
+// ReadFlowRunInputsJSONRequestBody defines body for ReadFlowRunInputs for application/json ContentType.
+type ReadFlowRunInputsJSONRequestBody = BodyFilterFlowRunInputFlowRunsIdInputFilterPost
+
+// UpdateFlowRunLabelsJSONRequestBody defines body for UpdateFlowRunLabels for application/json ContentType.
+type UpdateFlowRunLabelsJSONRequestBody UpdateFlowRunLabelsJSONBody
+
+// ResumeFlowRunJSONRequestBody defines body for ResumeFlowRun for application/json ContentType.
+type ResumeFlowRunJSONRequestBody = BodyResumeFlowRunFlowRunsIdResumePost
 
 // SetFlowRunStateJSONRequestBody defines body for SetFlowRunState for application/json ContentType.
 type SetFlowRunStateJSONRequestBody = BodySetFlowRunStateFlowRunsIdSetStatePost
@@ -1588,14 +2893,44 @@ type SetFlowRunStateJSONRequestBody = BodySetFlowRunStateFlowRunsIdSetStatePost
 // CreateFlowJSONRequestBody defines body for CreateFlow for application/json ContentType.
 type CreateFlowJSONRequestBody = FlowCreate
 
+// BulkDeleteFlowsJSONRequestBody defines body for BulkDeleteFlows for application/json ContentType.
+type BulkDeleteFlowsJSONRequestBody = BodyBulkDeleteFlowsFlowsBulkDeletePost
+
 // CountFlowsJSONRequestBody defines body for CountFlows for application/json ContentType.
 type CountFlowsJSONRequestBody = BodyCountFlowsFlowsCountPost
 
 // ReadFlowsJSONRequestBody defines body for ReadFlows for application/json ContentType.
 type ReadFlowsJSONRequestBody = BodyReadFlowsFlowsFilterPost
 
+// PaginateFlowsJSONRequestBody defines body for PaginateFlows for application/json ContentType.
+type PaginateFlowsJSONRequestBody = BodyPaginateFlowsFlowsPaginatePost
+
 // UpdateFlowJSONRequestBody defines body for UpdateFlow for application/json ContentType.
 type UpdateFlowJSONRequestBody = FlowUpdate
+
+// ReplaceFlowJSONRequestBody defines body for ReplaceFlow for application/json ContentType.
+type ReplaceFlowJSONRequestBody = FlowCreate
+
+// CreateTaskRunJSONRequestBody defines body for CreateTaskRun for application/json ContentType.
+type CreateTaskRunJSONRequestBody = TaskRunCreate
+
+// CountTaskRunsJSONRequestBody defines body for CountTaskRuns for application/json ContentType.
+type CountTaskRunsJSONRequestBody = BodyCountTaskRunsTaskRunsCountPost
+
+// ReadTaskRunsJSONRequestBody defines body for ReadTaskRuns for application/json ContentType.
+type ReadTaskRunsJSONRequestBody = BodyReadTaskRunsTaskRunsFilterPost
+
+// TaskRunHistoryJSONRequestBody defines body for TaskRunHistory for application/json ContentType.
+type TaskRunHistoryJSONRequestBody = BodyTaskRunHistoryTaskRunsHistoryPost
+
+// PaginateTaskRunsJSONRequestBody defines body for PaginateTaskRuns for application/json ContentType.
+type PaginateTaskRunsJSONRequestBody = BodyPaginateTaskRunsTaskRunsPaginatePost
+
+// UpdateTaskRunJSONRequestBody defines body for UpdateTaskRun for application/json ContentType.
+type UpdateTaskRunJSONRequestBody = TaskRunUpdate
+
+// SetTaskRunStateJSONRequestBody defines body for SetTaskRunState for application/json ContentType.
+type SetTaskRunStateJSONRequestBody = BodySetTaskRunStateTaskRunsIdSetStatePost
 
 // CreateWebhookJSONRequestBody defines body for CreateWebhook for application/json ContentType.
 type CreateWebhookJSONRequestBody = WebhookCreate
@@ -1611,6 +2946,85 @@ type UpdateWebhookJSONRequestBody = WebhookUpdate
 
 // ReplaceWebhookJSONRequestBody defines body for ReplaceWebhook for application/json ContentType.
 type ReplaceWebhookJSONRequestBody = WebhookReplace
+
+// Getter for additional properties for VersionInfo. Returns the specified
+// element and whether it was found
+func (a VersionInfo) Get(fieldName string) (value interface{}, found bool) {
+	if a.AdditionalProperties != nil {
+		value, found = a.AdditionalProperties[fieldName]
+	}
+	return
+}
+
+// Setter for additional properties for VersionInfo
+func (a *VersionInfo) Set(fieldName string, value interface{}) {
+	if a.AdditionalProperties == nil {
+		a.AdditionalProperties = make(map[string]interface{})
+	}
+	a.AdditionalProperties[fieldName] = value
+}
+
+// Override default JSON handling for VersionInfo to handle AdditionalProperties
+func (a *VersionInfo) UnmarshalJSON(b []byte) error {
+	object := make(map[string]json.RawMessage)
+	err := json.Unmarshal(b, &object)
+	if err != nil {
+		return err
+	}
+
+	if raw, found := object["type"]; found {
+		err = json.Unmarshal(raw, &a.Type)
+		if err != nil {
+			return fmt.Errorf("error reading 'type': %w", err)
+		}
+		delete(object, "type")
+	}
+
+	if raw, found := object["version"]; found {
+		err = json.Unmarshal(raw, &a.Version)
+		if err != nil {
+			return fmt.Errorf("error reading 'version': %w", err)
+		}
+		delete(object, "version")
+	}
+
+	if len(object) != 0 {
+		a.AdditionalProperties = make(map[string]interface{})
+		for fieldName, fieldBuf := range object {
+			var fieldVal interface{}
+			err := json.Unmarshal(fieldBuf, &fieldVal)
+			if err != nil {
+				return fmt.Errorf("error unmarshaling field %s: %w", fieldName, err)
+			}
+			a.AdditionalProperties[fieldName] = fieldVal
+		}
+	}
+	return nil
+}
+
+// Override default JSON handling for VersionInfo to handle AdditionalProperties
+func (a VersionInfo) MarshalJSON() ([]byte, error) {
+	var err error
+	object := make(map[string]json.RawMessage)
+
+	object["type"], err = json.Marshal(a.Type)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'type': %w", err)
+	}
+
+	object["version"], err = json.Marshal(a.Version)
+	if err != nil {
+		return nil, fmt.Errorf("error marshaling 'version': %w", err)
+	}
+
+	for fieldName, field := range a.AdditionalProperties {
+		object[fieldName], err = json.Marshal(field)
+		if err != nil {
+			return nil, fmt.Errorf("error marshaling '%s': %w", fieldName, err)
+		}
+	}
+	return json.Marshal(object)
+}
 
 // AsEventAnyResourceFilter returns the union data inside the EventAnyResourceFilters as a EventAnyResourceFilter
 func (t EventAnyResourceFilters) AsEventAnyResourceFilter() (EventAnyResourceFilter, error) {
@@ -1736,6 +3150,94 @@ func (t *EventRelatedFilters) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// AsRetryDelay0 returns the union data inside the RetryDelay as a RetryDelay0
+func (t RetryDelay) AsRetryDelay0() (RetryDelay0, error) {
+	var body RetryDelay0
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRetryDelay0 overwrites any union data inside the RetryDelay as the provided RetryDelay0
+func (t *RetryDelay) FromRetryDelay0(v RetryDelay0) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeRetryDelay0 performs a merge with any union data inside the RetryDelay, using the provided RetryDelay0
+func (t *RetryDelay) MergeRetryDelay0(v RetryDelay0) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsRetryDelay1 returns the union data inside the RetryDelay as a RetryDelay1
+func (t RetryDelay) AsRetryDelay1() (RetryDelay1, error) {
+	var body RetryDelay1
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRetryDelay1 overwrites any union data inside the RetryDelay as the provided RetryDelay1
+func (t *RetryDelay) FromRetryDelay1(v RetryDelay1) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeRetryDelay1 performs a merge with any union data inside the RetryDelay, using the provided RetryDelay1
+func (t *RetryDelay) MergeRetryDelay1(v RetryDelay1) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsRetryDelay2 returns the union data inside the RetryDelay as a RetryDelay2
+func (t RetryDelay) AsRetryDelay2() (RetryDelay2, error) {
+	var body RetryDelay2
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRetryDelay2 overwrites any union data inside the RetryDelay as the provided RetryDelay2
+func (t *RetryDelay) FromRetryDelay2(v RetryDelay2) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeRetryDelay2 performs a merge with any union data inside the RetryDelay, using the provided RetryDelay2
+func (t *RetryDelay) MergeRetryDelay2(v RetryDelay2) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t RetryDelay) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *RetryDelay) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
 // AsScalar0 returns the union data inside the Scalar as a Scalar0
 func (t Scalar) AsScalar0() (Scalar0, error) {
 	var body Scalar0
@@ -1850,6 +3352,182 @@ func (t *Scalar) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// AsIntervalScheduleInput returns the union data inside the ScheduleInput as a IntervalScheduleInput
+func (t ScheduleInput) AsIntervalScheduleInput() (IntervalScheduleInput, error) {
+	var body IntervalScheduleInput
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromIntervalScheduleInput overwrites any union data inside the ScheduleInput as the provided IntervalScheduleInput
+func (t *ScheduleInput) FromIntervalScheduleInput(v IntervalScheduleInput) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeIntervalScheduleInput performs a merge with any union data inside the ScheduleInput, using the provided IntervalScheduleInput
+func (t *ScheduleInput) MergeIntervalScheduleInput(v IntervalScheduleInput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsCronSchedule returns the union data inside the ScheduleInput as a CronSchedule
+func (t ScheduleInput) AsCronSchedule() (CronSchedule, error) {
+	var body CronSchedule
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCronSchedule overwrites any union data inside the ScheduleInput as the provided CronSchedule
+func (t *ScheduleInput) FromCronSchedule(v CronSchedule) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeCronSchedule performs a merge with any union data inside the ScheduleInput, using the provided CronSchedule
+func (t *ScheduleInput) MergeCronSchedule(v CronSchedule) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsRRuleSchedule returns the union data inside the ScheduleInput as a RRuleSchedule
+func (t ScheduleInput) AsRRuleSchedule() (RRuleSchedule, error) {
+	var body RRuleSchedule
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRRuleSchedule overwrites any union data inside the ScheduleInput as the provided RRuleSchedule
+func (t *ScheduleInput) FromRRuleSchedule(v RRuleSchedule) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeRRuleSchedule performs a merge with any union data inside the ScheduleInput, using the provided RRuleSchedule
+func (t *ScheduleInput) MergeRRuleSchedule(v RRuleSchedule) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ScheduleInput) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ScheduleInput) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsIntervalScheduleOutput returns the union data inside the ScheduleOutput as a IntervalScheduleOutput
+func (t ScheduleOutput) AsIntervalScheduleOutput() (IntervalScheduleOutput, error) {
+	var body IntervalScheduleOutput
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromIntervalScheduleOutput overwrites any union data inside the ScheduleOutput as the provided IntervalScheduleOutput
+func (t *ScheduleOutput) FromIntervalScheduleOutput(v IntervalScheduleOutput) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeIntervalScheduleOutput performs a merge with any union data inside the ScheduleOutput, using the provided IntervalScheduleOutput
+func (t *ScheduleOutput) MergeIntervalScheduleOutput(v IntervalScheduleOutput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsCronSchedule returns the union data inside the ScheduleOutput as a CronSchedule
+func (t ScheduleOutput) AsCronSchedule() (CronSchedule, error) {
+	var body CronSchedule
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCronSchedule overwrites any union data inside the ScheduleOutput as the provided CronSchedule
+func (t *ScheduleOutput) FromCronSchedule(v CronSchedule) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeCronSchedule performs a merge with any union data inside the ScheduleOutput, using the provided CronSchedule
+func (t *ScheduleOutput) MergeCronSchedule(v CronSchedule) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsRRuleSchedule returns the union data inside the ScheduleOutput as a RRuleSchedule
+func (t ScheduleOutput) AsRRuleSchedule() (RRuleSchedule, error) {
+	var body RRuleSchedule
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRRuleSchedule overwrites any union data inside the ScheduleOutput as the provided RRuleSchedule
+func (t *ScheduleOutput) FromRRuleSchedule(v RRuleSchedule) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeRRuleSchedule performs a merge with any union data inside the ScheduleOutput, using the provided RRuleSchedule
+func (t *ScheduleOutput) MergeRRuleSchedule(v RRuleSchedule) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ScheduleOutput) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ScheduleOutput) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
 // AsStringOrList0 returns the union data inside the StringOrList as a StringOrList0
 func (t StringOrList) AsStringOrList0() (StringOrList0, error) {
 	var body StringOrList0
@@ -1908,6 +3586,179 @@ func (t StringOrList) MarshalJSON() ([]byte, error) {
 }
 
 func (t *StringOrList) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsTaskRunResult returns the union data inside the TaskInput as a TaskRunResult
+func (t TaskInput) AsTaskRunResult() (TaskRunResult, error) {
+	var body TaskRunResult
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromTaskRunResult overwrites any union data inside the TaskInput as the provided TaskRunResult
+func (t *TaskInput) FromTaskRunResult(v TaskRunResult) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"input_type":"task_run"}`))
+	t.union = b
+	return err
+}
+
+// MergeTaskRunResult performs a merge with any union data inside the TaskInput, using the provided TaskRunResult
+func (t *TaskInput) MergeTaskRunResult(v TaskRunResult) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"input_type":"task_run"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsFlowRunResult returns the union data inside the TaskInput as a FlowRunResult
+func (t TaskInput) AsFlowRunResult() (FlowRunResult, error) {
+	var body FlowRunResult
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromFlowRunResult overwrites any union data inside the TaskInput as the provided FlowRunResult
+func (t *TaskInput) FromFlowRunResult(v FlowRunResult) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"input_type":"flow_run"}`))
+	t.union = b
+	return err
+}
+
+// MergeFlowRunResult performs a merge with any union data inside the TaskInput, using the provided FlowRunResult
+func (t *TaskInput) MergeFlowRunResult(v FlowRunResult) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"input_type":"flow_run"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsParameter returns the union data inside the TaskInput as a Parameter
+func (t TaskInput) AsParameter() (Parameter, error) {
+	var body Parameter
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromParameter overwrites any union data inside the TaskInput as the provided Parameter
+func (t *TaskInput) FromParameter(v Parameter) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"input_type":"parameter"}`))
+	t.union = b
+	return err
+}
+
+// MergeParameter performs a merge with any union data inside the TaskInput, using the provided Parameter
+func (t *TaskInput) MergeParameter(v Parameter) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"input_type":"parameter"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsConstant returns the union data inside the TaskInput as a Constant
+func (t TaskInput) AsConstant() (Constant, error) {
+	var body Constant
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromConstant overwrites any union data inside the TaskInput as the provided Constant
+func (t *TaskInput) FromConstant(v Constant) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"input_type":"constant"}`))
+	t.union = b
+	return err
+}
+
+// MergeConstant performs a merge with any union data inside the TaskInput, using the provided Constant
+func (t *TaskInput) MergeConstant(v Constant) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"input_type":"constant"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t TaskInput) Discriminator() (string, error) {
+	var discriminator struct {
+		Discriminator string `json:"input_type"`
+	}
+	err := json.Unmarshal(t.union, &discriminator)
+	return discriminator.Discriminator, err
+}
+
+func (t TaskInput) ValueByDiscriminator() (interface{}, error) {
+	discriminator, err := t.Discriminator()
+	if err != nil {
+		return nil, err
+	}
+	switch discriminator {
+	case "constant":
+		return t.AsConstant()
+	case "flow_run":
+		return t.AsFlowRunResult()
+	case "parameter":
+		return t.AsParameter()
+	case "task_run":
+		return t.AsTaskRunResult()
+	default:
+		return nil, errors.New("unknown discriminator value: " + discriminator)
+	}
+}
+
+func (t TaskInput) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *TaskInput) UnmarshalJSON(b []byte) error {
 	err := t.union.UnmarshalJSON(b)
 	return err
 }
@@ -2226,6 +4077,218 @@ type ClientInterface interface {
 	// Corresponds with GET /admin/version (the `ReadVersion` operationId).
 	ReadVersion(ctx context.Context, params *ReadVersionParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListDeployments Read deployments by name
+	//
+	// Corresponds with GET /deployments/ (the `ListDeployments` operationId).
+	ListDeployments(ctx context.Context, params *ListDeploymentsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateDeploymentWithBody Create a deployment, or change the one of that flow and name; what is not sent stays then
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /deployments/ (the `CreateDeployment` operationId).
+	CreateDeploymentWithBody(ctx context.Context, params *CreateDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateDeployment Create a deployment, or change the one of that flow and name; what is not sent stays then
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /deployments/ (the `CreateDeployment` operationId).
+	CreateDeployment(ctx context.Context, params *CreateDeploymentParams, body CreateDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteDeploymentsWithBody Delete the deployments that match, at most as many as the limit says
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /deployments/bulk_delete (the `DeleteDeployments` operationId).
+	DeleteDeploymentsWithBody(ctx context.Context, params *DeleteDeploymentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteDeployments Delete the deployments that match, at most as many as the limit says
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /deployments/bulk_delete (the `DeleteDeployments` operationId).
+	DeleteDeployments(ctx context.Context, params *DeleteDeploymentsParams, body DeleteDeploymentsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountDeploymentsWithBody Count the deployments that match
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /deployments/count (the `CountDeployments` operationId).
+	CountDeploymentsWithBody(ctx context.Context, params *CountDeploymentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountDeployments Count the deployments that match
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /deployments/count (the `CountDeployments` operationId).
+	CountDeployments(ctx context.Context, params *CountDeploymentsParams, body CountDeploymentsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadDeploymentsWithBody Read the deployments that match
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /deployments/filter (the `ReadDeployments` operationId).
+	ReadDeploymentsWithBody(ctx context.Context, params *ReadDeploymentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadDeployments Read the deployments that match
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /deployments/filter (the `ReadDeployments` operationId).
+	ReadDeployments(ctx context.Context, params *ReadDeploymentsParams, body ReadDeploymentsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetScheduledFlowRunsForDeploymentsWithBody Read the scheduled runs of deployments, the next one first
+	//
+	// Read the scheduled runs of deployments, the next one first. The deployments count as polled.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /deployments/get_scheduled_flow_runs (the `GetScheduledFlowRunsForDeployments` operationId).
+	GetScheduledFlowRunsForDeploymentsWithBody(ctx context.Context, params *GetScheduledFlowRunsForDeploymentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetScheduledFlowRunsForDeployments Read the scheduled runs of deployments, the next one first
+	//
+	// Read the scheduled runs of deployments, the next one first. The deployments count as polled.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /deployments/get_scheduled_flow_runs (the `GetScheduledFlowRunsForDeployments` operationId).
+	GetScheduledFlowRunsForDeployments(ctx context.Context, params *GetScheduledFlowRunsForDeploymentsParams, body GetScheduledFlowRunsForDeploymentsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadDeploymentByName Read a deployment by the name of its flow and its own
+	//
+	// Corresponds with GET /deployments/name/{flow_name}/{deployment_name} (the `ReadDeploymentByName` operationId).
+	ReadDeploymentByName(ctx context.Context, flowName string, deploymentName string, params *ReadDeploymentByNameParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PaginateDeploymentsWithBody Read one page of the deployments that match
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /deployments/paginate (the `PaginateDeployments` operationId).
+	PaginateDeploymentsWithBody(ctx context.Context, params *PaginateDeploymentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PaginateDeployments Read one page of the deployments that match
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /deployments/paginate (the `PaginateDeployments` operationId).
+	PaginateDeployments(ctx context.Context, params *PaginateDeploymentsParams, body PaginateDeploymentsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteDeployment Delete a deployment and the runs of it that have not begun
+	//
+	// Corresponds with DELETE /deployments/{id} (the `DeleteDeployment` operationId).
+	DeleteDeployment(ctx context.Context, id openapi_types.UUID, params *DeleteDeploymentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadDeployment Read a deployment by its id
+	//
+	// Corresponds with GET /deployments/{id} (the `ReadDeployment` operationId).
+	ReadDeployment(ctx context.Context, id openapi_types.UUID, params *ReadDeploymentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateDeploymentWithBody Change a deployment; what is not sent stays
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /deployments/{id} (the `UpdateDeployment` operationId).
+	UpdateDeploymentWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateDeployment Change a deployment; what is not sent stays
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /deployments/{id} (the `UpdateDeployment` operationId).
+	UpdateDeployment(ctx context.Context, id openapi_types.UUID, params *UpdateDeploymentParams, body UpdateDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplaceDeploymentWithBody Create a deployment with this id, or replace it; what is not sent becomes its default
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /deployments/{id} (the `ReplaceDeployment` operationId).
+	ReplaceDeploymentWithBody(ctx context.Context, id openapi_types.UUID, params *ReplaceDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplaceDeployment Create a deployment with this id, or replace it; what is not sent becomes its default
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /deployments/{id} (the `ReplaceDeployment` operationId).
+	ReplaceDeployment(ctx context.Context, id openapi_types.UUID, params *ReplaceDeploymentParams, body ReplaceDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateFlowRunFromDeploymentWithBody Create a run of a deployment, or answer the run of the same flow and idempotency key
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /deployments/{id}/create_flow_run (the `CreateFlowRunFromDeployment` operationId).
+	CreateFlowRunFromDeploymentWithBody(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunFromDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateFlowRunFromDeployment Create a run of a deployment, or answer the run of the same flow and idempotency key
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /deployments/{id}/create_flow_run (the `CreateFlowRunFromDeployment` operationId).
+	CreateFlowRunFromDeployment(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunFromDeploymentParams, body CreateFlowRunFromDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateFlowRunsFromDeploymentWithBody Create runs of a deployment; each succeeds or fails for itself
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /deployments/{id}/create_flow_run/bulk (the `CreateFlowRunsFromDeployment` operationId).
+	CreateFlowRunsFromDeploymentWithBody(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunsFromDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateFlowRunsFromDeployment Create runs of a deployment; each succeeds or fails for itself
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /deployments/{id}/create_flow_run/bulk (the `CreateFlowRunsFromDeployment` operationId).
+	CreateFlowRunsFromDeployment(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunsFromDeploymentParams, body CreateFlowRunsFromDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PauseDeployment Make no more scheduled runs of a deployment, and delete those that have not begun
+	//
+	// Corresponds with POST /deployments/{id}/pause_deployment (the `PauseDeployment` operationId).
+	PauseDeployment(ctx context.Context, id openapi_types.UUID, params *PauseDeploymentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ResumeDeployment Take up the schedules of a paused deployment again
+	//
+	// Corresponds with POST /deployments/{id}/resume_deployment (the `ResumeDeployment` operationId).
+	ResumeDeployment(ctx context.Context, id openapi_types.UUID, params *ResumeDeploymentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadDeploymentSchedules Read the schedules of a deployment
+	//
+	// Corresponds with GET /deployments/{id}/schedules (the `ReadDeploymentSchedules` operationId).
+	ReadDeploymentSchedules(ctx context.Context, id openapi_types.UUID, params *ReadDeploymentSchedulesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateDeploymentSchedulesWithBody Add schedules to a deployment
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /deployments/{id}/schedules (the `CreateDeploymentSchedules` operationId).
+	CreateDeploymentSchedulesWithBody(ctx context.Context, id openapi_types.UUID, params *CreateDeploymentSchedulesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateDeploymentSchedules Add schedules to a deployment
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /deployments/{id}/schedules (the `CreateDeploymentSchedules` operationId).
+	CreateDeploymentSchedules(ctx context.Context, id openapi_types.UUID, params *CreateDeploymentSchedulesParams, body CreateDeploymentSchedulesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteDeploymentSchedule Delete a schedule of a deployment
+	//
+	// Corresponds with DELETE /deployments/{id}/schedules/{schedule_id} (the `DeleteDeploymentSchedule` operationId).
+	DeleteDeploymentSchedule(ctx context.Context, id openapi_types.UUID, scheduleId openapi_types.UUID, params *DeleteDeploymentScheduleParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateDeploymentScheduleWithBody Change a schedule of a deployment; what is not sent stays
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /deployments/{id}/schedules/{schedule_id} (the `UpdateDeploymentSchedule` operationId).
+	UpdateDeploymentScheduleWithBody(ctx context.Context, id openapi_types.UUID, scheduleId openapi_types.UUID, params *UpdateDeploymentScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateDeploymentSchedule Change a schedule of a deployment; what is not sent stays
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /deployments/{id}/schedules/{schedule_id} (the `UpdateDeploymentSchedule` operationId).
+	UpdateDeploymentSchedule(ctx context.Context, id openapi_types.UUID, scheduleId openapi_types.UUID, params *UpdateDeploymentScheduleParams, body UpdateDeploymentScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CreateEventsWithBody Take events in
 	//
 	// Take events in. The answer means that they are stored durably; they can be read soon after.
@@ -2287,6 +4350,11 @@ type ClientInterface interface {
 	// Corresponds with GET /flow_run_states/{id} (the `ReadFlowRunState` operationId).
 	ReadFlowRunState(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunStateParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListFlowRuns Read a page of flow runs
+	//
+	// Corresponds with GET /flow_runs/ (the `ListFlowRuns` operationId).
+	ListFlowRuns(ctx context.Context, params *ListFlowRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CreateFlowRunWithBody Create a flow run, or answer the run of the same flow and idempotency key
 	//
 	// Takes any type of body and a specified content type.
@@ -2300,6 +4368,34 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /flow_runs/ (the `CreateFlowRun` operationId).
 	CreateFlowRun(ctx context.Context, params *CreateFlowRunParams, body CreateFlowRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BulkDeleteFlowRunsWithBody Delete the flow runs that match, a limited number at a time
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /flow_runs/bulk_delete (the `BulkDeleteFlowRuns` operationId).
+	BulkDeleteFlowRunsWithBody(ctx context.Context, params *BulkDeleteFlowRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BulkDeleteFlowRuns Delete the flow runs that match, a limited number at a time
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /flow_runs/bulk_delete (the `BulkDeleteFlowRuns` operationId).
+	BulkDeleteFlowRuns(ctx context.Context, params *BulkDeleteFlowRunsParams, body BulkDeleteFlowRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BulkSetFlowRunStateWithBody Propose one state to the flow runs that match, a limited number at a time
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /flow_runs/bulk_set_state (the `BulkSetFlowRunState` operationId).
+	BulkSetFlowRunStateWithBody(ctx context.Context, params *BulkSetFlowRunStateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BulkSetFlowRunState Propose one state to the flow runs that match, a limited number at a time
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /flow_runs/bulk_set_state (the `BulkSetFlowRunState` operationId).
+	BulkSetFlowRunState(ctx context.Context, params *BulkSetFlowRunStateParams, body BulkSetFlowRunStateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CountFlowRunsWithBody Count the flow runs that match
 	//
@@ -2329,6 +4425,48 @@ type ClientInterface interface {
 	// Corresponds with POST /flow_runs/filter (the `ReadFlowRuns` operationId).
 	ReadFlowRuns(ctx context.Context, params *ReadFlowRunsParams, body ReadFlowRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ReadFlowRunHistoryWithBody Count the flow runs that match by when they were expected to start and by their state
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /flow_runs/history (the `ReadFlowRunHistory` operationId).
+	ReadFlowRunHistoryWithBody(ctx context.Context, params *ReadFlowRunHistoryParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadFlowRunHistory Count the flow runs that match by when they were expected to start and by their state
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /flow_runs/history (the `ReadFlowRunHistory` operationId).
+	ReadFlowRunHistory(ctx context.Context, params *ReadFlowRunHistoryParams, body ReadFlowRunHistoryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AverageFlowRunLatenessWithBody Tell by how many seconds the flow runs that match were late on average, null when none matches
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /flow_runs/lateness (the `AverageFlowRunLateness` operationId).
+	AverageFlowRunLatenessWithBody(ctx context.Context, params *AverageFlowRunLatenessParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AverageFlowRunLateness Tell by how many seconds the flow runs that match were late on average, null when none matches
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /flow_runs/lateness (the `AverageFlowRunLateness` operationId).
+	AverageFlowRunLateness(ctx context.Context, params *AverageFlowRunLatenessParams, body AverageFlowRunLatenessJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PaginateFlowRunsWithBody Read one page of the flow runs that match, and how many pages there are
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /flow_runs/paginate (the `PaginateFlowRuns` operationId).
+	PaginateFlowRunsWithBody(ctx context.Context, params *PaginateFlowRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PaginateFlowRuns Read one page of the flow runs that match, and how many pages there are
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /flow_runs/paginate (the `PaginateFlowRuns` operationId).
+	PaginateFlowRuns(ctx context.Context, params *PaginateFlowRunsParams, body PaginateFlowRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// DeleteFlowRun Delete a flow run with its history
 	//
 	// Corresponds with DELETE /flow_runs/{id} (the `DeleteFlowRun` operationId).
@@ -2357,6 +4495,72 @@ type ClientInterface interface {
 	// Corresponds with PATCH /flow_runs/{id} (the `UpdateFlowRun` operationId).
 	UpdateFlowRun(ctx context.Context, id openapi_types.UUID, params *UpdateFlowRunParams, body UpdateFlowRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// CreateFlowRunInputWithBody Store an input under a key that is free
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /flow_runs/{id}/input (the `CreateFlowRunInput` operationId).
+	CreateFlowRunInputWithBody(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunInputParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateFlowRunInput Store an input under a key that is free
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /flow_runs/{id}/input (the `CreateFlowRunInput` operationId).
+	CreateFlowRunInput(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunInputParams, body CreateFlowRunInputJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadFlowRunInputsWithBody Read the inputs whose keys begin alike, oldest first
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /flow_runs/{id}/input/filter (the `ReadFlowRunInputs` operationId).
+	ReadFlowRunInputsWithBody(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunInputsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadFlowRunInputs Read the inputs whose keys begin alike, oldest first
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /flow_runs/{id}/input/filter (the `ReadFlowRunInputs` operationId).
+	ReadFlowRunInputs(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunInputsParams, body ReadFlowRunInputsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteFlowRunInput Delete an input
+	//
+	// Corresponds with DELETE /flow_runs/{id}/input/{key} (the `DeleteFlowRunInput` operationId).
+	DeleteFlowRunInput(ctx context.Context, id openapi_types.UUID, key string, params *DeleteFlowRunInputParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadFlowRunInput Read the value of an input as it was sent
+	//
+	// Corresponds with GET /flow_runs/{id}/input/{key} (the `ReadFlowRunInput` operationId).
+	ReadFlowRunInput(ctx context.Context, id openapi_types.UUID, key string, params *ReadFlowRunInputParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateFlowRunLabelsWithBody Add labels to a flow run; those of the same names are replaced
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /flow_runs/{id}/labels (the `UpdateFlowRunLabels` operationId).
+	UpdateFlowRunLabelsWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateFlowRunLabelsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateFlowRunLabels Add labels to a flow run; those of the same names are replaced
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /flow_runs/{id}/labels (the `UpdateFlowRunLabels` operationId).
+	UpdateFlowRunLabels(ctx context.Context, id openapi_types.UUID, params *UpdateFlowRunLabelsParams, body UpdateFlowRunLabelsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ResumeFlowRunWithBody Let a paused flow run go on, with the input that it waits for
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /flow_runs/{id}/resume (the `ResumeFlowRun` operationId).
+	ResumeFlowRunWithBody(ctx context.Context, id openapi_types.UUID, params *ResumeFlowRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ResumeFlowRun Let a paused flow run go on, with the input that it waits for
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /flow_runs/{id}/resume (the `ResumeFlowRun` operationId).
+	ResumeFlowRun(ctx context.Context, id openapi_types.UUID, params *ResumeFlowRunParams, body ResumeFlowRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// SetFlowRunStateWithBody Propose a state; the rules judge it
 	//
 	// Takes any type of body and a specified content type.
@@ -2371,6 +4575,11 @@ type ClientInterface interface {
 	// Corresponds with POST /flow_runs/{id}/set_state (the `SetFlowRunState` operationId).
 	SetFlowRunState(ctx context.Context, id openapi_types.UUID, params *SetFlowRunStateParams, body SetFlowRunStateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListFlows Read a page of flows
+	//
+	// Corresponds with GET /flows/ (the `ListFlows` operationId).
+	ListFlows(ctx context.Context, params *ListFlowsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CreateFlowWithBody Create a flow, or answer the flow of that name
 	//
 	// Takes any type of body and a specified content type.
@@ -2384,6 +4593,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /flows/ (the `CreateFlow` operationId).
 	CreateFlow(ctx context.Context, params *CreateFlowParams, body CreateFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BulkDeleteFlowsWithBody Delete the flows that match, a limited number at a time
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /flows/bulk_delete (the `BulkDeleteFlows` operationId).
+	BulkDeleteFlowsWithBody(ctx context.Context, params *BulkDeleteFlowsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BulkDeleteFlows Delete the flows that match, a limited number at a time
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /flows/bulk_delete (the `BulkDeleteFlows` operationId).
+	BulkDeleteFlows(ctx context.Context, params *BulkDeleteFlowsParams, body BulkDeleteFlowsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CountFlowsWithBody Count the flows that match
 	//
@@ -2418,6 +4641,20 @@ type ClientInterface interface {
 	// Corresponds with GET /flows/name/{name} (the `ReadFlowByName` operationId).
 	ReadFlowByName(ctx context.Context, name string, params *ReadFlowByNameParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// PaginateFlowsWithBody Read one page of the flows that match, and how many pages there are
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /flows/paginate (the `PaginateFlows` operationId).
+	PaginateFlowsWithBody(ctx context.Context, params *PaginateFlowsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PaginateFlows Read one page of the flows that match, and how many pages there are
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /flows/paginate (the `PaginateFlows` operationId).
+	PaginateFlows(ctx context.Context, params *PaginateFlowsParams, body PaginateFlowsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// DeleteFlow Delete a flow
 	//
 	// Corresponds with DELETE /flows/{id} (the `DeleteFlow` operationId).
@@ -2442,6 +4679,20 @@ type ClientInterface interface {
 	// Corresponds with PATCH /flows/{id} (the `UpdateFlow` operationId).
 	UpdateFlow(ctx context.Context, id openapi_types.UUID, params *UpdateFlowParams, body UpdateFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ReplaceFlowWithBody Create a flow of this id, or replace it; what is not sent is as in a new flow
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /flows/{id} (the `ReplaceFlow` operationId).
+	ReplaceFlowWithBody(ctx context.Context, id openapi_types.UUID, params *ReplaceFlowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplaceFlow Create a flow of this id, or replace it; what is not sent is as in a new flow
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /flows/{id} (the `ReplaceFlow` operationId).
+	ReplaceFlow(ctx context.Context, id openapi_types.UUID, params *ReplaceFlowParams, body ReplaceFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// HealthCheck Tell whether the process lives
 	//
 	// Corresponds with GET /health (the `HealthCheck` operationId).
@@ -2456,6 +4707,133 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /ready (the `PerformReadinessCheck` operationId).
 	PerformReadinessCheck(ctx context.Context, params *PerformReadinessCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadTaskRunStates Read all states of a task run, oldest first
+	//
+	// Corresponds with GET /task_run_states/ (the `ReadTaskRunStates` operationId).
+	ReadTaskRunStates(ctx context.Context, params *ReadTaskRunStatesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadTaskRunState Read one state of a task run
+	//
+	// Corresponds with GET /task_run_states/{id} (the `ReadTaskRunState` operationId).
+	ReadTaskRunState(ctx context.Context, id openapi_types.UUID, params *ReadTaskRunStateParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListTaskRuns List task runs, newest first
+	//
+	// Corresponds with GET /task_runs/ (the `ListTaskRuns` operationId).
+	ListTaskRuns(ctx context.Context, params *ListTaskRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateTaskRunWithBody Create a task run, or answer the one of the same flow run, task and dynamic key
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /task_runs/ (the `CreateTaskRun` operationId).
+	CreateTaskRunWithBody(ctx context.Context, params *CreateTaskRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateTaskRun Create a task run, or answer the one of the same flow run, task and dynamic key
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /task_runs/ (the `CreateTaskRun` operationId).
+	CreateTaskRun(ctx context.Context, params *CreateTaskRunParams, body CreateTaskRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountTaskRunsWithBody Count the task runs that match
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /task_runs/count (the `CountTaskRuns` operationId).
+	CountTaskRunsWithBody(ctx context.Context, params *CountTaskRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountTaskRuns Count the task runs that match
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /task_runs/count (the `CountTaskRuns` operationId).
+	CountTaskRuns(ctx context.Context, params *CountTaskRunsParams, body CountTaskRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadTaskRunsWithBody Read the task runs that match
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /task_runs/filter (the `ReadTaskRuns` operationId).
+	ReadTaskRunsWithBody(ctx context.Context, params *ReadTaskRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadTaskRuns Read the task runs that match
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /task_runs/filter (the `ReadTaskRuns` operationId).
+	ReadTaskRuns(ctx context.Context, params *ReadTaskRunsParams, body ReadTaskRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TaskRunHistoryWithBody Count the task runs that match, by time and state
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /task_runs/history (the `TaskRunHistory` operationId).
+	TaskRunHistoryWithBody(ctx context.Context, params *TaskRunHistoryParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// TaskRunHistory Count the task runs that match, by time and state
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /task_runs/history (the `TaskRunHistory` operationId).
+	TaskRunHistory(ctx context.Context, params *TaskRunHistoryParams, body TaskRunHistoryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PaginateTaskRunsWithBody Read a numbered page of the task runs that match, and how many there are
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /task_runs/paginate (the `PaginateTaskRuns` operationId).
+	PaginateTaskRunsWithBody(ctx context.Context, params *PaginateTaskRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PaginateTaskRuns Read a numbered page of the task runs that match, and how many there are
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /task_runs/paginate (the `PaginateTaskRuns` operationId).
+	PaginateTaskRuns(ctx context.Context, params *PaginateTaskRunsParams, body PaginateTaskRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteTaskRun Delete a task run with its history
+	//
+	// Corresponds with DELETE /task_runs/{id} (the `DeleteTaskRun` operationId).
+	DeleteTaskRun(ctx context.Context, id openapi_types.UUID, params *DeleteTaskRunParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadTaskRun Read a task run
+	//
+	// Corresponds with GET /task_runs/{id} (the `ReadTaskRun` operationId).
+	ReadTaskRun(ctx context.Context, id openapi_types.UUID, params *ReadTaskRunParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateTaskRunWithBody Change a task run; what is not sent stays
+	//
+	// Change a task run; what is not sent stays. The state is changed by set_state alone.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /task_runs/{id} (the `UpdateTaskRun` operationId).
+	UpdateTaskRunWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateTaskRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateTaskRun Change a task run; what is not sent stays
+	//
+	// Change a task run; what is not sent stays. The state is changed by set_state alone.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /task_runs/{id} (the `UpdateTaskRun` operationId).
+	UpdateTaskRun(ctx context.Context, id openapi_types.UUID, params *UpdateTaskRunParams, body UpdateTaskRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetTaskRunStateWithBody Propose a state; the rules judge it
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /task_runs/{id}/set_state (the `SetTaskRunState` operationId).
+	SetTaskRunStateWithBody(ctx context.Context, id openapi_types.UUID, params *SetTaskRunStateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SetTaskRunState Propose a state; the rules judge it
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /task_runs/{id}/set_state (the `SetTaskRunState` operationId).
+	SetTaskRunState(ctx context.Context, id openapi_types.UUID, params *SetTaskRunStateParams, body SetTaskRunStateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ServerVersion Tell the version of the API
 	//
@@ -2562,6 +4940,538 @@ type ClientInterface interface {
 // Corresponds with GET /admin/version (the `ReadVersion` operationId).
 func (c *Client) ReadVersion(ctx context.Context, params *ReadVersionParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadVersionRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListDeployments Read deployments by name
+//
+// Corresponds with GET /deployments/ (the `ListDeployments` operationId).
+func (c *Client) ListDeployments(ctx context.Context, params *ListDeploymentsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListDeploymentsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateDeploymentWithBody Create a deployment, or change the one of that flow and name; what is not sent stays then
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /deployments/ (the `CreateDeployment` operationId).
+func (c *Client) CreateDeploymentWithBody(ctx context.Context, params *CreateDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateDeploymentRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateDeployment Create a deployment, or change the one of that flow and name; what is not sent stays then
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /deployments/ (the `CreateDeployment` operationId).
+func (c *Client) CreateDeployment(ctx context.Context, params *CreateDeploymentParams, body CreateDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateDeploymentRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteDeploymentsWithBody Delete the deployments that match, at most as many as the limit says
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /deployments/bulk_delete (the `DeleteDeployments` operationId).
+func (c *Client) DeleteDeploymentsWithBody(ctx context.Context, params *DeleteDeploymentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteDeploymentsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteDeployments Delete the deployments that match, at most as many as the limit says
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /deployments/bulk_delete (the `DeleteDeployments` operationId).
+func (c *Client) DeleteDeployments(ctx context.Context, params *DeleteDeploymentsParams, body DeleteDeploymentsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteDeploymentsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountDeploymentsWithBody Count the deployments that match
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /deployments/count (the `CountDeployments` operationId).
+func (c *Client) CountDeploymentsWithBody(ctx context.Context, params *CountDeploymentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountDeploymentsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountDeployments Count the deployments that match
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /deployments/count (the `CountDeployments` operationId).
+func (c *Client) CountDeployments(ctx context.Context, params *CountDeploymentsParams, body CountDeploymentsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountDeploymentsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadDeploymentsWithBody Read the deployments that match
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /deployments/filter (the `ReadDeployments` operationId).
+func (c *Client) ReadDeploymentsWithBody(ctx context.Context, params *ReadDeploymentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadDeploymentsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadDeployments Read the deployments that match
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /deployments/filter (the `ReadDeployments` operationId).
+func (c *Client) ReadDeployments(ctx context.Context, params *ReadDeploymentsParams, body ReadDeploymentsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadDeploymentsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetScheduledFlowRunsForDeploymentsWithBody Read the scheduled runs of deployments, the next one first
+//
+// Read the scheduled runs of deployments, the next one first. The deployments count as polled.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /deployments/get_scheduled_flow_runs (the `GetScheduledFlowRunsForDeployments` operationId).
+func (c *Client) GetScheduledFlowRunsForDeploymentsWithBody(ctx context.Context, params *GetScheduledFlowRunsForDeploymentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetScheduledFlowRunsForDeploymentsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetScheduledFlowRunsForDeployments Read the scheduled runs of deployments, the next one first
+//
+// Read the scheduled runs of deployments, the next one first. The deployments count as polled.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /deployments/get_scheduled_flow_runs (the `GetScheduledFlowRunsForDeployments` operationId).
+func (c *Client) GetScheduledFlowRunsForDeployments(ctx context.Context, params *GetScheduledFlowRunsForDeploymentsParams, body GetScheduledFlowRunsForDeploymentsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetScheduledFlowRunsForDeploymentsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadDeploymentByName Read a deployment by the name of its flow and its own
+//
+// Corresponds with GET /deployments/name/{flow_name}/{deployment_name} (the `ReadDeploymentByName` operationId).
+func (c *Client) ReadDeploymentByName(ctx context.Context, flowName string, deploymentName string, params *ReadDeploymentByNameParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadDeploymentByNameRequest(c.Server, flowName, deploymentName, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PaginateDeploymentsWithBody Read one page of the deployments that match
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /deployments/paginate (the `PaginateDeployments` operationId).
+func (c *Client) PaginateDeploymentsWithBody(ctx context.Context, params *PaginateDeploymentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPaginateDeploymentsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PaginateDeployments Read one page of the deployments that match
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /deployments/paginate (the `PaginateDeployments` operationId).
+func (c *Client) PaginateDeployments(ctx context.Context, params *PaginateDeploymentsParams, body PaginateDeploymentsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPaginateDeploymentsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteDeployment Delete a deployment and the runs of it that have not begun
+//
+// Corresponds with DELETE /deployments/{id} (the `DeleteDeployment` operationId).
+func (c *Client) DeleteDeployment(ctx context.Context, id openapi_types.UUID, params *DeleteDeploymentParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteDeploymentRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadDeployment Read a deployment by its id
+//
+// Corresponds with GET /deployments/{id} (the `ReadDeployment` operationId).
+func (c *Client) ReadDeployment(ctx context.Context, id openapi_types.UUID, params *ReadDeploymentParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadDeploymentRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateDeploymentWithBody Change a deployment; what is not sent stays
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /deployments/{id} (the `UpdateDeployment` operationId).
+func (c *Client) UpdateDeploymentWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateDeploymentRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateDeployment Change a deployment; what is not sent stays
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /deployments/{id} (the `UpdateDeployment` operationId).
+func (c *Client) UpdateDeployment(ctx context.Context, id openapi_types.UUID, params *UpdateDeploymentParams, body UpdateDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateDeploymentRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplaceDeploymentWithBody Create a deployment with this id, or replace it; what is not sent becomes its default
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /deployments/{id} (the `ReplaceDeployment` operationId).
+func (c *Client) ReplaceDeploymentWithBody(ctx context.Context, id openapi_types.UUID, params *ReplaceDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplaceDeploymentRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplaceDeployment Create a deployment with this id, or replace it; what is not sent becomes its default
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /deployments/{id} (the `ReplaceDeployment` operationId).
+func (c *Client) ReplaceDeployment(ctx context.Context, id openapi_types.UUID, params *ReplaceDeploymentParams, body ReplaceDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplaceDeploymentRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateFlowRunFromDeploymentWithBody Create a run of a deployment, or answer the run of the same flow and idempotency key
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /deployments/{id}/create_flow_run (the `CreateFlowRunFromDeployment` operationId).
+func (c *Client) CreateFlowRunFromDeploymentWithBody(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunFromDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateFlowRunFromDeploymentRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateFlowRunFromDeployment Create a run of a deployment, or answer the run of the same flow and idempotency key
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /deployments/{id}/create_flow_run (the `CreateFlowRunFromDeployment` operationId).
+func (c *Client) CreateFlowRunFromDeployment(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunFromDeploymentParams, body CreateFlowRunFromDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateFlowRunFromDeploymentRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateFlowRunsFromDeploymentWithBody Create runs of a deployment; each succeeds or fails for itself
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /deployments/{id}/create_flow_run/bulk (the `CreateFlowRunsFromDeployment` operationId).
+func (c *Client) CreateFlowRunsFromDeploymentWithBody(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunsFromDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateFlowRunsFromDeploymentRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateFlowRunsFromDeployment Create runs of a deployment; each succeeds or fails for itself
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /deployments/{id}/create_flow_run/bulk (the `CreateFlowRunsFromDeployment` operationId).
+func (c *Client) CreateFlowRunsFromDeployment(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunsFromDeploymentParams, body CreateFlowRunsFromDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateFlowRunsFromDeploymentRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PauseDeployment Make no more scheduled runs of a deployment, and delete those that have not begun
+//
+// Corresponds with POST /deployments/{id}/pause_deployment (the `PauseDeployment` operationId).
+func (c *Client) PauseDeployment(ctx context.Context, id openapi_types.UUID, params *PauseDeploymentParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPauseDeploymentRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ResumeDeployment Take up the schedules of a paused deployment again
+//
+// Corresponds with POST /deployments/{id}/resume_deployment (the `ResumeDeployment` operationId).
+func (c *Client) ResumeDeployment(ctx context.Context, id openapi_types.UUID, params *ResumeDeploymentParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResumeDeploymentRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadDeploymentSchedules Read the schedules of a deployment
+//
+// Corresponds with GET /deployments/{id}/schedules (the `ReadDeploymentSchedules` operationId).
+func (c *Client) ReadDeploymentSchedules(ctx context.Context, id openapi_types.UUID, params *ReadDeploymentSchedulesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadDeploymentSchedulesRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateDeploymentSchedulesWithBody Add schedules to a deployment
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /deployments/{id}/schedules (the `CreateDeploymentSchedules` operationId).
+func (c *Client) CreateDeploymentSchedulesWithBody(ctx context.Context, id openapi_types.UUID, params *CreateDeploymentSchedulesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateDeploymentSchedulesRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateDeploymentSchedules Add schedules to a deployment
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /deployments/{id}/schedules (the `CreateDeploymentSchedules` operationId).
+func (c *Client) CreateDeploymentSchedules(ctx context.Context, id openapi_types.UUID, params *CreateDeploymentSchedulesParams, body CreateDeploymentSchedulesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateDeploymentSchedulesRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteDeploymentSchedule Delete a schedule of a deployment
+//
+// Corresponds with DELETE /deployments/{id}/schedules/{schedule_id} (the `DeleteDeploymentSchedule` operationId).
+func (c *Client) DeleteDeploymentSchedule(ctx context.Context, id openapi_types.UUID, scheduleId openapi_types.UUID, params *DeleteDeploymentScheduleParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteDeploymentScheduleRequest(c.Server, id, scheduleId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateDeploymentScheduleWithBody Change a schedule of a deployment; what is not sent stays
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /deployments/{id}/schedules/{schedule_id} (the `UpdateDeploymentSchedule` operationId).
+func (c *Client) UpdateDeploymentScheduleWithBody(ctx context.Context, id openapi_types.UUID, scheduleId openapi_types.UUID, params *UpdateDeploymentScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateDeploymentScheduleRequestWithBody(c.Server, id, scheduleId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateDeploymentSchedule Change a schedule of a deployment; what is not sent stays
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /deployments/{id}/schedules/{schedule_id} (the `UpdateDeploymentSchedule` operationId).
+func (c *Client) UpdateDeploymentSchedule(ctx context.Context, id openapi_types.UUID, scheduleId openapi_types.UUID, params *UpdateDeploymentScheduleParams, body UpdateDeploymentScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateDeploymentScheduleRequest(c.Server, id, scheduleId, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2723,6 +5633,21 @@ func (c *Client) ReadFlowRunState(ctx context.Context, id openapi_types.UUID, pa
 	return c.Client.Do(req)
 }
 
+// ListFlowRuns Read a page of flow runs
+//
+// Corresponds with GET /flow_runs/ (the `ListFlowRuns` operationId).
+func (c *Client) ListFlowRuns(ctx context.Context, params *ListFlowRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListFlowRunsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // CreateFlowRunWithBody Create a flow run, or answer the run of the same flow and idempotency key
 //
 // Takes any type of body and a specified content type.
@@ -2747,6 +5672,74 @@ func (c *Client) CreateFlowRunWithBody(ctx context.Context, params *CreateFlowRu
 // Corresponds with POST /flow_runs/ (the `CreateFlowRun` operationId).
 func (c *Client) CreateFlowRun(ctx context.Context, params *CreateFlowRunParams, body CreateFlowRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateFlowRunRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BulkDeleteFlowRunsWithBody Delete the flow runs that match, a limited number at a time
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /flow_runs/bulk_delete (the `BulkDeleteFlowRuns` operationId).
+func (c *Client) BulkDeleteFlowRunsWithBody(ctx context.Context, params *BulkDeleteFlowRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBulkDeleteFlowRunsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BulkDeleteFlowRuns Delete the flow runs that match, a limited number at a time
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /flow_runs/bulk_delete (the `BulkDeleteFlowRuns` operationId).
+func (c *Client) BulkDeleteFlowRuns(ctx context.Context, params *BulkDeleteFlowRunsParams, body BulkDeleteFlowRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBulkDeleteFlowRunsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BulkSetFlowRunStateWithBody Propose one state to the flow runs that match, a limited number at a time
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /flow_runs/bulk_set_state (the `BulkSetFlowRunState` operationId).
+func (c *Client) BulkSetFlowRunStateWithBody(ctx context.Context, params *BulkSetFlowRunStateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBulkSetFlowRunStateRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BulkSetFlowRunState Propose one state to the flow runs that match, a limited number at a time
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /flow_runs/bulk_set_state (the `BulkSetFlowRunState` operationId).
+func (c *Client) BulkSetFlowRunState(ctx context.Context, params *BulkSetFlowRunStateParams, body BulkSetFlowRunStateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBulkSetFlowRunStateRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2825,6 +5818,108 @@ func (c *Client) ReadFlowRuns(ctx context.Context, params *ReadFlowRunsParams, b
 	return c.Client.Do(req)
 }
 
+// ReadFlowRunHistoryWithBody Count the flow runs that match by when they were expected to start and by their state
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /flow_runs/history (the `ReadFlowRunHistory` operationId).
+func (c *Client) ReadFlowRunHistoryWithBody(ctx context.Context, params *ReadFlowRunHistoryParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadFlowRunHistoryRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadFlowRunHistory Count the flow runs that match by when they were expected to start and by their state
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /flow_runs/history (the `ReadFlowRunHistory` operationId).
+func (c *Client) ReadFlowRunHistory(ctx context.Context, params *ReadFlowRunHistoryParams, body ReadFlowRunHistoryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadFlowRunHistoryRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AverageFlowRunLatenessWithBody Tell by how many seconds the flow runs that match were late on average, null when none matches
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /flow_runs/lateness (the `AverageFlowRunLateness` operationId).
+func (c *Client) AverageFlowRunLatenessWithBody(ctx context.Context, params *AverageFlowRunLatenessParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAverageFlowRunLatenessRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AverageFlowRunLateness Tell by how many seconds the flow runs that match were late on average, null when none matches
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /flow_runs/lateness (the `AverageFlowRunLateness` operationId).
+func (c *Client) AverageFlowRunLateness(ctx context.Context, params *AverageFlowRunLatenessParams, body AverageFlowRunLatenessJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAverageFlowRunLatenessRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PaginateFlowRunsWithBody Read one page of the flow runs that match, and how many pages there are
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /flow_runs/paginate (the `PaginateFlowRuns` operationId).
+func (c *Client) PaginateFlowRunsWithBody(ctx context.Context, params *PaginateFlowRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPaginateFlowRunsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PaginateFlowRuns Read one page of the flow runs that match, and how many pages there are
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /flow_runs/paginate (the `PaginateFlowRuns` operationId).
+func (c *Client) PaginateFlowRuns(ctx context.Context, params *PaginateFlowRunsParams, body PaginateFlowRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPaginateFlowRunsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // DeleteFlowRun Delete a flow run with its history
 //
 // Corresponds with DELETE /flow_runs/{id} (the `DeleteFlowRun` operationId).
@@ -2893,6 +5988,172 @@ func (c *Client) UpdateFlowRun(ctx context.Context, id openapi_types.UUID, param
 	return c.Client.Do(req)
 }
 
+// CreateFlowRunInputWithBody Store an input under a key that is free
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /flow_runs/{id}/input (the `CreateFlowRunInput` operationId).
+func (c *Client) CreateFlowRunInputWithBody(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunInputParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateFlowRunInputRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateFlowRunInput Store an input under a key that is free
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /flow_runs/{id}/input (the `CreateFlowRunInput` operationId).
+func (c *Client) CreateFlowRunInput(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunInputParams, body CreateFlowRunInputJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateFlowRunInputRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadFlowRunInputsWithBody Read the inputs whose keys begin alike, oldest first
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /flow_runs/{id}/input/filter (the `ReadFlowRunInputs` operationId).
+func (c *Client) ReadFlowRunInputsWithBody(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunInputsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadFlowRunInputsRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadFlowRunInputs Read the inputs whose keys begin alike, oldest first
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /flow_runs/{id}/input/filter (the `ReadFlowRunInputs` operationId).
+func (c *Client) ReadFlowRunInputs(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunInputsParams, body ReadFlowRunInputsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadFlowRunInputsRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteFlowRunInput Delete an input
+//
+// Corresponds with DELETE /flow_runs/{id}/input/{key} (the `DeleteFlowRunInput` operationId).
+func (c *Client) DeleteFlowRunInput(ctx context.Context, id openapi_types.UUID, key string, params *DeleteFlowRunInputParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteFlowRunInputRequest(c.Server, id, key, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadFlowRunInput Read the value of an input as it was sent
+//
+// Corresponds with GET /flow_runs/{id}/input/{key} (the `ReadFlowRunInput` operationId).
+func (c *Client) ReadFlowRunInput(ctx context.Context, id openapi_types.UUID, key string, params *ReadFlowRunInputParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadFlowRunInputRequest(c.Server, id, key, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateFlowRunLabelsWithBody Add labels to a flow run; those of the same names are replaced
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /flow_runs/{id}/labels (the `UpdateFlowRunLabels` operationId).
+func (c *Client) UpdateFlowRunLabelsWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateFlowRunLabelsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateFlowRunLabelsRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateFlowRunLabels Add labels to a flow run; those of the same names are replaced
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /flow_runs/{id}/labels (the `UpdateFlowRunLabels` operationId).
+func (c *Client) UpdateFlowRunLabels(ctx context.Context, id openapi_types.UUID, params *UpdateFlowRunLabelsParams, body UpdateFlowRunLabelsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateFlowRunLabelsRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ResumeFlowRunWithBody Let a paused flow run go on, with the input that it waits for
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /flow_runs/{id}/resume (the `ResumeFlowRun` operationId).
+func (c *Client) ResumeFlowRunWithBody(ctx context.Context, id openapi_types.UUID, params *ResumeFlowRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResumeFlowRunRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ResumeFlowRun Let a paused flow run go on, with the input that it waits for
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /flow_runs/{id}/resume (the `ResumeFlowRun` operationId).
+func (c *Client) ResumeFlowRun(ctx context.Context, id openapi_types.UUID, params *ResumeFlowRunParams, body ResumeFlowRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResumeFlowRunRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // SetFlowRunStateWithBody Propose a state; the rules judge it
 //
 // Takes any type of body and a specified content type.
@@ -2927,6 +6188,21 @@ func (c *Client) SetFlowRunState(ctx context.Context, id openapi_types.UUID, par
 	return c.Client.Do(req)
 }
 
+// ListFlows Read a page of flows
+//
+// Corresponds with GET /flows/ (the `ListFlows` operationId).
+func (c *Client) ListFlows(ctx context.Context, params *ListFlowsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListFlowsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // CreateFlowWithBody Create a flow, or answer the flow of that name
 //
 // Takes any type of body and a specified content type.
@@ -2951,6 +6227,40 @@ func (c *Client) CreateFlowWithBody(ctx context.Context, params *CreateFlowParam
 // Corresponds with POST /flows/ (the `CreateFlow` operationId).
 func (c *Client) CreateFlow(ctx context.Context, params *CreateFlowParams, body CreateFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCreateFlowRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BulkDeleteFlowsWithBody Delete the flows that match, a limited number at a time
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /flows/bulk_delete (the `BulkDeleteFlows` operationId).
+func (c *Client) BulkDeleteFlowsWithBody(ctx context.Context, params *BulkDeleteFlowsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBulkDeleteFlowsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BulkDeleteFlows Delete the flows that match, a limited number at a time
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /flows/bulk_delete (the `BulkDeleteFlows` operationId).
+func (c *Client) BulkDeleteFlows(ctx context.Context, params *BulkDeleteFlowsParams, body BulkDeleteFlowsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBulkDeleteFlowsRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -3044,6 +6354,40 @@ func (c *Client) ReadFlowByName(ctx context.Context, name string, params *ReadFl
 	return c.Client.Do(req)
 }
 
+// PaginateFlowsWithBody Read one page of the flows that match, and how many pages there are
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /flows/paginate (the `PaginateFlows` operationId).
+func (c *Client) PaginateFlowsWithBody(ctx context.Context, params *PaginateFlowsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPaginateFlowsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PaginateFlows Read one page of the flows that match, and how many pages there are
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /flows/paginate (the `PaginateFlows` operationId).
+func (c *Client) PaginateFlows(ctx context.Context, params *PaginateFlowsParams, body PaginateFlowsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPaginateFlowsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // DeleteFlow Delete a flow
 //
 // Corresponds with DELETE /flows/{id} (the `DeleteFlow` operationId).
@@ -3108,6 +6452,40 @@ func (c *Client) UpdateFlow(ctx context.Context, id openapi_types.UUID, params *
 	return c.Client.Do(req)
 }
 
+// ReplaceFlowWithBody Create a flow of this id, or replace it; what is not sent is as in a new flow
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /flows/{id} (the `ReplaceFlow` operationId).
+func (c *Client) ReplaceFlowWithBody(ctx context.Context, id openapi_types.UUID, params *ReplaceFlowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplaceFlowRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplaceFlow Create a flow of this id, or replace it; what is not sent is as in a new flow
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /flows/{id} (the `ReplaceFlow` operationId).
+func (c *Client) ReplaceFlow(ctx context.Context, id openapi_types.UUID, params *ReplaceFlowParams, body ReplaceFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplaceFlowRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // HealthCheck Tell whether the process lives
 //
 // Corresponds with GET /health (the `HealthCheck` operationId).
@@ -3143,6 +6521,323 @@ func (c *Client) Hello(ctx context.Context, params *HelloParams, reqEditors ...R
 // Corresponds with GET /ready (the `PerformReadinessCheck` operationId).
 func (c *Client) PerformReadinessCheck(ctx context.Context, params *PerformReadinessCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPerformReadinessCheckRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadTaskRunStates Read all states of a task run, oldest first
+//
+// Corresponds with GET /task_run_states/ (the `ReadTaskRunStates` operationId).
+func (c *Client) ReadTaskRunStates(ctx context.Context, params *ReadTaskRunStatesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadTaskRunStatesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadTaskRunState Read one state of a task run
+//
+// Corresponds with GET /task_run_states/{id} (the `ReadTaskRunState` operationId).
+func (c *Client) ReadTaskRunState(ctx context.Context, id openapi_types.UUID, params *ReadTaskRunStateParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadTaskRunStateRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListTaskRuns List task runs, newest first
+//
+// Corresponds with GET /task_runs/ (the `ListTaskRuns` operationId).
+func (c *Client) ListTaskRuns(ctx context.Context, params *ListTaskRunsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListTaskRunsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateTaskRunWithBody Create a task run, or answer the one of the same flow run, task and dynamic key
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /task_runs/ (the `CreateTaskRun` operationId).
+func (c *Client) CreateTaskRunWithBody(ctx context.Context, params *CreateTaskRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateTaskRunRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateTaskRun Create a task run, or answer the one of the same flow run, task and dynamic key
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /task_runs/ (the `CreateTaskRun` operationId).
+func (c *Client) CreateTaskRun(ctx context.Context, params *CreateTaskRunParams, body CreateTaskRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateTaskRunRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountTaskRunsWithBody Count the task runs that match
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /task_runs/count (the `CountTaskRuns` operationId).
+func (c *Client) CountTaskRunsWithBody(ctx context.Context, params *CountTaskRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountTaskRunsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountTaskRuns Count the task runs that match
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /task_runs/count (the `CountTaskRuns` operationId).
+func (c *Client) CountTaskRuns(ctx context.Context, params *CountTaskRunsParams, body CountTaskRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountTaskRunsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadTaskRunsWithBody Read the task runs that match
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /task_runs/filter (the `ReadTaskRuns` operationId).
+func (c *Client) ReadTaskRunsWithBody(ctx context.Context, params *ReadTaskRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadTaskRunsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadTaskRuns Read the task runs that match
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /task_runs/filter (the `ReadTaskRuns` operationId).
+func (c *Client) ReadTaskRuns(ctx context.Context, params *ReadTaskRunsParams, body ReadTaskRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadTaskRunsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TaskRunHistoryWithBody Count the task runs that match, by time and state
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /task_runs/history (the `TaskRunHistory` operationId).
+func (c *Client) TaskRunHistoryWithBody(ctx context.Context, params *TaskRunHistoryParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTaskRunHistoryRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// TaskRunHistory Count the task runs that match, by time and state
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /task_runs/history (the `TaskRunHistory` operationId).
+func (c *Client) TaskRunHistory(ctx context.Context, params *TaskRunHistoryParams, body TaskRunHistoryJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewTaskRunHistoryRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PaginateTaskRunsWithBody Read a numbered page of the task runs that match, and how many there are
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /task_runs/paginate (the `PaginateTaskRuns` operationId).
+func (c *Client) PaginateTaskRunsWithBody(ctx context.Context, params *PaginateTaskRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPaginateTaskRunsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PaginateTaskRuns Read a numbered page of the task runs that match, and how many there are
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /task_runs/paginate (the `PaginateTaskRuns` operationId).
+func (c *Client) PaginateTaskRuns(ctx context.Context, params *PaginateTaskRunsParams, body PaginateTaskRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPaginateTaskRunsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteTaskRun Delete a task run with its history
+//
+// Corresponds with DELETE /task_runs/{id} (the `DeleteTaskRun` operationId).
+func (c *Client) DeleteTaskRun(ctx context.Context, id openapi_types.UUID, params *DeleteTaskRunParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteTaskRunRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadTaskRun Read a task run
+//
+// Corresponds with GET /task_runs/{id} (the `ReadTaskRun` operationId).
+func (c *Client) ReadTaskRun(ctx context.Context, id openapi_types.UUID, params *ReadTaskRunParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadTaskRunRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateTaskRunWithBody Change a task run; what is not sent stays
+//
+// Change a task run; what is not sent stays. The state is changed by set_state alone.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /task_runs/{id} (the `UpdateTaskRun` operationId).
+func (c *Client) UpdateTaskRunWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateTaskRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateTaskRunRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateTaskRun Change a task run; what is not sent stays
+//
+// Change a task run; what is not sent stays. The state is changed by set_state alone.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /task_runs/{id} (the `UpdateTaskRun` operationId).
+func (c *Client) UpdateTaskRun(ctx context.Context, id openapi_types.UUID, params *UpdateTaskRunParams, body UpdateTaskRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateTaskRunRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetTaskRunStateWithBody Propose a state; the rules judge it
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /task_runs/{id}/set_state (the `SetTaskRunState` operationId).
+func (c *Client) SetTaskRunStateWithBody(ctx context.Context, id openapi_types.UUID, params *SetTaskRunStateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetTaskRunStateRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SetTaskRunState Propose a state; the rules judge it
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /task_runs/{id}/set_state (the `SetTaskRunState` operationId).
+func (c *Client) SetTaskRunState(ctx context.Context, id openapi_types.UUID, params *SetTaskRunStateParams, body SetTaskRunStateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSetTaskRunStateRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -3425,6 +7120,1153 @@ func NewReadVersionRequest(server string, params *ReadVersionParams) (*http.Requ
 	if err != nil {
 		return nil, err
 	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewListDeploymentsRequest constructs an http.Request for the ListDeployments method
+func NewListDeploymentsRequest(server string, params *ListDeploymentsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateDeploymentRequest calls the generic CreateDeployment builder with application/json body
+func NewCreateDeploymentRequest(server string, params *CreateDeploymentParams, body CreateDeploymentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateDeploymentRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateDeploymentRequestWithBody constructs an http.Request for the CreateDeployment method, with any body, and a specified content type
+func NewCreateDeploymentRequestWithBody(server string, params *CreateDeploymentParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteDeploymentsRequest calls the generic DeleteDeployments builder with application/json body
+func NewDeleteDeploymentsRequest(server string, params *DeleteDeploymentsParams, body DeleteDeploymentsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDeleteDeploymentsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewDeleteDeploymentsRequestWithBody constructs an http.Request for the DeleteDeployments method, with any body, and a specified content type
+func NewDeleteDeploymentsRequestWithBody(server string, params *DeleteDeploymentsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/bulk_delete")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCountDeploymentsRequest calls the generic CountDeployments builder with application/json body
+func NewCountDeploymentsRequest(server string, params *CountDeploymentsParams, body CountDeploymentsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCountDeploymentsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCountDeploymentsRequestWithBody constructs an http.Request for the CountDeployments method, with any body, and a specified content type
+func NewCountDeploymentsRequestWithBody(server string, params *CountDeploymentsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/count")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadDeploymentsRequest calls the generic ReadDeployments builder with application/json body
+func NewReadDeploymentsRequest(server string, params *ReadDeploymentsParams, body ReadDeploymentsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadDeploymentsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadDeploymentsRequestWithBody constructs an http.Request for the ReadDeployments method, with any body, and a specified content type
+func NewReadDeploymentsRequestWithBody(server string, params *ReadDeploymentsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/filter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetScheduledFlowRunsForDeploymentsRequest calls the generic GetScheduledFlowRunsForDeployments builder with application/json body
+func NewGetScheduledFlowRunsForDeploymentsRequest(server string, params *GetScheduledFlowRunsForDeploymentsParams, body GetScheduledFlowRunsForDeploymentsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGetScheduledFlowRunsForDeploymentsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewGetScheduledFlowRunsForDeploymentsRequestWithBody constructs an http.Request for the GetScheduledFlowRunsForDeployments method, with any body, and a specified content type
+func NewGetScheduledFlowRunsForDeploymentsRequestWithBody(server string, params *GetScheduledFlowRunsForDeploymentsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/get_scheduled_flow_runs")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadDeploymentByNameRequest constructs an http.Request for the ReadDeploymentByName method
+func NewReadDeploymentByNameRequest(server string, flowName string, deploymentName string, params *ReadDeploymentByNameParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "flow_name", flowName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "deployment_name", deploymentName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/name/%s/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewPaginateDeploymentsRequest calls the generic PaginateDeployments builder with application/json body
+func NewPaginateDeploymentsRequest(server string, params *PaginateDeploymentsParams, body PaginateDeploymentsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPaginateDeploymentsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewPaginateDeploymentsRequestWithBody constructs an http.Request for the PaginateDeployments method, with any body, and a specified content type
+func NewPaginateDeploymentsRequestWithBody(server string, params *PaginateDeploymentsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/paginate")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteDeploymentRequest constructs an http.Request for the DeleteDeployment method
+func NewDeleteDeploymentRequest(server string, id openapi_types.UUID, params *DeleteDeploymentParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadDeploymentRequest constructs an http.Request for the ReadDeployment method
+func NewReadDeploymentRequest(server string, id openapi_types.UUID, params *ReadDeploymentParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateDeploymentRequest calls the generic UpdateDeployment builder with application/json body
+func NewUpdateDeploymentRequest(server string, id openapi_types.UUID, params *UpdateDeploymentParams, body UpdateDeploymentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateDeploymentRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUpdateDeploymentRequestWithBody constructs an http.Request for the UpdateDeployment method, with any body, and a specified content type
+func NewUpdateDeploymentRequestWithBody(server string, id openapi_types.UUID, params *UpdateDeploymentParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReplaceDeploymentRequest calls the generic ReplaceDeployment builder with application/json body
+func NewReplaceDeploymentRequest(server string, id openapi_types.UUID, params *ReplaceDeploymentParams, body ReplaceDeploymentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReplaceDeploymentRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewReplaceDeploymentRequestWithBody constructs an http.Request for the ReplaceDeployment method, with any body, and a specified content type
+func NewReplaceDeploymentRequestWithBody(server string, id openapi_types.UUID, params *ReplaceDeploymentParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateFlowRunFromDeploymentRequest calls the generic CreateFlowRunFromDeployment builder with application/json body
+func NewCreateFlowRunFromDeploymentRequest(server string, id openapi_types.UUID, params *CreateFlowRunFromDeploymentParams, body CreateFlowRunFromDeploymentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateFlowRunFromDeploymentRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewCreateFlowRunFromDeploymentRequestWithBody constructs an http.Request for the CreateFlowRunFromDeployment method, with any body, and a specified content type
+func NewCreateFlowRunFromDeploymentRequestWithBody(server string, id openapi_types.UUID, params *CreateFlowRunFromDeploymentParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/%s/create_flow_run", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateFlowRunsFromDeploymentRequest calls the generic CreateFlowRunsFromDeployment builder with application/json body
+func NewCreateFlowRunsFromDeploymentRequest(server string, id openapi_types.UUID, params *CreateFlowRunsFromDeploymentParams, body CreateFlowRunsFromDeploymentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateFlowRunsFromDeploymentRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewCreateFlowRunsFromDeploymentRequestWithBody constructs an http.Request for the CreateFlowRunsFromDeployment method, with any body, and a specified content type
+func NewCreateFlowRunsFromDeploymentRequestWithBody(server string, id openapi_types.UUID, params *CreateFlowRunsFromDeploymentParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/%s/create_flow_run/bulk", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewPauseDeploymentRequest constructs an http.Request for the PauseDeployment method
+func NewPauseDeploymentRequest(server string, id openapi_types.UUID, params *PauseDeploymentParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/%s/pause_deployment", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewResumeDeploymentRequest constructs an http.Request for the ResumeDeployment method
+func NewResumeDeploymentRequest(server string, id openapi_types.UUID, params *ResumeDeploymentParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/%s/resume_deployment", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadDeploymentSchedulesRequest constructs an http.Request for the ReadDeploymentSchedules method
+func NewReadDeploymentSchedulesRequest(server string, id openapi_types.UUID, params *ReadDeploymentSchedulesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/%s/schedules", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateDeploymentSchedulesRequest calls the generic CreateDeploymentSchedules builder with application/json body
+func NewCreateDeploymentSchedulesRequest(server string, id openapi_types.UUID, params *CreateDeploymentSchedulesParams, body CreateDeploymentSchedulesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateDeploymentSchedulesRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewCreateDeploymentSchedulesRequestWithBody constructs an http.Request for the CreateDeploymentSchedules method, with any body, and a specified content type
+func NewCreateDeploymentSchedulesRequestWithBody(server string, id openapi_types.UUID, params *CreateDeploymentSchedulesParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/%s/schedules", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteDeploymentScheduleRequest constructs an http.Request for the DeleteDeploymentSchedule method
+func NewDeleteDeploymentScheduleRequest(server string, id openapi_types.UUID, scheduleId openapi_types.UUID, params *DeleteDeploymentScheduleParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "schedule_id", scheduleId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/%s/schedules/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateDeploymentScheduleRequest calls the generic UpdateDeploymentSchedule builder with application/json body
+func NewUpdateDeploymentScheduleRequest(server string, id openapi_types.UUID, scheduleId openapi_types.UUID, params *UpdateDeploymentScheduleParams, body UpdateDeploymentScheduleJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateDeploymentScheduleRequestWithBody(server, id, scheduleId, params, "application/json", bodyReader)
+}
+
+// NewUpdateDeploymentScheduleRequestWithBody constructs an http.Request for the UpdateDeploymentSchedule method, with any body, and a specified content type
+func NewUpdateDeploymentScheduleRequestWithBody(server string, id openapi_types.UUID, scheduleId openapi_types.UUID, params *UpdateDeploymentScheduleParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "schedule_id", scheduleId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/%s/schedules/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	if params != nil {
 
@@ -3795,6 +8637,87 @@ func NewReadFlowRunStateRequest(server string, id openapi_types.UUID, params *Re
 	return req, nil
 }
 
+// NewListFlowRunsRequest constructs an http.Request for the ListFlowRuns method
+func NewListFlowRunsRequest(server string, params *ListFlowRunsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/flow_runs/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewCreateFlowRunRequest calls the generic CreateFlowRun builder with application/json body
 func NewCreateFlowRunRequest(server string, params *CreateFlowRunParams, body CreateFlowRunJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -3816,6 +8739,116 @@ func NewCreateFlowRunRequestWithBody(server string, params *CreateFlowRunParams,
 	}
 
 	operationPath := fmt.Sprintf("/flow_runs/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewBulkDeleteFlowRunsRequest calls the generic BulkDeleteFlowRuns builder with application/json body
+func NewBulkDeleteFlowRunsRequest(server string, params *BulkDeleteFlowRunsParams, body BulkDeleteFlowRunsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewBulkDeleteFlowRunsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewBulkDeleteFlowRunsRequestWithBody constructs an http.Request for the BulkDeleteFlowRuns method, with any body, and a specified content type
+func NewBulkDeleteFlowRunsRequestWithBody(server string, params *BulkDeleteFlowRunsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/flow_runs/bulk_delete")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewBulkSetFlowRunStateRequest calls the generic BulkSetFlowRunState builder with application/json body
+func NewBulkSetFlowRunStateRequest(server string, params *BulkSetFlowRunStateParams, body BulkSetFlowRunStateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewBulkSetFlowRunStateRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewBulkSetFlowRunStateRequestWithBody constructs an http.Request for the BulkSetFlowRunState method, with any body, and a specified content type
+func NewBulkSetFlowRunStateRequestWithBody(server string, params *BulkSetFlowRunStateParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/flow_runs/bulk_set_state")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -3926,6 +8959,171 @@ func NewReadFlowRunsRequestWithBody(server string, params *ReadFlowRunsParams, c
 	}
 
 	operationPath := fmt.Sprintf("/flow_runs/filter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadFlowRunHistoryRequest calls the generic ReadFlowRunHistory builder with application/json body
+func NewReadFlowRunHistoryRequest(server string, params *ReadFlowRunHistoryParams, body ReadFlowRunHistoryJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadFlowRunHistoryRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadFlowRunHistoryRequestWithBody constructs an http.Request for the ReadFlowRunHistory method, with any body, and a specified content type
+func NewReadFlowRunHistoryRequestWithBody(server string, params *ReadFlowRunHistoryParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/flow_runs/history")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewAverageFlowRunLatenessRequest calls the generic AverageFlowRunLateness builder with application/json body
+func NewAverageFlowRunLatenessRequest(server string, params *AverageFlowRunLatenessParams, body AverageFlowRunLatenessJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAverageFlowRunLatenessRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewAverageFlowRunLatenessRequestWithBody constructs an http.Request for the AverageFlowRunLateness method, with any body, and a specified content type
+func NewAverageFlowRunLatenessRequestWithBody(server string, params *AverageFlowRunLatenessParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/flow_runs/lateness")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewPaginateFlowRunsRequest calls the generic PaginateFlowRuns builder with application/json body
+func NewPaginateFlowRunsRequest(server string, params *PaginateFlowRunsParams, body PaginateFlowRunsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPaginateFlowRunsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewPaginateFlowRunsRequestWithBody constructs an http.Request for the PaginateFlowRuns method, with any body, and a specified content type
+func NewPaginateFlowRunsRequestWithBody(server string, params *PaginateFlowRunsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/flow_runs/paginate")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -4120,6 +9318,366 @@ func NewUpdateFlowRunRequestWithBody(server string, id openapi_types.UUID, param
 	return req, nil
 }
 
+// NewCreateFlowRunInputRequest calls the generic CreateFlowRunInput builder with application/json body
+func NewCreateFlowRunInputRequest(server string, id openapi_types.UUID, params *CreateFlowRunInputParams, body CreateFlowRunInputJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateFlowRunInputRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewCreateFlowRunInputRequestWithBody constructs an http.Request for the CreateFlowRunInput method, with any body, and a specified content type
+func NewCreateFlowRunInputRequestWithBody(server string, id openapi_types.UUID, params *CreateFlowRunInputParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/flow_runs/%s/input", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadFlowRunInputsRequest calls the generic ReadFlowRunInputs builder with application/json body
+func NewReadFlowRunInputsRequest(server string, id openapi_types.UUID, params *ReadFlowRunInputsParams, body ReadFlowRunInputsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadFlowRunInputsRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewReadFlowRunInputsRequestWithBody constructs an http.Request for the ReadFlowRunInputs method, with any body, and a specified content type
+func NewReadFlowRunInputsRequestWithBody(server string, id openapi_types.UUID, params *ReadFlowRunInputsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/flow_runs/%s/input/filter", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteFlowRunInputRequest constructs an http.Request for the DeleteFlowRunInput method
+func NewDeleteFlowRunInputRequest(server string, id openapi_types.UUID, key string, params *DeleteFlowRunInputParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "key", key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/flow_runs/%s/input/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadFlowRunInputRequest constructs an http.Request for the ReadFlowRunInput method
+func NewReadFlowRunInputRequest(server string, id openapi_types.UUID, key string, params *ReadFlowRunInputParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "key", key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/flow_runs/%s/input/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateFlowRunLabelsRequest calls the generic UpdateFlowRunLabels builder with application/json body
+func NewUpdateFlowRunLabelsRequest(server string, id openapi_types.UUID, params *UpdateFlowRunLabelsParams, body UpdateFlowRunLabelsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateFlowRunLabelsRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUpdateFlowRunLabelsRequestWithBody constructs an http.Request for the UpdateFlowRunLabels method, with any body, and a specified content type
+func NewUpdateFlowRunLabelsRequestWithBody(server string, id openapi_types.UUID, params *UpdateFlowRunLabelsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/flow_runs/%s/labels", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewResumeFlowRunRequest calls the generic ResumeFlowRun builder with application/json body
+func NewResumeFlowRunRequest(server string, id openapi_types.UUID, params *ResumeFlowRunParams, body ResumeFlowRunJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewResumeFlowRunRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewResumeFlowRunRequestWithBody constructs an http.Request for the ResumeFlowRun method, with any body, and a specified content type
+func NewResumeFlowRunRequestWithBody(server string, id openapi_types.UUID, params *ResumeFlowRunParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/flow_runs/%s/resume", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewSetFlowRunStateRequest calls the generic SetFlowRunState builder with application/json body
 func NewSetFlowRunStateRequest(server string, id openapi_types.UUID, params *SetFlowRunStateParams, body SetFlowRunStateJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -4182,6 +9740,87 @@ func NewSetFlowRunStateRequestWithBody(server string, id openapi_types.UUID, par
 	return req, nil
 }
 
+// NewListFlowsRequest constructs an http.Request for the ListFlows method
+func NewListFlowsRequest(server string, params *ListFlowsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/flows/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewCreateFlowRequest calls the generic CreateFlow builder with application/json body
 func NewCreateFlowRequest(server string, params *CreateFlowParams, body CreateFlowJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -4203,6 +9842,61 @@ func NewCreateFlowRequestWithBody(server string, params *CreateFlowParams, conte
 	}
 
 	operationPath := fmt.Sprintf("/flows/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewBulkDeleteFlowsRequest calls the generic BulkDeleteFlows builder with application/json body
+func NewBulkDeleteFlowsRequest(server string, params *BulkDeleteFlowsParams, body BulkDeleteFlowsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewBulkDeleteFlowsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewBulkDeleteFlowsRequestWithBody constructs an http.Request for the BulkDeleteFlows method, with any body, and a specified content type
+func NewBulkDeleteFlowsRequestWithBody(server string, params *BulkDeleteFlowsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/flows/bulk_delete")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -4396,6 +10090,61 @@ func NewReadFlowByNameRequest(server string, name string, params *ReadFlowByName
 	return req, nil
 }
 
+// NewPaginateFlowsRequest calls the generic PaginateFlows builder with application/json body
+func NewPaginateFlowsRequest(server string, params *PaginateFlowsParams, body PaginateFlowsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPaginateFlowsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewPaginateFlowsRequestWithBody constructs an http.Request for the PaginateFlows method, with any body, and a specified content type
+func NewPaginateFlowsRequestWithBody(server string, params *PaginateFlowsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/flows/paginate")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewDeleteFlowRequest constructs an http.Request for the DeleteFlow method
 func NewDeleteFlowRequest(server string, id openapi_types.UUID, params *DeleteFlowParams) (*http.Request, error) {
 	var err error
@@ -4556,6 +10305,68 @@ func NewUpdateFlowRequestWithBody(server string, id openapi_types.UUID, params *
 	return req, nil
 }
 
+// NewReplaceFlowRequest calls the generic ReplaceFlow builder with application/json body
+func NewReplaceFlowRequest(server string, id openapi_types.UUID, params *ReplaceFlowParams, body ReplaceFlowJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReplaceFlowRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewReplaceFlowRequestWithBody constructs an http.Request for the ReplaceFlow method, with any body, and a specified content type
+func NewReplaceFlowRequestWithBody(server string, id openapi_types.UUID, params *ReplaceFlowParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/flows/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewHealthCheckRequest constructs an http.Request for the HealthCheck method
 func NewHealthCheckRequest(server string) (*http.Request, error) {
 	var err error
@@ -4648,6 +10459,698 @@ func NewPerformReadinessCheckRequest(server string, params *PerformReadinessChec
 	if err != nil {
 		return nil, err
 	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadTaskRunStatesRequest constructs an http.Request for the ReadTaskRunStates method
+func NewReadTaskRunStatesRequest(server string, params *ReadTaskRunStatesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/task_run_states/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "task_run_id", params.TaskRunId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadTaskRunStateRequest constructs an http.Request for the ReadTaskRunState method
+func NewReadTaskRunStateRequest(server string, id openapi_types.UUID, params *ReadTaskRunStateParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/task_run_states/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewListTaskRunsRequest constructs an http.Request for the ListTaskRuns method
+func NewListTaskRunsRequest(server string, params *ListTaskRunsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/task_runs/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateTaskRunRequest calls the generic CreateTaskRun builder with application/json body
+func NewCreateTaskRunRequest(server string, params *CreateTaskRunParams, body CreateTaskRunJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateTaskRunRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateTaskRunRequestWithBody constructs an http.Request for the CreateTaskRun method, with any body, and a specified content type
+func NewCreateTaskRunRequestWithBody(server string, params *CreateTaskRunParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/task_runs/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCountTaskRunsRequest calls the generic CountTaskRuns builder with application/json body
+func NewCountTaskRunsRequest(server string, params *CountTaskRunsParams, body CountTaskRunsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCountTaskRunsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCountTaskRunsRequestWithBody constructs an http.Request for the CountTaskRuns method, with any body, and a specified content type
+func NewCountTaskRunsRequestWithBody(server string, params *CountTaskRunsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/task_runs/count")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadTaskRunsRequest calls the generic ReadTaskRuns builder with application/json body
+func NewReadTaskRunsRequest(server string, params *ReadTaskRunsParams, body ReadTaskRunsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadTaskRunsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadTaskRunsRequestWithBody constructs an http.Request for the ReadTaskRuns method, with any body, and a specified content type
+func NewReadTaskRunsRequestWithBody(server string, params *ReadTaskRunsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/task_runs/filter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewTaskRunHistoryRequest calls the generic TaskRunHistory builder with application/json body
+func NewTaskRunHistoryRequest(server string, params *TaskRunHistoryParams, body TaskRunHistoryJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewTaskRunHistoryRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewTaskRunHistoryRequestWithBody constructs an http.Request for the TaskRunHistory method, with any body, and a specified content type
+func NewTaskRunHistoryRequestWithBody(server string, params *TaskRunHistoryParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/task_runs/history")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewPaginateTaskRunsRequest calls the generic PaginateTaskRuns builder with application/json body
+func NewPaginateTaskRunsRequest(server string, params *PaginateTaskRunsParams, body PaginateTaskRunsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPaginateTaskRunsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewPaginateTaskRunsRequestWithBody constructs an http.Request for the PaginateTaskRuns method, with any body, and a specified content type
+func NewPaginateTaskRunsRequestWithBody(server string, params *PaginateTaskRunsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/task_runs/paginate")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteTaskRunRequest constructs an http.Request for the DeleteTaskRun method
+func NewDeleteTaskRunRequest(server string, id openapi_types.UUID, params *DeleteTaskRunParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/task_runs/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadTaskRunRequest constructs an http.Request for the ReadTaskRun method
+func NewReadTaskRunRequest(server string, id openapi_types.UUID, params *ReadTaskRunParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/task_runs/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateTaskRunRequest calls the generic UpdateTaskRun builder with application/json body
+func NewUpdateTaskRunRequest(server string, id openapi_types.UUID, params *UpdateTaskRunParams, body UpdateTaskRunJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateTaskRunRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUpdateTaskRunRequestWithBody constructs an http.Request for the UpdateTaskRun method, with any body, and a specified content type
+func NewUpdateTaskRunRequestWithBody(server string, id openapi_types.UUID, params *UpdateTaskRunParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/task_runs/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewSetTaskRunStateRequest calls the generic SetTaskRunState builder with application/json body
+func NewSetTaskRunStateRequest(server string, id openapi_types.UUID, params *SetTaskRunStateParams, body SetTaskRunStateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSetTaskRunStateRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewSetTaskRunStateRequestWithBody constructs an http.Request for the SetTaskRunState method, with any body, and a specified content type
+func NewSetTaskRunStateRequestWithBody(server string, id openapi_types.UUID, params *SetTaskRunStateParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/task_runs/%s/set_state", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	if params != nil {
 
@@ -5274,6 +11777,234 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /admin/version (the `ReadVersion` operationId).
 	ReadVersionWithResponse(ctx context.Context, params *ReadVersionParams, reqEditors ...RequestEditorFn) (*ReadVersionResult, error)
 
+	// ListDeploymentsWithResponse Read deployments by name
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /deployments/ (the `ListDeployments` operationId).
+	ListDeploymentsWithResponse(ctx context.Context, params *ListDeploymentsParams, reqEditors ...RequestEditorFn) (*ListDeploymentsResult, error)
+
+	// CreateDeploymentWithBodyWithResponse Create a deployment, or change the one of that flow and name; what is not sent stays then
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/ (the `CreateDeployment` operationId).
+	CreateDeploymentWithBodyWithResponse(ctx context.Context, params *CreateDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateDeploymentResult, error)
+
+	// CreateDeploymentWithResponse Create a deployment, or change the one of that flow and name; what is not sent stays then
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/ (the `CreateDeployment` operationId).
+	CreateDeploymentWithResponse(ctx context.Context, params *CreateDeploymentParams, body CreateDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateDeploymentResult, error)
+
+	// DeleteDeploymentsWithBodyWithResponse Delete the deployments that match, at most as many as the limit says
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/bulk_delete (the `DeleteDeployments` operationId).
+	DeleteDeploymentsWithBodyWithResponse(ctx context.Context, params *DeleteDeploymentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteDeploymentsResult, error)
+
+	// DeleteDeploymentsWithResponse Delete the deployments that match, at most as many as the limit says
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/bulk_delete (the `DeleteDeployments` operationId).
+	DeleteDeploymentsWithResponse(ctx context.Context, params *DeleteDeploymentsParams, body DeleteDeploymentsJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteDeploymentsResult, error)
+
+	// CountDeploymentsWithBodyWithResponse Count the deployments that match
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/count (the `CountDeployments` operationId).
+	CountDeploymentsWithBodyWithResponse(ctx context.Context, params *CountDeploymentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CountDeploymentsResult, error)
+
+	// CountDeploymentsWithResponse Count the deployments that match
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/count (the `CountDeployments` operationId).
+	CountDeploymentsWithResponse(ctx context.Context, params *CountDeploymentsParams, body CountDeploymentsJSONRequestBody, reqEditors ...RequestEditorFn) (*CountDeploymentsResult, error)
+
+	// ReadDeploymentsWithBodyWithResponse Read the deployments that match
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/filter (the `ReadDeployments` operationId).
+	ReadDeploymentsWithBodyWithResponse(ctx context.Context, params *ReadDeploymentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadDeploymentsResult, error)
+
+	// ReadDeploymentsWithResponse Read the deployments that match
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/filter (the `ReadDeployments` operationId).
+	ReadDeploymentsWithResponse(ctx context.Context, params *ReadDeploymentsParams, body ReadDeploymentsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadDeploymentsResult, error)
+
+	// GetScheduledFlowRunsForDeploymentsWithBodyWithResponse Read the scheduled runs of deployments, the next one first
+	//
+	// Read the scheduled runs of deployments, the next one first. The deployments count as polled.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/get_scheduled_flow_runs (the `GetScheduledFlowRunsForDeployments` operationId).
+	GetScheduledFlowRunsForDeploymentsWithBodyWithResponse(ctx context.Context, params *GetScheduledFlowRunsForDeploymentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetScheduledFlowRunsForDeploymentsResult, error)
+
+	// GetScheduledFlowRunsForDeploymentsWithResponse Read the scheduled runs of deployments, the next one first
+	//
+	// Read the scheduled runs of deployments, the next one first. The deployments count as polled.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/get_scheduled_flow_runs (the `GetScheduledFlowRunsForDeployments` operationId).
+	GetScheduledFlowRunsForDeploymentsWithResponse(ctx context.Context, params *GetScheduledFlowRunsForDeploymentsParams, body GetScheduledFlowRunsForDeploymentsJSONRequestBody, reqEditors ...RequestEditorFn) (*GetScheduledFlowRunsForDeploymentsResult, error)
+
+	// ReadDeploymentByNameWithResponse Read a deployment by the name of its flow and its own
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /deployments/name/{flow_name}/{deployment_name} (the `ReadDeploymentByName` operationId).
+	ReadDeploymentByNameWithResponse(ctx context.Context, flowName string, deploymentName string, params *ReadDeploymentByNameParams, reqEditors ...RequestEditorFn) (*ReadDeploymentByNameResult, error)
+
+	// PaginateDeploymentsWithBodyWithResponse Read one page of the deployments that match
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/paginate (the `PaginateDeployments` operationId).
+	PaginateDeploymentsWithBodyWithResponse(ctx context.Context, params *PaginateDeploymentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PaginateDeploymentsResult, error)
+
+	// PaginateDeploymentsWithResponse Read one page of the deployments that match
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/paginate (the `PaginateDeployments` operationId).
+	PaginateDeploymentsWithResponse(ctx context.Context, params *PaginateDeploymentsParams, body PaginateDeploymentsJSONRequestBody, reqEditors ...RequestEditorFn) (*PaginateDeploymentsResult, error)
+
+	// DeleteDeploymentWithResponse Delete a deployment and the runs of it that have not begun
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /deployments/{id} (the `DeleteDeployment` operationId).
+	DeleteDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteDeploymentParams, reqEditors ...RequestEditorFn) (*DeleteDeploymentResult, error)
+
+	// ReadDeploymentWithResponse Read a deployment by its id
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /deployments/{id} (the `ReadDeployment` operationId).
+	ReadDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadDeploymentParams, reqEditors ...RequestEditorFn) (*ReadDeploymentResult, error)
+
+	// UpdateDeploymentWithBodyWithResponse Change a deployment; what is not sent stays
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /deployments/{id} (the `UpdateDeployment` operationId).
+	UpdateDeploymentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateDeploymentResult, error)
+
+	// UpdateDeploymentWithResponse Change a deployment; what is not sent stays
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /deployments/{id} (the `UpdateDeployment` operationId).
+	UpdateDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateDeploymentParams, body UpdateDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateDeploymentResult, error)
+
+	// ReplaceDeploymentWithBodyWithResponse Create a deployment with this id, or replace it; what is not sent becomes its default
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /deployments/{id} (the `ReplaceDeployment` operationId).
+	ReplaceDeploymentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplaceDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReplaceDeploymentResult, error)
+
+	// ReplaceDeploymentWithResponse Create a deployment with this id, or replace it; what is not sent becomes its default
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /deployments/{id} (the `ReplaceDeployment` operationId).
+	ReplaceDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplaceDeploymentParams, body ReplaceDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplaceDeploymentResult, error)
+
+	// CreateFlowRunFromDeploymentWithBodyWithResponse Create a run of a deployment, or answer the run of the same flow and idempotency key
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/{id}/create_flow_run (the `CreateFlowRunFromDeployment` operationId).
+	CreateFlowRunFromDeploymentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunFromDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateFlowRunFromDeploymentResult, error)
+
+	// CreateFlowRunFromDeploymentWithResponse Create a run of a deployment, or answer the run of the same flow and idempotency key
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/{id}/create_flow_run (the `CreateFlowRunFromDeployment` operationId).
+	CreateFlowRunFromDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunFromDeploymentParams, body CreateFlowRunFromDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateFlowRunFromDeploymentResult, error)
+
+	// CreateFlowRunsFromDeploymentWithBodyWithResponse Create runs of a deployment; each succeeds or fails for itself
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/{id}/create_flow_run/bulk (the `CreateFlowRunsFromDeployment` operationId).
+	CreateFlowRunsFromDeploymentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunsFromDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateFlowRunsFromDeploymentResult, error)
+
+	// CreateFlowRunsFromDeploymentWithResponse Create runs of a deployment; each succeeds or fails for itself
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/{id}/create_flow_run/bulk (the `CreateFlowRunsFromDeployment` operationId).
+	CreateFlowRunsFromDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunsFromDeploymentParams, body CreateFlowRunsFromDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateFlowRunsFromDeploymentResult, error)
+
+	// PauseDeploymentWithResponse Make no more scheduled runs of a deployment, and delete those that have not begun
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/{id}/pause_deployment (the `PauseDeployment` operationId).
+	PauseDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *PauseDeploymentParams, reqEditors ...RequestEditorFn) (*PauseDeploymentResult, error)
+
+	// ResumeDeploymentWithResponse Take up the schedules of a paused deployment again
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/{id}/resume_deployment (the `ResumeDeployment` operationId).
+	ResumeDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *ResumeDeploymentParams, reqEditors ...RequestEditorFn) (*ResumeDeploymentResult, error)
+
+	// ReadDeploymentSchedulesWithResponse Read the schedules of a deployment
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /deployments/{id}/schedules (the `ReadDeploymentSchedules` operationId).
+	ReadDeploymentSchedulesWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadDeploymentSchedulesParams, reqEditors ...RequestEditorFn) (*ReadDeploymentSchedulesResult, error)
+
+	// CreateDeploymentSchedulesWithBodyWithResponse Add schedules to a deployment
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/{id}/schedules (the `CreateDeploymentSchedules` operationId).
+	CreateDeploymentSchedulesWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateDeploymentSchedulesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateDeploymentSchedulesResult, error)
+
+	// CreateDeploymentSchedulesWithResponse Add schedules to a deployment
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /deployments/{id}/schedules (the `CreateDeploymentSchedules` operationId).
+	CreateDeploymentSchedulesWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateDeploymentSchedulesParams, body CreateDeploymentSchedulesJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateDeploymentSchedulesResult, error)
+
+	// DeleteDeploymentScheduleWithResponse Delete a schedule of a deployment
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /deployments/{id}/schedules/{schedule_id} (the `DeleteDeploymentSchedule` operationId).
+	DeleteDeploymentScheduleWithResponse(ctx context.Context, id openapi_types.UUID, scheduleId openapi_types.UUID, params *DeleteDeploymentScheduleParams, reqEditors ...RequestEditorFn) (*DeleteDeploymentScheduleResult, error)
+
+	// UpdateDeploymentScheduleWithBodyWithResponse Change a schedule of a deployment; what is not sent stays
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /deployments/{id}/schedules/{schedule_id} (the `UpdateDeploymentSchedule` operationId).
+	UpdateDeploymentScheduleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, scheduleId openapi_types.UUID, params *UpdateDeploymentScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateDeploymentScheduleResult, error)
+
+	// UpdateDeploymentScheduleWithResponse Change a schedule of a deployment; what is not sent stays
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /deployments/{id}/schedules/{schedule_id} (the `UpdateDeploymentSchedule` operationId).
+	UpdateDeploymentScheduleWithResponse(ctx context.Context, id openapi_types.UUID, scheduleId openapi_types.UUID, params *UpdateDeploymentScheduleParams, body UpdateDeploymentScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateDeploymentScheduleResult, error)
+
 	// CreateEventsWithBodyWithResponse Take events in
 	//
 	// Take events in. The answer means that they are stored durably; they can be read soon after.
@@ -5341,6 +12072,13 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /flow_run_states/{id} (the `ReadFlowRunState` operationId).
 	ReadFlowRunStateWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunStateParams, reqEditors ...RequestEditorFn) (*ReadFlowRunStateResult, error)
 
+	// ListFlowRunsWithResponse Read a page of flow runs
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /flow_runs/ (the `ListFlowRuns` operationId).
+	ListFlowRunsWithResponse(ctx context.Context, params *ListFlowRunsParams, reqEditors ...RequestEditorFn) (*ListFlowRunsResult, error)
+
 	// CreateFlowRunWithBodyWithResponse Create a flow run, or answer the run of the same flow and idempotency key
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -5354,6 +12092,34 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /flow_runs/ (the `CreateFlowRun` operationId).
 	CreateFlowRunWithResponse(ctx context.Context, params *CreateFlowRunParams, body CreateFlowRunJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateFlowRunResult, error)
+
+	// BulkDeleteFlowRunsWithBodyWithResponse Delete the flow runs that match, a limited number at a time
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /flow_runs/bulk_delete (the `BulkDeleteFlowRuns` operationId).
+	BulkDeleteFlowRunsWithBodyWithResponse(ctx context.Context, params *BulkDeleteFlowRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BulkDeleteFlowRunsResult, error)
+
+	// BulkDeleteFlowRunsWithResponse Delete the flow runs that match, a limited number at a time
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /flow_runs/bulk_delete (the `BulkDeleteFlowRuns` operationId).
+	BulkDeleteFlowRunsWithResponse(ctx context.Context, params *BulkDeleteFlowRunsParams, body BulkDeleteFlowRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*BulkDeleteFlowRunsResult, error)
+
+	// BulkSetFlowRunStateWithBodyWithResponse Propose one state to the flow runs that match, a limited number at a time
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /flow_runs/bulk_set_state (the `BulkSetFlowRunState` operationId).
+	BulkSetFlowRunStateWithBodyWithResponse(ctx context.Context, params *BulkSetFlowRunStateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BulkSetFlowRunStateResult, error)
+
+	// BulkSetFlowRunStateWithResponse Propose one state to the flow runs that match, a limited number at a time
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /flow_runs/bulk_set_state (the `BulkSetFlowRunState` operationId).
+	BulkSetFlowRunStateWithResponse(ctx context.Context, params *BulkSetFlowRunStateParams, body BulkSetFlowRunStateJSONRequestBody, reqEditors ...RequestEditorFn) (*BulkSetFlowRunStateResult, error)
 
 	// CountFlowRunsWithBodyWithResponse Count the flow runs that match
 	//
@@ -5382,6 +12148,48 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /flow_runs/filter (the `ReadFlowRuns` operationId).
 	ReadFlowRunsWithResponse(ctx context.Context, params *ReadFlowRunsParams, body ReadFlowRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadFlowRunsResult, error)
+
+	// ReadFlowRunHistoryWithBodyWithResponse Count the flow runs that match by when they were expected to start and by their state
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /flow_runs/history (the `ReadFlowRunHistory` operationId).
+	ReadFlowRunHistoryWithBodyWithResponse(ctx context.Context, params *ReadFlowRunHistoryParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadFlowRunHistoryResult, error)
+
+	// ReadFlowRunHistoryWithResponse Count the flow runs that match by when they were expected to start and by their state
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /flow_runs/history (the `ReadFlowRunHistory` operationId).
+	ReadFlowRunHistoryWithResponse(ctx context.Context, params *ReadFlowRunHistoryParams, body ReadFlowRunHistoryJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadFlowRunHistoryResult, error)
+
+	// AverageFlowRunLatenessWithBodyWithResponse Tell by how many seconds the flow runs that match were late on average, null when none matches
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /flow_runs/lateness (the `AverageFlowRunLateness` operationId).
+	AverageFlowRunLatenessWithBodyWithResponse(ctx context.Context, params *AverageFlowRunLatenessParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AverageFlowRunLatenessResult, error)
+
+	// AverageFlowRunLatenessWithResponse Tell by how many seconds the flow runs that match were late on average, null when none matches
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /flow_runs/lateness (the `AverageFlowRunLateness` operationId).
+	AverageFlowRunLatenessWithResponse(ctx context.Context, params *AverageFlowRunLatenessParams, body AverageFlowRunLatenessJSONRequestBody, reqEditors ...RequestEditorFn) (*AverageFlowRunLatenessResult, error)
+
+	// PaginateFlowRunsWithBodyWithResponse Read one page of the flow runs that match, and how many pages there are
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /flow_runs/paginate (the `PaginateFlowRuns` operationId).
+	PaginateFlowRunsWithBodyWithResponse(ctx context.Context, params *PaginateFlowRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PaginateFlowRunsResult, error)
+
+	// PaginateFlowRunsWithResponse Read one page of the flow runs that match, and how many pages there are
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /flow_runs/paginate (the `PaginateFlowRuns` operationId).
+	PaginateFlowRunsWithResponse(ctx context.Context, params *PaginateFlowRunsParams, body PaginateFlowRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*PaginateFlowRunsResult, error)
 
 	// DeleteFlowRunWithResponse Delete a flow run with its history
 	//
@@ -5415,6 +12223,76 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /flow_runs/{id} (the `UpdateFlowRun` operationId).
 	UpdateFlowRunWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateFlowRunParams, body UpdateFlowRunJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateFlowRunResult, error)
 
+	// CreateFlowRunInputWithBodyWithResponse Store an input under a key that is free
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /flow_runs/{id}/input (the `CreateFlowRunInput` operationId).
+	CreateFlowRunInputWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunInputParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateFlowRunInputResult, error)
+
+	// CreateFlowRunInputWithResponse Store an input under a key that is free
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /flow_runs/{id}/input (the `CreateFlowRunInput` operationId).
+	CreateFlowRunInputWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunInputParams, body CreateFlowRunInputJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateFlowRunInputResult, error)
+
+	// ReadFlowRunInputsWithBodyWithResponse Read the inputs whose keys begin alike, oldest first
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /flow_runs/{id}/input/filter (the `ReadFlowRunInputs` operationId).
+	ReadFlowRunInputsWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunInputsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadFlowRunInputsResult, error)
+
+	// ReadFlowRunInputsWithResponse Read the inputs whose keys begin alike, oldest first
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /flow_runs/{id}/input/filter (the `ReadFlowRunInputs` operationId).
+	ReadFlowRunInputsWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunInputsParams, body ReadFlowRunInputsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadFlowRunInputsResult, error)
+
+	// DeleteFlowRunInputWithResponse Delete an input
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /flow_runs/{id}/input/{key} (the `DeleteFlowRunInput` operationId).
+	DeleteFlowRunInputWithResponse(ctx context.Context, id openapi_types.UUID, key string, params *DeleteFlowRunInputParams, reqEditors ...RequestEditorFn) (*DeleteFlowRunInputResult, error)
+
+	// ReadFlowRunInputWithResponse Read the value of an input as it was sent
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /flow_runs/{id}/input/{key} (the `ReadFlowRunInput` operationId).
+	ReadFlowRunInputWithResponse(ctx context.Context, id openapi_types.UUID, key string, params *ReadFlowRunInputParams, reqEditors ...RequestEditorFn) (*ReadFlowRunInputResult, error)
+
+	// UpdateFlowRunLabelsWithBodyWithResponse Add labels to a flow run; those of the same names are replaced
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /flow_runs/{id}/labels (the `UpdateFlowRunLabels` operationId).
+	UpdateFlowRunLabelsWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateFlowRunLabelsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateFlowRunLabelsResult, error)
+
+	// UpdateFlowRunLabelsWithResponse Add labels to a flow run; those of the same names are replaced
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /flow_runs/{id}/labels (the `UpdateFlowRunLabels` operationId).
+	UpdateFlowRunLabelsWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateFlowRunLabelsParams, body UpdateFlowRunLabelsJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateFlowRunLabelsResult, error)
+
+	// ResumeFlowRunWithBodyWithResponse Let a paused flow run go on, with the input that it waits for
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /flow_runs/{id}/resume (the `ResumeFlowRun` operationId).
+	ResumeFlowRunWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ResumeFlowRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResumeFlowRunResult, error)
+
+	// ResumeFlowRunWithResponse Let a paused flow run go on, with the input that it waits for
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /flow_runs/{id}/resume (the `ResumeFlowRun` operationId).
+	ResumeFlowRunWithResponse(ctx context.Context, id openapi_types.UUID, params *ResumeFlowRunParams, body ResumeFlowRunJSONRequestBody, reqEditors ...RequestEditorFn) (*ResumeFlowRunResult, error)
+
 	// SetFlowRunStateWithBodyWithResponse Propose a state; the rules judge it
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -5429,6 +12307,13 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /flow_runs/{id}/set_state (the `SetFlowRunState` operationId).
 	SetFlowRunStateWithResponse(ctx context.Context, id openapi_types.UUID, params *SetFlowRunStateParams, body SetFlowRunStateJSONRequestBody, reqEditors ...RequestEditorFn) (*SetFlowRunStateResult, error)
 
+	// ListFlowsWithResponse Read a page of flows
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /flows/ (the `ListFlows` operationId).
+	ListFlowsWithResponse(ctx context.Context, params *ListFlowsParams, reqEditors ...RequestEditorFn) (*ListFlowsResult, error)
+
 	// CreateFlowWithBodyWithResponse Create a flow, or answer the flow of that name
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -5442,6 +12327,20 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /flows/ (the `CreateFlow` operationId).
 	CreateFlowWithResponse(ctx context.Context, params *CreateFlowParams, body CreateFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateFlowResult, error)
+
+	// BulkDeleteFlowsWithBodyWithResponse Delete the flows that match, a limited number at a time
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /flows/bulk_delete (the `BulkDeleteFlows` operationId).
+	BulkDeleteFlowsWithBodyWithResponse(ctx context.Context, params *BulkDeleteFlowsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BulkDeleteFlowsResult, error)
+
+	// BulkDeleteFlowsWithResponse Delete the flows that match, a limited number at a time
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /flows/bulk_delete (the `BulkDeleteFlows` operationId).
+	BulkDeleteFlowsWithResponse(ctx context.Context, params *BulkDeleteFlowsParams, body BulkDeleteFlowsJSONRequestBody, reqEditors ...RequestEditorFn) (*BulkDeleteFlowsResult, error)
 
 	// CountFlowsWithBodyWithResponse Count the flows that match
 	//
@@ -5478,6 +12377,20 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /flows/name/{name} (the `ReadFlowByName` operationId).
 	ReadFlowByNameWithResponse(ctx context.Context, name string, params *ReadFlowByNameParams, reqEditors ...RequestEditorFn) (*ReadFlowByNameResult, error)
 
+	// PaginateFlowsWithBodyWithResponse Read one page of the flows that match, and how many pages there are
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /flows/paginate (the `PaginateFlows` operationId).
+	PaginateFlowsWithBodyWithResponse(ctx context.Context, params *PaginateFlowsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PaginateFlowsResult, error)
+
+	// PaginateFlowsWithResponse Read one page of the flows that match, and how many pages there are
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /flows/paginate (the `PaginateFlows` operationId).
+	PaginateFlowsWithResponse(ctx context.Context, params *PaginateFlowsParams, body PaginateFlowsJSONRequestBody, reqEditors ...RequestEditorFn) (*PaginateFlowsResult, error)
+
 	// DeleteFlowWithResponse Delete a flow
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -5506,6 +12419,20 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /flows/{id} (the `UpdateFlow` operationId).
 	UpdateFlowWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateFlowParams, body UpdateFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateFlowResult, error)
 
+	// ReplaceFlowWithBodyWithResponse Create a flow of this id, or replace it; what is not sent is as in a new flow
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /flows/{id} (the `ReplaceFlow` operationId).
+	ReplaceFlowWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplaceFlowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReplaceFlowResult, error)
+
+	// ReplaceFlowWithResponse Create a flow of this id, or replace it; what is not sent is as in a new flow
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /flows/{id} (the `ReplaceFlow` operationId).
+	ReplaceFlowWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplaceFlowParams, body ReplaceFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplaceFlowResult, error)
+
 	// HealthCheckWithResponse Tell whether the process lives
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -5526,6 +12453,143 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /ready (the `PerformReadinessCheck` operationId).
 	PerformReadinessCheckWithResponse(ctx context.Context, params *PerformReadinessCheckParams, reqEditors ...RequestEditorFn) (*PerformReadinessCheckResult, error)
+
+	// ReadTaskRunStatesWithResponse Read all states of a task run, oldest first
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /task_run_states/ (the `ReadTaskRunStates` operationId).
+	ReadTaskRunStatesWithResponse(ctx context.Context, params *ReadTaskRunStatesParams, reqEditors ...RequestEditorFn) (*ReadTaskRunStatesResult, error)
+
+	// ReadTaskRunStateWithResponse Read one state of a task run
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /task_run_states/{id} (the `ReadTaskRunState` operationId).
+	ReadTaskRunStateWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadTaskRunStateParams, reqEditors ...RequestEditorFn) (*ReadTaskRunStateResult, error)
+
+	// ListTaskRunsWithResponse List task runs, newest first
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /task_runs/ (the `ListTaskRuns` operationId).
+	ListTaskRunsWithResponse(ctx context.Context, params *ListTaskRunsParams, reqEditors ...RequestEditorFn) (*ListTaskRunsResult, error)
+
+	// CreateTaskRunWithBodyWithResponse Create a task run, or answer the one of the same flow run, task and dynamic key
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /task_runs/ (the `CreateTaskRun` operationId).
+	CreateTaskRunWithBodyWithResponse(ctx context.Context, params *CreateTaskRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTaskRunResult, error)
+
+	// CreateTaskRunWithResponse Create a task run, or answer the one of the same flow run, task and dynamic key
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /task_runs/ (the `CreateTaskRun` operationId).
+	CreateTaskRunWithResponse(ctx context.Context, params *CreateTaskRunParams, body CreateTaskRunJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTaskRunResult, error)
+
+	// CountTaskRunsWithBodyWithResponse Count the task runs that match
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /task_runs/count (the `CountTaskRuns` operationId).
+	CountTaskRunsWithBodyWithResponse(ctx context.Context, params *CountTaskRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CountTaskRunsResult, error)
+
+	// CountTaskRunsWithResponse Count the task runs that match
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /task_runs/count (the `CountTaskRuns` operationId).
+	CountTaskRunsWithResponse(ctx context.Context, params *CountTaskRunsParams, body CountTaskRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*CountTaskRunsResult, error)
+
+	// ReadTaskRunsWithBodyWithResponse Read the task runs that match
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /task_runs/filter (the `ReadTaskRuns` operationId).
+	ReadTaskRunsWithBodyWithResponse(ctx context.Context, params *ReadTaskRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadTaskRunsResult, error)
+
+	// ReadTaskRunsWithResponse Read the task runs that match
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /task_runs/filter (the `ReadTaskRuns` operationId).
+	ReadTaskRunsWithResponse(ctx context.Context, params *ReadTaskRunsParams, body ReadTaskRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadTaskRunsResult, error)
+
+	// TaskRunHistoryWithBodyWithResponse Count the task runs that match, by time and state
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /task_runs/history (the `TaskRunHistory` operationId).
+	TaskRunHistoryWithBodyWithResponse(ctx context.Context, params *TaskRunHistoryParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TaskRunHistoryResult, error)
+
+	// TaskRunHistoryWithResponse Count the task runs that match, by time and state
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /task_runs/history (the `TaskRunHistory` operationId).
+	TaskRunHistoryWithResponse(ctx context.Context, params *TaskRunHistoryParams, body TaskRunHistoryJSONRequestBody, reqEditors ...RequestEditorFn) (*TaskRunHistoryResult, error)
+
+	// PaginateTaskRunsWithBodyWithResponse Read a numbered page of the task runs that match, and how many there are
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /task_runs/paginate (the `PaginateTaskRuns` operationId).
+	PaginateTaskRunsWithBodyWithResponse(ctx context.Context, params *PaginateTaskRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PaginateTaskRunsResult, error)
+
+	// PaginateTaskRunsWithResponse Read a numbered page of the task runs that match, and how many there are
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /task_runs/paginate (the `PaginateTaskRuns` operationId).
+	PaginateTaskRunsWithResponse(ctx context.Context, params *PaginateTaskRunsParams, body PaginateTaskRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*PaginateTaskRunsResult, error)
+
+	// DeleteTaskRunWithResponse Delete a task run with its history
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /task_runs/{id} (the `DeleteTaskRun` operationId).
+	DeleteTaskRunWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteTaskRunParams, reqEditors ...RequestEditorFn) (*DeleteTaskRunResult, error)
+
+	// ReadTaskRunWithResponse Read a task run
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /task_runs/{id} (the `ReadTaskRun` operationId).
+	ReadTaskRunWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadTaskRunParams, reqEditors ...RequestEditorFn) (*ReadTaskRunResult, error)
+
+	// UpdateTaskRunWithBodyWithResponse Change a task run; what is not sent stays
+	//
+	// Change a task run; what is not sent stays. The state is changed by set_state alone.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /task_runs/{id} (the `UpdateTaskRun` operationId).
+	UpdateTaskRunWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateTaskRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateTaskRunResult, error)
+
+	// UpdateTaskRunWithResponse Change a task run; what is not sent stays
+	//
+	// Change a task run; what is not sent stays. The state is changed by set_state alone.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /task_runs/{id} (the `UpdateTaskRun` operationId).
+	UpdateTaskRunWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateTaskRunParams, body UpdateTaskRunJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateTaskRunResult, error)
+
+	// SetTaskRunStateWithBodyWithResponse Propose a state; the rules judge it
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /task_runs/{id}/set_state (the `SetTaskRunState` operationId).
+	SetTaskRunStateWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *SetTaskRunStateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetTaskRunStateResult, error)
+
+	// SetTaskRunStateWithResponse Propose a state; the rules judge it
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /task_runs/{id}/set_state (the `SetTaskRunState` operationId).
+	SetTaskRunStateWithResponse(ctx context.Context, id openapi_types.UUID, params *SetTaskRunStateParams, body SetTaskRunStateJSONRequestBody, reqEditors ...RequestEditorFn) (*SetTaskRunStateResult, error)
 
 	// ServerVersionWithResponse Tell the version of the API
 	//
@@ -5686,6 +12750,1099 @@ func (r ReadVersionResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ReadVersionResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListDeploymentsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]DeploymentResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListDeploymentsResult) GetJSON200() *[]DeploymentResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListDeploymentsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListDeploymentsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListDeploymentsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListDeploymentsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListDeploymentsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListDeploymentsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateDeploymentResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeploymentResponse
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *DeploymentResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateDeploymentResult) GetJSON200() *DeploymentResponse {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateDeploymentResult) GetJSON201() *DeploymentResponse {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateDeploymentResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateDeploymentResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateDeploymentResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateDeploymentResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateDeploymentResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateDeploymentResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteDeploymentsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeploymentBulkDeleteResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteDeploymentsResult) GetJSON200() *DeploymentBulkDeleteResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteDeploymentsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteDeploymentsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteDeploymentsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteDeploymentsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteDeploymentsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteDeploymentsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CountDeploymentsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *int64
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CountDeploymentsResult) GetJSON200() *int64 {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CountDeploymentsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CountDeploymentsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CountDeploymentsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CountDeploymentsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CountDeploymentsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CountDeploymentsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadDeploymentsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]DeploymentResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadDeploymentsResult) GetJSON200() *[]DeploymentResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadDeploymentsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadDeploymentsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadDeploymentsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadDeploymentsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadDeploymentsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadDeploymentsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetScheduledFlowRunsForDeploymentsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]FlowRunResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetScheduledFlowRunsForDeploymentsResult) GetJSON200() *[]FlowRunResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r GetScheduledFlowRunsForDeploymentsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GetScheduledFlowRunsForDeploymentsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GetScheduledFlowRunsForDeploymentsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetScheduledFlowRunsForDeploymentsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetScheduledFlowRunsForDeploymentsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetScheduledFlowRunsForDeploymentsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadDeploymentByNameResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeploymentResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadDeploymentByNameResult) GetJSON200() *DeploymentResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadDeploymentByNameResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadDeploymentByNameResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadDeploymentByNameResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadDeploymentByNameResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadDeploymentByNameResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadDeploymentByNameResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PaginateDeploymentsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeploymentPaginationResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PaginateDeploymentsResult) GetJSON200() *DeploymentPaginationResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r PaginateDeploymentsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r PaginateDeploymentsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PaginateDeploymentsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PaginateDeploymentsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PaginateDeploymentsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PaginateDeploymentsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteDeploymentResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteDeploymentResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteDeploymentResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteDeploymentResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteDeploymentResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteDeploymentResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteDeploymentResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadDeploymentResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeploymentResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadDeploymentResult) GetJSON200() *DeploymentResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadDeploymentResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadDeploymentResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadDeploymentResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadDeploymentResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadDeploymentResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadDeploymentResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateDeploymentResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateDeploymentResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateDeploymentResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateDeploymentResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateDeploymentResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateDeploymentResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateDeploymentResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReplaceDeploymentResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeploymentResponse
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *DeploymentResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReplaceDeploymentResult) GetJSON200() *DeploymentResponse {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r ReplaceDeploymentResult) GetJSON201() *DeploymentResponse {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReplaceDeploymentResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReplaceDeploymentResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReplaceDeploymentResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReplaceDeploymentResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReplaceDeploymentResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReplaceDeploymentResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateFlowRunFromDeploymentResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *FlowRunResponse
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *FlowRunResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateFlowRunFromDeploymentResult) GetJSON200() *FlowRunResponse {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateFlowRunFromDeploymentResult) GetJSON201() *FlowRunResponse {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateFlowRunFromDeploymentResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateFlowRunFromDeploymentResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateFlowRunFromDeploymentResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateFlowRunFromDeploymentResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateFlowRunFromDeploymentResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateFlowRunFromDeploymentResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateFlowRunsFromDeploymentResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *FlowRunBulkCreateResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateFlowRunsFromDeploymentResult) GetJSON200() *FlowRunBulkCreateResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateFlowRunsFromDeploymentResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateFlowRunsFromDeploymentResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateFlowRunsFromDeploymentResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateFlowRunsFromDeploymentResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateFlowRunsFromDeploymentResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateFlowRunsFromDeploymentResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PauseDeploymentResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *interface{}
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PauseDeploymentResult) GetJSON200() *interface{} {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r PauseDeploymentResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r PauseDeploymentResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PauseDeploymentResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PauseDeploymentResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PauseDeploymentResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PauseDeploymentResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ResumeDeploymentResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *interface{}
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ResumeDeploymentResult) GetJSON200() *interface{} {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ResumeDeploymentResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ResumeDeploymentResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ResumeDeploymentResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ResumeDeploymentResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ResumeDeploymentResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ResumeDeploymentResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadDeploymentSchedulesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]DeploymentSchedule
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadDeploymentSchedulesResult) GetJSON200() *[]DeploymentSchedule {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadDeploymentSchedulesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadDeploymentSchedulesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadDeploymentSchedulesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadDeploymentSchedulesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadDeploymentSchedulesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadDeploymentSchedulesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateDeploymentSchedulesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *[]DeploymentSchedule
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateDeploymentSchedulesResult) GetJSON201() *[]DeploymentSchedule {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateDeploymentSchedulesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateDeploymentSchedulesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateDeploymentSchedulesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateDeploymentSchedulesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateDeploymentSchedulesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateDeploymentSchedulesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteDeploymentScheduleResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteDeploymentScheduleResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteDeploymentScheduleResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteDeploymentScheduleResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteDeploymentScheduleResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteDeploymentScheduleResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteDeploymentScheduleResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateDeploymentScheduleResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateDeploymentScheduleResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateDeploymentScheduleResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateDeploymentScheduleResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateDeploymentScheduleResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateDeploymentScheduleResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateDeploymentScheduleResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -6015,6 +14172,61 @@ func (r ReadFlowRunStateResult) ContentType() string {
 	return ""
 }
 
+type ListFlowRunsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]FlowRunResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListFlowRunsResult) GetJSON200() *[]FlowRunResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListFlowRunsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListFlowRunsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListFlowRunsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListFlowRunsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListFlowRunsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListFlowRunsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CreateFlowRunResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -6071,6 +14283,116 @@ func (r CreateFlowRunResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateFlowRunResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type BulkDeleteFlowRunsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *FlowRunBulkDeleteResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r BulkDeleteFlowRunsResult) GetJSON200() *FlowRunBulkDeleteResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r BulkDeleteFlowRunsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r BulkDeleteFlowRunsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r BulkDeleteFlowRunsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r BulkDeleteFlowRunsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r BulkDeleteFlowRunsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r BulkDeleteFlowRunsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type BulkSetFlowRunStateResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *FlowRunBulkSetStateResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r BulkSetFlowRunStateResult) GetJSON200() *FlowRunBulkSetStateResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r BulkSetFlowRunStateResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r BulkSetFlowRunStateResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r BulkSetFlowRunStateResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r BulkSetFlowRunStateResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r BulkSetFlowRunStateResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r BulkSetFlowRunStateResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -6181,6 +14503,171 @@ func (r ReadFlowRunsResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ReadFlowRunsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadFlowRunHistoryResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]HistoryResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadFlowRunHistoryResult) GetJSON200() *[]HistoryResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadFlowRunHistoryResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadFlowRunHistoryResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadFlowRunHistoryResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadFlowRunHistoryResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadFlowRunHistoryResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadFlowRunHistoryResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AverageFlowRunLatenessResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *float64
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AverageFlowRunLatenessResult) GetJSON200() *float64 {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r AverageFlowRunLatenessResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r AverageFlowRunLatenessResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AverageFlowRunLatenessResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AverageFlowRunLatenessResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AverageFlowRunLatenessResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AverageFlowRunLatenessResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PaginateFlowRunsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *FlowRunPaginationResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PaginateFlowRunsResult) GetJSON200() *FlowRunPaginationResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r PaginateFlowRunsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r PaginateFlowRunsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PaginateFlowRunsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PaginateFlowRunsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PaginateFlowRunsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PaginateFlowRunsResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -6338,6 +14825,322 @@ func (r UpdateFlowRunResult) ContentType() string {
 	return ""
 }
 
+type CreateFlowRunInputResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *interface{}
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateFlowRunInputResult) GetJSON201() *interface{} {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateFlowRunInputResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateFlowRunInputResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateFlowRunInputResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateFlowRunInputResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateFlowRunInputResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateFlowRunInputResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadFlowRunInputsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]FlowRunInput
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadFlowRunInputsResult) GetJSON200() *[]FlowRunInput {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadFlowRunInputsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadFlowRunInputsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadFlowRunInputsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadFlowRunInputsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadFlowRunInputsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadFlowRunInputsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteFlowRunInputResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteFlowRunInputResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteFlowRunInputResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteFlowRunInputResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteFlowRunInputResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteFlowRunInputResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteFlowRunInputResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadFlowRunInputResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadFlowRunInputResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadFlowRunInputResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadFlowRunInputResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadFlowRunInputResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadFlowRunInputResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadFlowRunInputResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateFlowRunLabelsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateFlowRunLabelsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateFlowRunLabelsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateFlowRunLabelsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateFlowRunLabelsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateFlowRunLabelsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateFlowRunLabelsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ResumeFlowRunResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OrchestrationResult
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *OrchestrationResult
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ResumeFlowRunResult) GetJSON200() *OrchestrationResult {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r ResumeFlowRunResult) GetJSON201() *OrchestrationResult {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ResumeFlowRunResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ResumeFlowRunResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ResumeFlowRunResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ResumeFlowRunResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ResumeFlowRunResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ResumeFlowRunResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type SetFlowRunStateResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -6400,6 +15203,61 @@ func (r SetFlowRunStateResult) ContentType() string {
 	return ""
 }
 
+type ListFlowsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]Flow
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListFlowsResult) GetJSON200() *[]Flow {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListFlowsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListFlowsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListFlowsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListFlowsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListFlowsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListFlowsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CreateFlowResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -6456,6 +15314,61 @@ func (r CreateFlowResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateFlowResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type BulkDeleteFlowsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *FlowBulkDeleteResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r BulkDeleteFlowsResult) GetJSON200() *FlowBulkDeleteResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r BulkDeleteFlowsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r BulkDeleteFlowsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r BulkDeleteFlowsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r BulkDeleteFlowsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r BulkDeleteFlowsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r BulkDeleteFlowsResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -6627,6 +15540,61 @@ func (r ReadFlowByNameResult) ContentType() string {
 	return ""
 }
 
+type PaginateFlowsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *FlowPaginationResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PaginateFlowsResult) GetJSON200() *FlowPaginationResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r PaginateFlowsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r PaginateFlowsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PaginateFlowsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PaginateFlowsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PaginateFlowsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PaginateFlowsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type DeleteFlowResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -6772,6 +15740,68 @@ func (r UpdateFlowResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdateFlowResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReplaceFlowResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Flow
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Flow
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReplaceFlowResult) GetJSON200() *Flow {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r ReplaceFlowResult) GetJSON201() *Flow {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReplaceFlowResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReplaceFlowResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReplaceFlowResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReplaceFlowResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReplaceFlowResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReplaceFlowResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -6930,6 +15960,666 @@ func (r PerformReadinessCheckResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r PerformReadinessCheckResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadTaskRunStatesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]State
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadTaskRunStatesResult) GetJSON200() *[]State {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadTaskRunStatesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadTaskRunStatesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadTaskRunStatesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadTaskRunStatesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadTaskRunStatesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadTaskRunStatesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadTaskRunStateResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *State
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadTaskRunStateResult) GetJSON200() *State {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadTaskRunStateResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadTaskRunStateResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadTaskRunStateResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadTaskRunStateResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadTaskRunStateResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadTaskRunStateResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListTaskRunsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]TaskRun
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListTaskRunsResult) GetJSON200() *[]TaskRun {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListTaskRunsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListTaskRunsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListTaskRunsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListTaskRunsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListTaskRunsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListTaskRunsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateTaskRunResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TaskRun
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *TaskRun
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateTaskRunResult) GetJSON200() *TaskRun {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateTaskRunResult) GetJSON201() *TaskRun {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateTaskRunResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateTaskRunResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateTaskRunResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateTaskRunResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateTaskRunResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateTaskRunResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CountTaskRunsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *int64
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CountTaskRunsResult) GetJSON200() *int64 {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CountTaskRunsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CountTaskRunsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CountTaskRunsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CountTaskRunsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CountTaskRunsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CountTaskRunsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadTaskRunsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]TaskRun
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadTaskRunsResult) GetJSON200() *[]TaskRun {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadTaskRunsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadTaskRunsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadTaskRunsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadTaskRunsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadTaskRunsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadTaskRunsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type TaskRunHistoryResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]HistoryResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r TaskRunHistoryResult) GetJSON200() *[]HistoryResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r TaskRunHistoryResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r TaskRunHistoryResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r TaskRunHistoryResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r TaskRunHistoryResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r TaskRunHistoryResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r TaskRunHistoryResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PaginateTaskRunsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TaskRunPaginationResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PaginateTaskRunsResult) GetJSON200() *TaskRunPaginationResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r PaginateTaskRunsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r PaginateTaskRunsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PaginateTaskRunsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PaginateTaskRunsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PaginateTaskRunsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PaginateTaskRunsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteTaskRunResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteTaskRunResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteTaskRunResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteTaskRunResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteTaskRunResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteTaskRunResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteTaskRunResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadTaskRunResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TaskRun
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadTaskRunResult) GetJSON200() *TaskRun {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadTaskRunResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadTaskRunResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadTaskRunResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadTaskRunResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadTaskRunResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadTaskRunResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateTaskRunResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateTaskRunResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateTaskRunResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateTaskRunResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateTaskRunResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateTaskRunResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateTaskRunResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type SetTaskRunStateResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OrchestrationResult
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *OrchestrationResult
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SetTaskRunStateResult) GetJSON200() *OrchestrationResult {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r SetTaskRunStateResult) GetJSON201() *OrchestrationResult {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r SetTaskRunStateResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r SetTaskRunStateResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SetTaskRunStateResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SetTaskRunStateResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SetTaskRunStateResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SetTaskRunStateResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -7471,6 +17161,426 @@ func (c *ClientWithResponses) ReadVersionWithResponse(ctx context.Context, param
 	return ParseReadVersionResult(rsp)
 }
 
+// ListDeploymentsWithResponse Read deployments by name
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /deployments/ (the `ListDeployments` operationId).
+func (c *ClientWithResponses) ListDeploymentsWithResponse(ctx context.Context, params *ListDeploymentsParams, reqEditors ...RequestEditorFn) (*ListDeploymentsResult, error) {
+	rsp, err := c.ListDeployments(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListDeploymentsResult(rsp)
+}
+
+// CreateDeploymentWithBodyWithResponse Create a deployment, or change the one of that flow and name; what is not sent stays then
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/ (the `CreateDeployment` operationId).
+func (c *ClientWithResponses) CreateDeploymentWithBodyWithResponse(ctx context.Context, params *CreateDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateDeploymentResult, error) {
+	rsp, err := c.CreateDeploymentWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateDeploymentResult(rsp)
+}
+
+// CreateDeploymentWithResponse Create a deployment, or change the one of that flow and name; what is not sent stays then
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/ (the `CreateDeployment` operationId).
+func (c *ClientWithResponses) CreateDeploymentWithResponse(ctx context.Context, params *CreateDeploymentParams, body CreateDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateDeploymentResult, error) {
+	rsp, err := c.CreateDeployment(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateDeploymentResult(rsp)
+}
+
+// DeleteDeploymentsWithBodyWithResponse Delete the deployments that match, at most as many as the limit says
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/bulk_delete (the `DeleteDeployments` operationId).
+func (c *ClientWithResponses) DeleteDeploymentsWithBodyWithResponse(ctx context.Context, params *DeleteDeploymentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DeleteDeploymentsResult, error) {
+	rsp, err := c.DeleteDeploymentsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteDeploymentsResult(rsp)
+}
+
+// DeleteDeploymentsWithResponse Delete the deployments that match, at most as many as the limit says
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/bulk_delete (the `DeleteDeployments` operationId).
+func (c *ClientWithResponses) DeleteDeploymentsWithResponse(ctx context.Context, params *DeleteDeploymentsParams, body DeleteDeploymentsJSONRequestBody, reqEditors ...RequestEditorFn) (*DeleteDeploymentsResult, error) {
+	rsp, err := c.DeleteDeployments(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteDeploymentsResult(rsp)
+}
+
+// CountDeploymentsWithBodyWithResponse Count the deployments that match
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/count (the `CountDeployments` operationId).
+func (c *ClientWithResponses) CountDeploymentsWithBodyWithResponse(ctx context.Context, params *CountDeploymentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CountDeploymentsResult, error) {
+	rsp, err := c.CountDeploymentsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountDeploymentsResult(rsp)
+}
+
+// CountDeploymentsWithResponse Count the deployments that match
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/count (the `CountDeployments` operationId).
+func (c *ClientWithResponses) CountDeploymentsWithResponse(ctx context.Context, params *CountDeploymentsParams, body CountDeploymentsJSONRequestBody, reqEditors ...RequestEditorFn) (*CountDeploymentsResult, error) {
+	rsp, err := c.CountDeployments(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountDeploymentsResult(rsp)
+}
+
+// ReadDeploymentsWithBodyWithResponse Read the deployments that match
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/filter (the `ReadDeployments` operationId).
+func (c *ClientWithResponses) ReadDeploymentsWithBodyWithResponse(ctx context.Context, params *ReadDeploymentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadDeploymentsResult, error) {
+	rsp, err := c.ReadDeploymentsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadDeploymentsResult(rsp)
+}
+
+// ReadDeploymentsWithResponse Read the deployments that match
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/filter (the `ReadDeployments` operationId).
+func (c *ClientWithResponses) ReadDeploymentsWithResponse(ctx context.Context, params *ReadDeploymentsParams, body ReadDeploymentsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadDeploymentsResult, error) {
+	rsp, err := c.ReadDeployments(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadDeploymentsResult(rsp)
+}
+
+// GetScheduledFlowRunsForDeploymentsWithBodyWithResponse Read the scheduled runs of deployments, the next one first
+//
+// Read the scheduled runs of deployments, the next one first. The deployments count as polled.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/get_scheduled_flow_runs (the `GetScheduledFlowRunsForDeployments` operationId).
+func (c *ClientWithResponses) GetScheduledFlowRunsForDeploymentsWithBodyWithResponse(ctx context.Context, params *GetScheduledFlowRunsForDeploymentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GetScheduledFlowRunsForDeploymentsResult, error) {
+	rsp, err := c.GetScheduledFlowRunsForDeploymentsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetScheduledFlowRunsForDeploymentsResult(rsp)
+}
+
+// GetScheduledFlowRunsForDeploymentsWithResponse Read the scheduled runs of deployments, the next one first
+//
+// Read the scheduled runs of deployments, the next one first. The deployments count as polled.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/get_scheduled_flow_runs (the `GetScheduledFlowRunsForDeployments` operationId).
+func (c *ClientWithResponses) GetScheduledFlowRunsForDeploymentsWithResponse(ctx context.Context, params *GetScheduledFlowRunsForDeploymentsParams, body GetScheduledFlowRunsForDeploymentsJSONRequestBody, reqEditors ...RequestEditorFn) (*GetScheduledFlowRunsForDeploymentsResult, error) {
+	rsp, err := c.GetScheduledFlowRunsForDeployments(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetScheduledFlowRunsForDeploymentsResult(rsp)
+}
+
+// ReadDeploymentByNameWithResponse Read a deployment by the name of its flow and its own
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /deployments/name/{flow_name}/{deployment_name} (the `ReadDeploymentByName` operationId).
+func (c *ClientWithResponses) ReadDeploymentByNameWithResponse(ctx context.Context, flowName string, deploymentName string, params *ReadDeploymentByNameParams, reqEditors ...RequestEditorFn) (*ReadDeploymentByNameResult, error) {
+	rsp, err := c.ReadDeploymentByName(ctx, flowName, deploymentName, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadDeploymentByNameResult(rsp)
+}
+
+// PaginateDeploymentsWithBodyWithResponse Read one page of the deployments that match
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/paginate (the `PaginateDeployments` operationId).
+func (c *ClientWithResponses) PaginateDeploymentsWithBodyWithResponse(ctx context.Context, params *PaginateDeploymentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PaginateDeploymentsResult, error) {
+	rsp, err := c.PaginateDeploymentsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePaginateDeploymentsResult(rsp)
+}
+
+// PaginateDeploymentsWithResponse Read one page of the deployments that match
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/paginate (the `PaginateDeployments` operationId).
+func (c *ClientWithResponses) PaginateDeploymentsWithResponse(ctx context.Context, params *PaginateDeploymentsParams, body PaginateDeploymentsJSONRequestBody, reqEditors ...RequestEditorFn) (*PaginateDeploymentsResult, error) {
+	rsp, err := c.PaginateDeployments(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePaginateDeploymentsResult(rsp)
+}
+
+// DeleteDeploymentWithResponse Delete a deployment and the runs of it that have not begun
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /deployments/{id} (the `DeleteDeployment` operationId).
+func (c *ClientWithResponses) DeleteDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteDeploymentParams, reqEditors ...RequestEditorFn) (*DeleteDeploymentResult, error) {
+	rsp, err := c.DeleteDeployment(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteDeploymentResult(rsp)
+}
+
+// ReadDeploymentWithResponse Read a deployment by its id
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /deployments/{id} (the `ReadDeployment` operationId).
+func (c *ClientWithResponses) ReadDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadDeploymentParams, reqEditors ...RequestEditorFn) (*ReadDeploymentResult, error) {
+	rsp, err := c.ReadDeployment(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadDeploymentResult(rsp)
+}
+
+// UpdateDeploymentWithBodyWithResponse Change a deployment; what is not sent stays
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /deployments/{id} (the `UpdateDeployment` operationId).
+func (c *ClientWithResponses) UpdateDeploymentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateDeploymentResult, error) {
+	rsp, err := c.UpdateDeploymentWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateDeploymentResult(rsp)
+}
+
+// UpdateDeploymentWithResponse Change a deployment; what is not sent stays
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /deployments/{id} (the `UpdateDeployment` operationId).
+func (c *ClientWithResponses) UpdateDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateDeploymentParams, body UpdateDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateDeploymentResult, error) {
+	rsp, err := c.UpdateDeployment(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateDeploymentResult(rsp)
+}
+
+// ReplaceDeploymentWithBodyWithResponse Create a deployment with this id, or replace it; what is not sent becomes its default
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /deployments/{id} (the `ReplaceDeployment` operationId).
+func (c *ClientWithResponses) ReplaceDeploymentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplaceDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReplaceDeploymentResult, error) {
+	rsp, err := c.ReplaceDeploymentWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplaceDeploymentResult(rsp)
+}
+
+// ReplaceDeploymentWithResponse Create a deployment with this id, or replace it; what is not sent becomes its default
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /deployments/{id} (the `ReplaceDeployment` operationId).
+func (c *ClientWithResponses) ReplaceDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplaceDeploymentParams, body ReplaceDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplaceDeploymentResult, error) {
+	rsp, err := c.ReplaceDeployment(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplaceDeploymentResult(rsp)
+}
+
+// CreateFlowRunFromDeploymentWithBodyWithResponse Create a run of a deployment, or answer the run of the same flow and idempotency key
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/{id}/create_flow_run (the `CreateFlowRunFromDeployment` operationId).
+func (c *ClientWithResponses) CreateFlowRunFromDeploymentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunFromDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateFlowRunFromDeploymentResult, error) {
+	rsp, err := c.CreateFlowRunFromDeploymentWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateFlowRunFromDeploymentResult(rsp)
+}
+
+// CreateFlowRunFromDeploymentWithResponse Create a run of a deployment, or answer the run of the same flow and idempotency key
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/{id}/create_flow_run (the `CreateFlowRunFromDeployment` operationId).
+func (c *ClientWithResponses) CreateFlowRunFromDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunFromDeploymentParams, body CreateFlowRunFromDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateFlowRunFromDeploymentResult, error) {
+	rsp, err := c.CreateFlowRunFromDeployment(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateFlowRunFromDeploymentResult(rsp)
+}
+
+// CreateFlowRunsFromDeploymentWithBodyWithResponse Create runs of a deployment; each succeeds or fails for itself
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/{id}/create_flow_run/bulk (the `CreateFlowRunsFromDeployment` operationId).
+func (c *ClientWithResponses) CreateFlowRunsFromDeploymentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunsFromDeploymentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateFlowRunsFromDeploymentResult, error) {
+	rsp, err := c.CreateFlowRunsFromDeploymentWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateFlowRunsFromDeploymentResult(rsp)
+}
+
+// CreateFlowRunsFromDeploymentWithResponse Create runs of a deployment; each succeeds or fails for itself
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/{id}/create_flow_run/bulk (the `CreateFlowRunsFromDeployment` operationId).
+func (c *ClientWithResponses) CreateFlowRunsFromDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunsFromDeploymentParams, body CreateFlowRunsFromDeploymentJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateFlowRunsFromDeploymentResult, error) {
+	rsp, err := c.CreateFlowRunsFromDeployment(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateFlowRunsFromDeploymentResult(rsp)
+}
+
+// PauseDeploymentWithResponse Make no more scheduled runs of a deployment, and delete those that have not begun
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/{id}/pause_deployment (the `PauseDeployment` operationId).
+func (c *ClientWithResponses) PauseDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *PauseDeploymentParams, reqEditors ...RequestEditorFn) (*PauseDeploymentResult, error) {
+	rsp, err := c.PauseDeployment(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePauseDeploymentResult(rsp)
+}
+
+// ResumeDeploymentWithResponse Take up the schedules of a paused deployment again
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/{id}/resume_deployment (the `ResumeDeployment` operationId).
+func (c *ClientWithResponses) ResumeDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *ResumeDeploymentParams, reqEditors ...RequestEditorFn) (*ResumeDeploymentResult, error) {
+	rsp, err := c.ResumeDeployment(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResumeDeploymentResult(rsp)
+}
+
+// ReadDeploymentSchedulesWithResponse Read the schedules of a deployment
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /deployments/{id}/schedules (the `ReadDeploymentSchedules` operationId).
+func (c *ClientWithResponses) ReadDeploymentSchedulesWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadDeploymentSchedulesParams, reqEditors ...RequestEditorFn) (*ReadDeploymentSchedulesResult, error) {
+	rsp, err := c.ReadDeploymentSchedules(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadDeploymentSchedulesResult(rsp)
+}
+
+// CreateDeploymentSchedulesWithBodyWithResponse Add schedules to a deployment
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/{id}/schedules (the `CreateDeploymentSchedules` operationId).
+func (c *ClientWithResponses) CreateDeploymentSchedulesWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateDeploymentSchedulesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateDeploymentSchedulesResult, error) {
+	rsp, err := c.CreateDeploymentSchedulesWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateDeploymentSchedulesResult(rsp)
+}
+
+// CreateDeploymentSchedulesWithResponse Add schedules to a deployment
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /deployments/{id}/schedules (the `CreateDeploymentSchedules` operationId).
+func (c *ClientWithResponses) CreateDeploymentSchedulesWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateDeploymentSchedulesParams, body CreateDeploymentSchedulesJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateDeploymentSchedulesResult, error) {
+	rsp, err := c.CreateDeploymentSchedules(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateDeploymentSchedulesResult(rsp)
+}
+
+// DeleteDeploymentScheduleWithResponse Delete a schedule of a deployment
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /deployments/{id}/schedules/{schedule_id} (the `DeleteDeploymentSchedule` operationId).
+func (c *ClientWithResponses) DeleteDeploymentScheduleWithResponse(ctx context.Context, id openapi_types.UUID, scheduleId openapi_types.UUID, params *DeleteDeploymentScheduleParams, reqEditors ...RequestEditorFn) (*DeleteDeploymentScheduleResult, error) {
+	rsp, err := c.DeleteDeploymentSchedule(ctx, id, scheduleId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteDeploymentScheduleResult(rsp)
+}
+
+// UpdateDeploymentScheduleWithBodyWithResponse Change a schedule of a deployment; what is not sent stays
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /deployments/{id}/schedules/{schedule_id} (the `UpdateDeploymentSchedule` operationId).
+func (c *ClientWithResponses) UpdateDeploymentScheduleWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, scheduleId openapi_types.UUID, params *UpdateDeploymentScheduleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateDeploymentScheduleResult, error) {
+	rsp, err := c.UpdateDeploymentScheduleWithBody(ctx, id, scheduleId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateDeploymentScheduleResult(rsp)
+}
+
+// UpdateDeploymentScheduleWithResponse Change a schedule of a deployment; what is not sent stays
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /deployments/{id}/schedules/{schedule_id} (the `UpdateDeploymentSchedule` operationId).
+func (c *ClientWithResponses) UpdateDeploymentScheduleWithResponse(ctx context.Context, id openapi_types.UUID, scheduleId openapi_types.UUID, params *UpdateDeploymentScheduleParams, body UpdateDeploymentScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateDeploymentScheduleResult, error) {
+	rsp, err := c.UpdateDeploymentSchedule(ctx, id, scheduleId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateDeploymentScheduleResult(rsp)
+}
+
 // CreateEventsWithBodyWithResponse Take events in
 //
 // Take events in. The answer means that they are stored durably; they can be read soon after.
@@ -7592,6 +17702,19 @@ func (c *ClientWithResponses) ReadFlowRunStateWithResponse(ctx context.Context, 
 	return ParseReadFlowRunStateResult(rsp)
 }
 
+// ListFlowRunsWithResponse Read a page of flow runs
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /flow_runs/ (the `ListFlowRuns` operationId).
+func (c *ClientWithResponses) ListFlowRunsWithResponse(ctx context.Context, params *ListFlowRunsParams, reqEditors ...RequestEditorFn) (*ListFlowRunsResult, error) {
+	rsp, err := c.ListFlowRuns(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListFlowRunsResult(rsp)
+}
+
 // CreateFlowRunWithBodyWithResponse Create a flow run, or answer the run of the same flow and idempotency key
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -7616,6 +17739,58 @@ func (c *ClientWithResponses) CreateFlowRunWithResponse(ctx context.Context, par
 		return nil, err
 	}
 	return ParseCreateFlowRunResult(rsp)
+}
+
+// BulkDeleteFlowRunsWithBodyWithResponse Delete the flow runs that match, a limited number at a time
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /flow_runs/bulk_delete (the `BulkDeleteFlowRuns` operationId).
+func (c *ClientWithResponses) BulkDeleteFlowRunsWithBodyWithResponse(ctx context.Context, params *BulkDeleteFlowRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BulkDeleteFlowRunsResult, error) {
+	rsp, err := c.BulkDeleteFlowRunsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBulkDeleteFlowRunsResult(rsp)
+}
+
+// BulkDeleteFlowRunsWithResponse Delete the flow runs that match, a limited number at a time
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /flow_runs/bulk_delete (the `BulkDeleteFlowRuns` operationId).
+func (c *ClientWithResponses) BulkDeleteFlowRunsWithResponse(ctx context.Context, params *BulkDeleteFlowRunsParams, body BulkDeleteFlowRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*BulkDeleteFlowRunsResult, error) {
+	rsp, err := c.BulkDeleteFlowRuns(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBulkDeleteFlowRunsResult(rsp)
+}
+
+// BulkSetFlowRunStateWithBodyWithResponse Propose one state to the flow runs that match, a limited number at a time
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /flow_runs/bulk_set_state (the `BulkSetFlowRunState` operationId).
+func (c *ClientWithResponses) BulkSetFlowRunStateWithBodyWithResponse(ctx context.Context, params *BulkSetFlowRunStateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BulkSetFlowRunStateResult, error) {
+	rsp, err := c.BulkSetFlowRunStateWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBulkSetFlowRunStateResult(rsp)
+}
+
+// BulkSetFlowRunStateWithResponse Propose one state to the flow runs that match, a limited number at a time
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /flow_runs/bulk_set_state (the `BulkSetFlowRunState` operationId).
+func (c *ClientWithResponses) BulkSetFlowRunStateWithResponse(ctx context.Context, params *BulkSetFlowRunStateParams, body BulkSetFlowRunStateJSONRequestBody, reqEditors ...RequestEditorFn) (*BulkSetFlowRunStateResult, error) {
+	rsp, err := c.BulkSetFlowRunState(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBulkSetFlowRunStateResult(rsp)
 }
 
 // CountFlowRunsWithBodyWithResponse Count the flow runs that match
@@ -7668,6 +17843,84 @@ func (c *ClientWithResponses) ReadFlowRunsWithResponse(ctx context.Context, para
 		return nil, err
 	}
 	return ParseReadFlowRunsResult(rsp)
+}
+
+// ReadFlowRunHistoryWithBodyWithResponse Count the flow runs that match by when they were expected to start and by their state
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /flow_runs/history (the `ReadFlowRunHistory` operationId).
+func (c *ClientWithResponses) ReadFlowRunHistoryWithBodyWithResponse(ctx context.Context, params *ReadFlowRunHistoryParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadFlowRunHistoryResult, error) {
+	rsp, err := c.ReadFlowRunHistoryWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadFlowRunHistoryResult(rsp)
+}
+
+// ReadFlowRunHistoryWithResponse Count the flow runs that match by when they were expected to start and by their state
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /flow_runs/history (the `ReadFlowRunHistory` operationId).
+func (c *ClientWithResponses) ReadFlowRunHistoryWithResponse(ctx context.Context, params *ReadFlowRunHistoryParams, body ReadFlowRunHistoryJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadFlowRunHistoryResult, error) {
+	rsp, err := c.ReadFlowRunHistory(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadFlowRunHistoryResult(rsp)
+}
+
+// AverageFlowRunLatenessWithBodyWithResponse Tell by how many seconds the flow runs that match were late on average, null when none matches
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /flow_runs/lateness (the `AverageFlowRunLateness` operationId).
+func (c *ClientWithResponses) AverageFlowRunLatenessWithBodyWithResponse(ctx context.Context, params *AverageFlowRunLatenessParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AverageFlowRunLatenessResult, error) {
+	rsp, err := c.AverageFlowRunLatenessWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAverageFlowRunLatenessResult(rsp)
+}
+
+// AverageFlowRunLatenessWithResponse Tell by how many seconds the flow runs that match were late on average, null when none matches
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /flow_runs/lateness (the `AverageFlowRunLateness` operationId).
+func (c *ClientWithResponses) AverageFlowRunLatenessWithResponse(ctx context.Context, params *AverageFlowRunLatenessParams, body AverageFlowRunLatenessJSONRequestBody, reqEditors ...RequestEditorFn) (*AverageFlowRunLatenessResult, error) {
+	rsp, err := c.AverageFlowRunLateness(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAverageFlowRunLatenessResult(rsp)
+}
+
+// PaginateFlowRunsWithBodyWithResponse Read one page of the flow runs that match, and how many pages there are
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /flow_runs/paginate (the `PaginateFlowRuns` operationId).
+func (c *ClientWithResponses) PaginateFlowRunsWithBodyWithResponse(ctx context.Context, params *PaginateFlowRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PaginateFlowRunsResult, error) {
+	rsp, err := c.PaginateFlowRunsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePaginateFlowRunsResult(rsp)
+}
+
+// PaginateFlowRunsWithResponse Read one page of the flow runs that match, and how many pages there are
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /flow_runs/paginate (the `PaginateFlowRuns` operationId).
+func (c *ClientWithResponses) PaginateFlowRunsWithResponse(ctx context.Context, params *PaginateFlowRunsParams, body PaginateFlowRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*PaginateFlowRunsResult, error) {
+	rsp, err := c.PaginateFlowRuns(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePaginateFlowRunsResult(rsp)
 }
 
 // DeleteFlowRunWithResponse Delete a flow run with its history
@@ -7726,6 +17979,136 @@ func (c *ClientWithResponses) UpdateFlowRunWithResponse(ctx context.Context, id 
 	return ParseUpdateFlowRunResult(rsp)
 }
 
+// CreateFlowRunInputWithBodyWithResponse Store an input under a key that is free
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /flow_runs/{id}/input (the `CreateFlowRunInput` operationId).
+func (c *ClientWithResponses) CreateFlowRunInputWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunInputParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateFlowRunInputResult, error) {
+	rsp, err := c.CreateFlowRunInputWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateFlowRunInputResult(rsp)
+}
+
+// CreateFlowRunInputWithResponse Store an input under a key that is free
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /flow_runs/{id}/input (the `CreateFlowRunInput` operationId).
+func (c *ClientWithResponses) CreateFlowRunInputWithResponse(ctx context.Context, id openapi_types.UUID, params *CreateFlowRunInputParams, body CreateFlowRunInputJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateFlowRunInputResult, error) {
+	rsp, err := c.CreateFlowRunInput(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateFlowRunInputResult(rsp)
+}
+
+// ReadFlowRunInputsWithBodyWithResponse Read the inputs whose keys begin alike, oldest first
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /flow_runs/{id}/input/filter (the `ReadFlowRunInputs` operationId).
+func (c *ClientWithResponses) ReadFlowRunInputsWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunInputsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadFlowRunInputsResult, error) {
+	rsp, err := c.ReadFlowRunInputsWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadFlowRunInputsResult(rsp)
+}
+
+// ReadFlowRunInputsWithResponse Read the inputs whose keys begin alike, oldest first
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /flow_runs/{id}/input/filter (the `ReadFlowRunInputs` operationId).
+func (c *ClientWithResponses) ReadFlowRunInputsWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunInputsParams, body ReadFlowRunInputsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadFlowRunInputsResult, error) {
+	rsp, err := c.ReadFlowRunInputs(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadFlowRunInputsResult(rsp)
+}
+
+// DeleteFlowRunInputWithResponse Delete an input
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /flow_runs/{id}/input/{key} (the `DeleteFlowRunInput` operationId).
+func (c *ClientWithResponses) DeleteFlowRunInputWithResponse(ctx context.Context, id openapi_types.UUID, key string, params *DeleteFlowRunInputParams, reqEditors ...RequestEditorFn) (*DeleteFlowRunInputResult, error) {
+	rsp, err := c.DeleteFlowRunInput(ctx, id, key, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteFlowRunInputResult(rsp)
+}
+
+// ReadFlowRunInputWithResponse Read the value of an input as it was sent
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /flow_runs/{id}/input/{key} (the `ReadFlowRunInput` operationId).
+func (c *ClientWithResponses) ReadFlowRunInputWithResponse(ctx context.Context, id openapi_types.UUID, key string, params *ReadFlowRunInputParams, reqEditors ...RequestEditorFn) (*ReadFlowRunInputResult, error) {
+	rsp, err := c.ReadFlowRunInput(ctx, id, key, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadFlowRunInputResult(rsp)
+}
+
+// UpdateFlowRunLabelsWithBodyWithResponse Add labels to a flow run; those of the same names are replaced
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /flow_runs/{id}/labels (the `UpdateFlowRunLabels` operationId).
+func (c *ClientWithResponses) UpdateFlowRunLabelsWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateFlowRunLabelsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateFlowRunLabelsResult, error) {
+	rsp, err := c.UpdateFlowRunLabelsWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateFlowRunLabelsResult(rsp)
+}
+
+// UpdateFlowRunLabelsWithResponse Add labels to a flow run; those of the same names are replaced
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /flow_runs/{id}/labels (the `UpdateFlowRunLabels` operationId).
+func (c *ClientWithResponses) UpdateFlowRunLabelsWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateFlowRunLabelsParams, body UpdateFlowRunLabelsJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateFlowRunLabelsResult, error) {
+	rsp, err := c.UpdateFlowRunLabels(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateFlowRunLabelsResult(rsp)
+}
+
+// ResumeFlowRunWithBodyWithResponse Let a paused flow run go on, with the input that it waits for
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /flow_runs/{id}/resume (the `ResumeFlowRun` operationId).
+func (c *ClientWithResponses) ResumeFlowRunWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ResumeFlowRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResumeFlowRunResult, error) {
+	rsp, err := c.ResumeFlowRunWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResumeFlowRunResult(rsp)
+}
+
+// ResumeFlowRunWithResponse Let a paused flow run go on, with the input that it waits for
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /flow_runs/{id}/resume (the `ResumeFlowRun` operationId).
+func (c *ClientWithResponses) ResumeFlowRunWithResponse(ctx context.Context, id openapi_types.UUID, params *ResumeFlowRunParams, body ResumeFlowRunJSONRequestBody, reqEditors ...RequestEditorFn) (*ResumeFlowRunResult, error) {
+	rsp, err := c.ResumeFlowRun(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResumeFlowRunResult(rsp)
+}
+
 // SetFlowRunStateWithBodyWithResponse Propose a state; the rules judge it
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -7752,6 +18135,19 @@ func (c *ClientWithResponses) SetFlowRunStateWithResponse(ctx context.Context, i
 	return ParseSetFlowRunStateResult(rsp)
 }
 
+// ListFlowsWithResponse Read a page of flows
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /flows/ (the `ListFlows` operationId).
+func (c *ClientWithResponses) ListFlowsWithResponse(ctx context.Context, params *ListFlowsParams, reqEditors ...RequestEditorFn) (*ListFlowsResult, error) {
+	rsp, err := c.ListFlows(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListFlowsResult(rsp)
+}
+
 // CreateFlowWithBodyWithResponse Create a flow, or answer the flow of that name
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -7776,6 +18172,32 @@ func (c *ClientWithResponses) CreateFlowWithResponse(ctx context.Context, params
 		return nil, err
 	}
 	return ParseCreateFlowResult(rsp)
+}
+
+// BulkDeleteFlowsWithBodyWithResponse Delete the flows that match, a limited number at a time
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /flows/bulk_delete (the `BulkDeleteFlows` operationId).
+func (c *ClientWithResponses) BulkDeleteFlowsWithBodyWithResponse(ctx context.Context, params *BulkDeleteFlowsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BulkDeleteFlowsResult, error) {
+	rsp, err := c.BulkDeleteFlowsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBulkDeleteFlowsResult(rsp)
+}
+
+// BulkDeleteFlowsWithResponse Delete the flows that match, a limited number at a time
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /flows/bulk_delete (the `BulkDeleteFlows` operationId).
+func (c *ClientWithResponses) BulkDeleteFlowsWithResponse(ctx context.Context, params *BulkDeleteFlowsParams, body BulkDeleteFlowsJSONRequestBody, reqEditors ...RequestEditorFn) (*BulkDeleteFlowsResult, error) {
+	rsp, err := c.BulkDeleteFlows(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBulkDeleteFlowsResult(rsp)
 }
 
 // CountFlowsWithBodyWithResponse Count the flows that match
@@ -7843,6 +18265,32 @@ func (c *ClientWithResponses) ReadFlowByNameWithResponse(ctx context.Context, na
 	return ParseReadFlowByNameResult(rsp)
 }
 
+// PaginateFlowsWithBodyWithResponse Read one page of the flows that match, and how many pages there are
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /flows/paginate (the `PaginateFlows` operationId).
+func (c *ClientWithResponses) PaginateFlowsWithBodyWithResponse(ctx context.Context, params *PaginateFlowsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PaginateFlowsResult, error) {
+	rsp, err := c.PaginateFlowsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePaginateFlowsResult(rsp)
+}
+
+// PaginateFlowsWithResponse Read one page of the flows that match, and how many pages there are
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /flows/paginate (the `PaginateFlows` operationId).
+func (c *ClientWithResponses) PaginateFlowsWithResponse(ctx context.Context, params *PaginateFlowsParams, body PaginateFlowsJSONRequestBody, reqEditors ...RequestEditorFn) (*PaginateFlowsResult, error) {
+	rsp, err := c.PaginateFlows(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePaginateFlowsResult(rsp)
+}
+
 // DeleteFlowWithResponse Delete a flow
 //
 // Returns a wrapper object for the known response body format(s).
@@ -7895,6 +18343,32 @@ func (c *ClientWithResponses) UpdateFlowWithResponse(ctx context.Context, id ope
 	return ParseUpdateFlowResult(rsp)
 }
 
+// ReplaceFlowWithBodyWithResponse Create a flow of this id, or replace it; what is not sent is as in a new flow
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /flows/{id} (the `ReplaceFlow` operationId).
+func (c *ClientWithResponses) ReplaceFlowWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplaceFlowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReplaceFlowResult, error) {
+	rsp, err := c.ReplaceFlowWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplaceFlowResult(rsp)
+}
+
+// ReplaceFlowWithResponse Create a flow of this id, or replace it; what is not sent is as in a new flow
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /flows/{id} (the `ReplaceFlow` operationId).
+func (c *ClientWithResponses) ReplaceFlowWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplaceFlowParams, body ReplaceFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplaceFlowResult, error) {
+	rsp, err := c.ReplaceFlow(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplaceFlowResult(rsp)
+}
+
 // HealthCheckWithResponse Tell whether the process lives
 //
 // Returns a wrapper object for the known response body format(s).
@@ -7932,6 +18406,257 @@ func (c *ClientWithResponses) PerformReadinessCheckWithResponse(ctx context.Cont
 		return nil, err
 	}
 	return ParsePerformReadinessCheckResult(rsp)
+}
+
+// ReadTaskRunStatesWithResponse Read all states of a task run, oldest first
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /task_run_states/ (the `ReadTaskRunStates` operationId).
+func (c *ClientWithResponses) ReadTaskRunStatesWithResponse(ctx context.Context, params *ReadTaskRunStatesParams, reqEditors ...RequestEditorFn) (*ReadTaskRunStatesResult, error) {
+	rsp, err := c.ReadTaskRunStates(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadTaskRunStatesResult(rsp)
+}
+
+// ReadTaskRunStateWithResponse Read one state of a task run
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /task_run_states/{id} (the `ReadTaskRunState` operationId).
+func (c *ClientWithResponses) ReadTaskRunStateWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadTaskRunStateParams, reqEditors ...RequestEditorFn) (*ReadTaskRunStateResult, error) {
+	rsp, err := c.ReadTaskRunState(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadTaskRunStateResult(rsp)
+}
+
+// ListTaskRunsWithResponse List task runs, newest first
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /task_runs/ (the `ListTaskRuns` operationId).
+func (c *ClientWithResponses) ListTaskRunsWithResponse(ctx context.Context, params *ListTaskRunsParams, reqEditors ...RequestEditorFn) (*ListTaskRunsResult, error) {
+	rsp, err := c.ListTaskRuns(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListTaskRunsResult(rsp)
+}
+
+// CreateTaskRunWithBodyWithResponse Create a task run, or answer the one of the same flow run, task and dynamic key
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /task_runs/ (the `CreateTaskRun` operationId).
+func (c *ClientWithResponses) CreateTaskRunWithBodyWithResponse(ctx context.Context, params *CreateTaskRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTaskRunResult, error) {
+	rsp, err := c.CreateTaskRunWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateTaskRunResult(rsp)
+}
+
+// CreateTaskRunWithResponse Create a task run, or answer the one of the same flow run, task and dynamic key
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /task_runs/ (the `CreateTaskRun` operationId).
+func (c *ClientWithResponses) CreateTaskRunWithResponse(ctx context.Context, params *CreateTaskRunParams, body CreateTaskRunJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTaskRunResult, error) {
+	rsp, err := c.CreateTaskRun(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateTaskRunResult(rsp)
+}
+
+// CountTaskRunsWithBodyWithResponse Count the task runs that match
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /task_runs/count (the `CountTaskRuns` operationId).
+func (c *ClientWithResponses) CountTaskRunsWithBodyWithResponse(ctx context.Context, params *CountTaskRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CountTaskRunsResult, error) {
+	rsp, err := c.CountTaskRunsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountTaskRunsResult(rsp)
+}
+
+// CountTaskRunsWithResponse Count the task runs that match
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /task_runs/count (the `CountTaskRuns` operationId).
+func (c *ClientWithResponses) CountTaskRunsWithResponse(ctx context.Context, params *CountTaskRunsParams, body CountTaskRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*CountTaskRunsResult, error) {
+	rsp, err := c.CountTaskRuns(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountTaskRunsResult(rsp)
+}
+
+// ReadTaskRunsWithBodyWithResponse Read the task runs that match
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /task_runs/filter (the `ReadTaskRuns` operationId).
+func (c *ClientWithResponses) ReadTaskRunsWithBodyWithResponse(ctx context.Context, params *ReadTaskRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadTaskRunsResult, error) {
+	rsp, err := c.ReadTaskRunsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadTaskRunsResult(rsp)
+}
+
+// ReadTaskRunsWithResponse Read the task runs that match
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /task_runs/filter (the `ReadTaskRuns` operationId).
+func (c *ClientWithResponses) ReadTaskRunsWithResponse(ctx context.Context, params *ReadTaskRunsParams, body ReadTaskRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadTaskRunsResult, error) {
+	rsp, err := c.ReadTaskRuns(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadTaskRunsResult(rsp)
+}
+
+// TaskRunHistoryWithBodyWithResponse Count the task runs that match, by time and state
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /task_runs/history (the `TaskRunHistory` operationId).
+func (c *ClientWithResponses) TaskRunHistoryWithBodyWithResponse(ctx context.Context, params *TaskRunHistoryParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*TaskRunHistoryResult, error) {
+	rsp, err := c.TaskRunHistoryWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTaskRunHistoryResult(rsp)
+}
+
+// TaskRunHistoryWithResponse Count the task runs that match, by time and state
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /task_runs/history (the `TaskRunHistory` operationId).
+func (c *ClientWithResponses) TaskRunHistoryWithResponse(ctx context.Context, params *TaskRunHistoryParams, body TaskRunHistoryJSONRequestBody, reqEditors ...RequestEditorFn) (*TaskRunHistoryResult, error) {
+	rsp, err := c.TaskRunHistory(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseTaskRunHistoryResult(rsp)
+}
+
+// PaginateTaskRunsWithBodyWithResponse Read a numbered page of the task runs that match, and how many there are
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /task_runs/paginate (the `PaginateTaskRuns` operationId).
+func (c *ClientWithResponses) PaginateTaskRunsWithBodyWithResponse(ctx context.Context, params *PaginateTaskRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PaginateTaskRunsResult, error) {
+	rsp, err := c.PaginateTaskRunsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePaginateTaskRunsResult(rsp)
+}
+
+// PaginateTaskRunsWithResponse Read a numbered page of the task runs that match, and how many there are
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /task_runs/paginate (the `PaginateTaskRuns` operationId).
+func (c *ClientWithResponses) PaginateTaskRunsWithResponse(ctx context.Context, params *PaginateTaskRunsParams, body PaginateTaskRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*PaginateTaskRunsResult, error) {
+	rsp, err := c.PaginateTaskRuns(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePaginateTaskRunsResult(rsp)
+}
+
+// DeleteTaskRunWithResponse Delete a task run with its history
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /task_runs/{id} (the `DeleteTaskRun` operationId).
+func (c *ClientWithResponses) DeleteTaskRunWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteTaskRunParams, reqEditors ...RequestEditorFn) (*DeleteTaskRunResult, error) {
+	rsp, err := c.DeleteTaskRun(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteTaskRunResult(rsp)
+}
+
+// ReadTaskRunWithResponse Read a task run
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /task_runs/{id} (the `ReadTaskRun` operationId).
+func (c *ClientWithResponses) ReadTaskRunWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadTaskRunParams, reqEditors ...RequestEditorFn) (*ReadTaskRunResult, error) {
+	rsp, err := c.ReadTaskRun(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadTaskRunResult(rsp)
+}
+
+// UpdateTaskRunWithBodyWithResponse Change a task run; what is not sent stays
+//
+// Change a task run; what is not sent stays. The state is changed by set_state alone.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /task_runs/{id} (the `UpdateTaskRun` operationId).
+func (c *ClientWithResponses) UpdateTaskRunWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateTaskRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateTaskRunResult, error) {
+	rsp, err := c.UpdateTaskRunWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateTaskRunResult(rsp)
+}
+
+// UpdateTaskRunWithResponse Change a task run; what is not sent stays
+//
+// Change a task run; what is not sent stays. The state is changed by set_state alone.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /task_runs/{id} (the `UpdateTaskRun` operationId).
+func (c *ClientWithResponses) UpdateTaskRunWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateTaskRunParams, body UpdateTaskRunJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateTaskRunResult, error) {
+	rsp, err := c.UpdateTaskRun(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateTaskRunResult(rsp)
+}
+
+// SetTaskRunStateWithBodyWithResponse Propose a state; the rules judge it
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /task_runs/{id}/set_state (the `SetTaskRunState` operationId).
+func (c *ClientWithResponses) SetTaskRunStateWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *SetTaskRunStateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SetTaskRunStateResult, error) {
+	rsp, err := c.SetTaskRunStateWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetTaskRunStateResult(rsp)
+}
+
+// SetTaskRunStateWithResponse Propose a state; the rules judge it
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /task_runs/{id}/set_state (the `SetTaskRunState` operationId).
+func (c *ClientWithResponses) SetTaskRunStateWithResponse(ctx context.Context, id openapi_types.UUID, params *SetTaskRunStateParams, body SetTaskRunStateJSONRequestBody, reqEditors ...RequestEditorFn) (*SetTaskRunStateResult, error) {
+	rsp, err := c.SetTaskRunState(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSetTaskRunStateResult(rsp)
 }
 
 // ServerVersionWithResponse Tell the version of the API
@@ -8153,6 +18878,811 @@ func ParseReadVersionResult(rsp *http.Response) (*ReadVersionResult, error) {
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListDeploymentsResult parses an HTTP response from a ListDeploymentsWithResponse call
+func ParseListDeploymentsResult(rsp *http.Response) (*ListDeploymentsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListDeploymentsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []DeploymentResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateDeploymentResult parses an HTTP response from a CreateDeploymentWithResponse call
+func ParseCreateDeploymentResult(rsp *http.Response) (*CreateDeploymentResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateDeploymentResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeploymentResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest DeploymentResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteDeploymentsResult parses an HTTP response from a DeleteDeploymentsWithResponse call
+func ParseDeleteDeploymentsResult(rsp *http.Response) (*DeleteDeploymentsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteDeploymentsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeploymentBulkDeleteResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCountDeploymentsResult parses an HTTP response from a CountDeploymentsWithResponse call
+func ParseCountDeploymentsResult(rsp *http.Response) (*CountDeploymentsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CountDeploymentsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest int64
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadDeploymentsResult parses an HTTP response from a ReadDeploymentsWithResponse call
+func ParseReadDeploymentsResult(rsp *http.Response) (*ReadDeploymentsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadDeploymentsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []DeploymentResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetScheduledFlowRunsForDeploymentsResult parses an HTTP response from a GetScheduledFlowRunsForDeploymentsWithResponse call
+func ParseGetScheduledFlowRunsForDeploymentsResult(rsp *http.Response) (*GetScheduledFlowRunsForDeploymentsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetScheduledFlowRunsForDeploymentsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []FlowRunResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadDeploymentByNameResult parses an HTTP response from a ReadDeploymentByNameWithResponse call
+func ParseReadDeploymentByNameResult(rsp *http.Response) (*ReadDeploymentByNameResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadDeploymentByNameResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeploymentResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePaginateDeploymentsResult parses an HTTP response from a PaginateDeploymentsWithResponse call
+func ParsePaginateDeploymentsResult(rsp *http.Response) (*PaginateDeploymentsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PaginateDeploymentsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeploymentPaginationResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteDeploymentResult parses an HTTP response from a DeleteDeploymentWithResponse call
+func ParseDeleteDeploymentResult(rsp *http.Response) (*DeleteDeploymentResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteDeploymentResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadDeploymentResult parses an HTTP response from a ReadDeploymentWithResponse call
+func ParseReadDeploymentResult(rsp *http.Response) (*ReadDeploymentResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadDeploymentResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeploymentResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateDeploymentResult parses an HTTP response from a UpdateDeploymentWithResponse call
+func ParseUpdateDeploymentResult(rsp *http.Response) (*UpdateDeploymentResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateDeploymentResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReplaceDeploymentResult parses an HTTP response from a ReplaceDeploymentWithResponse call
+func ParseReplaceDeploymentResult(rsp *http.Response) (*ReplaceDeploymentResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReplaceDeploymentResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeploymentResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest DeploymentResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateFlowRunFromDeploymentResult parses an HTTP response from a CreateFlowRunFromDeploymentWithResponse call
+func ParseCreateFlowRunFromDeploymentResult(rsp *http.Response) (*CreateFlowRunFromDeploymentResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateFlowRunFromDeploymentResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest FlowRunResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest FlowRunResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateFlowRunsFromDeploymentResult parses an HTTP response from a CreateFlowRunsFromDeploymentWithResponse call
+func ParseCreateFlowRunsFromDeploymentResult(rsp *http.Response) (*CreateFlowRunsFromDeploymentResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateFlowRunsFromDeploymentResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest FlowRunBulkCreateResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePauseDeploymentResult parses an HTTP response from a PauseDeploymentWithResponse call
+func ParsePauseDeploymentResult(rsp *http.Response) (*PauseDeploymentResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PauseDeploymentResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest interface{}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseResumeDeploymentResult parses an HTTP response from a ResumeDeploymentWithResponse call
+func ParseResumeDeploymentResult(rsp *http.Response) (*ResumeDeploymentResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ResumeDeploymentResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest interface{}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadDeploymentSchedulesResult parses an HTTP response from a ReadDeploymentSchedulesWithResponse call
+func ParseReadDeploymentSchedulesResult(rsp *http.Response) (*ReadDeploymentSchedulesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadDeploymentSchedulesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []DeploymentSchedule
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateDeploymentSchedulesResult parses an HTTP response from a CreateDeploymentSchedulesWithResponse call
+func ParseCreateDeploymentSchedulesResult(rsp *http.Response) (*CreateDeploymentSchedulesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateDeploymentSchedulesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest []DeploymentSchedule
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteDeploymentScheduleResult parses an HTTP response from a DeleteDeploymentScheduleWithResponse call
+func ParseDeleteDeploymentScheduleResult(rsp *http.Response) (*DeleteDeploymentScheduleResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteDeploymentScheduleResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateDeploymentScheduleResult parses an HTTP response from a UpdateDeploymentScheduleWithResponse call
+func ParseUpdateDeploymentScheduleResult(rsp *http.Response) (*UpdateDeploymentScheduleResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateDeploymentScheduleResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError
@@ -8409,6 +19939,46 @@ func ParseReadFlowRunStateResult(rsp *http.Response) (*ReadFlowRunStateResult, e
 	return response, nil
 }
 
+// ParseListFlowRunsResult parses an HTTP response from a ListFlowRunsWithResponse call
+func ParseListFlowRunsResult(rsp *http.Response) (*ListFlowRunsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListFlowRunsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []FlowRunResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseCreateFlowRunResult parses an HTTP response from a CreateFlowRunWithResponse call
 func ParseCreateFlowRunResult(rsp *http.Response) (*CreateFlowRunResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -8436,6 +20006,86 @@ func ParseCreateFlowRunResult(rsp *http.Response) (*CreateFlowRunResult, error) 
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseBulkDeleteFlowRunsResult parses an HTTP response from a BulkDeleteFlowRunsWithResponse call
+func ParseBulkDeleteFlowRunsResult(rsp *http.Response) (*BulkDeleteFlowRunsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &BulkDeleteFlowRunsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest FlowRunBulkDeleteResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseBulkSetFlowRunStateResult parses an HTTP response from a BulkSetFlowRunStateWithResponse call
+func ParseBulkSetFlowRunStateResult(rsp *http.Response) (*BulkSetFlowRunStateResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &BulkSetFlowRunStateResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest FlowRunBulkSetStateResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError
@@ -8512,6 +20162,126 @@ func ParseReadFlowRunsResult(rsp *http.Response) (*ReadFlowRunsResult, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest []FlowRunResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadFlowRunHistoryResult parses an HTTP response from a ReadFlowRunHistoryWithResponse call
+func ParseReadFlowRunHistoryResult(rsp *http.Response) (*ReadFlowRunHistoryResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadFlowRunHistoryResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []HistoryResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAverageFlowRunLatenessResult parses an HTTP response from a AverageFlowRunLatenessWithResponse call
+func ParseAverageFlowRunLatenessResult(rsp *http.Response) (*AverageFlowRunLatenessResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AverageFlowRunLatenessResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest float64
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePaginateFlowRunsResult parses an HTTP response from a PaginateFlowRunsWithResponse call
+func ParsePaginateFlowRunsResult(rsp *http.Response) (*PaginateFlowRunsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PaginateFlowRunsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest FlowRunPaginationResponse
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -8648,6 +20418,238 @@ func ParseUpdateFlowRunResult(rsp *http.Response) (*UpdateFlowRunResult, error) 
 	return response, nil
 }
 
+// ParseCreateFlowRunInputResult parses an HTTP response from a CreateFlowRunInputWithResponse call
+func ParseCreateFlowRunInputResult(rsp *http.Response) (*CreateFlowRunInputResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateFlowRunInputResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest interface{}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadFlowRunInputsResult parses an HTTP response from a ReadFlowRunInputsWithResponse call
+func ParseReadFlowRunInputsResult(rsp *http.Response) (*ReadFlowRunInputsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadFlowRunInputsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []FlowRunInput
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteFlowRunInputResult parses an HTTP response from a DeleteFlowRunInputWithResponse call
+func ParseDeleteFlowRunInputResult(rsp *http.Response) (*DeleteFlowRunInputResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteFlowRunInputResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadFlowRunInputResult parses an HTTP response from a ReadFlowRunInputWithResponse call
+func ParseReadFlowRunInputResult(rsp *http.Response) (*ReadFlowRunInputResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadFlowRunInputResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateFlowRunLabelsResult parses an HTTP response from a UpdateFlowRunLabelsWithResponse call
+func ParseUpdateFlowRunLabelsResult(rsp *http.Response) (*UpdateFlowRunLabelsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateFlowRunLabelsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseResumeFlowRunResult parses an HTTP response from a ResumeFlowRunWithResponse call
+func ParseResumeFlowRunResult(rsp *http.Response) (*ResumeFlowRunResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ResumeFlowRunResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OrchestrationResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest OrchestrationResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseSetFlowRunStateResult parses an HTTP response from a SetFlowRunStateWithResponse call
 func ParseSetFlowRunStateResult(rsp *http.Response) (*SetFlowRunStateResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -8695,6 +20697,46 @@ func ParseSetFlowRunStateResult(rsp *http.Response) (*SetFlowRunStateResult, err
 	return response, nil
 }
 
+// ParseListFlowsResult parses an HTTP response from a ListFlowsWithResponse call
+func ParseListFlowsResult(rsp *http.Response) (*ListFlowsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListFlowsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []Flow
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseCreateFlowResult parses an HTTP response from a CreateFlowWithResponse call
 func ParseCreateFlowResult(rsp *http.Response) (*CreateFlowResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -8722,6 +20764,46 @@ func ParseCreateFlowResult(rsp *http.Response) (*CreateFlowResult, error) {
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseBulkDeleteFlowsResult parses an HTTP response from a BulkDeleteFlowsWithResponse call
+func ParseBulkDeleteFlowsResult(rsp *http.Response) (*BulkDeleteFlowsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &BulkDeleteFlowsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest FlowBulkDeleteResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError
@@ -8862,6 +20944,46 @@ func ParseReadFlowByNameResult(rsp *http.Response) (*ReadFlowByNameResult, error
 	return response, nil
 }
 
+// ParsePaginateFlowsResult parses an HTTP response from a PaginateFlowsWithResponse call
+func ParsePaginateFlowsResult(rsp *http.Response) (*PaginateFlowsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PaginateFlowsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest FlowPaginationResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseDeleteFlowResult parses an HTTP response from a DeleteFlowWithResponse call
 func ParseDeleteFlowResult(rsp *http.Response) (*DeleteFlowResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -8954,6 +21076,53 @@ func ParseUpdateFlowResult(rsp *http.Response) (*UpdateFlowResult, error) {
 	switch {
 	case rsp.StatusCode == 204:
 		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReplaceFlowResult parses an HTTP response from a ReplaceFlowWithResponse call
+func ParseReplaceFlowResult(rsp *http.Response) (*ReplaceFlowResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReplaceFlowResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Flow
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Flow
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError
@@ -9067,6 +21236,492 @@ func ParsePerformReadinessCheckResult(rsp *http.Response) (*PerformReadinessChec
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadTaskRunStatesResult parses an HTTP response from a ReadTaskRunStatesWithResponse call
+func ParseReadTaskRunStatesResult(rsp *http.Response) (*ReadTaskRunStatesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadTaskRunStatesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []State
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadTaskRunStateResult parses an HTTP response from a ReadTaskRunStateWithResponse call
+func ParseReadTaskRunStateResult(rsp *http.Response) (*ReadTaskRunStateResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadTaskRunStateResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest State
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListTaskRunsResult parses an HTTP response from a ListTaskRunsWithResponse call
+func ParseListTaskRunsResult(rsp *http.Response) (*ListTaskRunsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListTaskRunsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []TaskRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateTaskRunResult parses an HTTP response from a CreateTaskRunWithResponse call
+func ParseCreateTaskRunResult(rsp *http.Response) (*CreateTaskRunResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateTaskRunResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TaskRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest TaskRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCountTaskRunsResult parses an HTTP response from a CountTaskRunsWithResponse call
+func ParseCountTaskRunsResult(rsp *http.Response) (*CountTaskRunsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CountTaskRunsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest int64
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadTaskRunsResult parses an HTTP response from a ReadTaskRunsWithResponse call
+func ParseReadTaskRunsResult(rsp *http.Response) (*ReadTaskRunsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadTaskRunsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []TaskRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseTaskRunHistoryResult parses an HTTP response from a TaskRunHistoryWithResponse call
+func ParseTaskRunHistoryResult(rsp *http.Response) (*TaskRunHistoryResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &TaskRunHistoryResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []HistoryResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePaginateTaskRunsResult parses an HTTP response from a PaginateTaskRunsWithResponse call
+func ParsePaginateTaskRunsResult(rsp *http.Response) (*PaginateTaskRunsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PaginateTaskRunsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TaskRunPaginationResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteTaskRunResult parses an HTTP response from a DeleteTaskRunWithResponse call
+func ParseDeleteTaskRunResult(rsp *http.Response) (*DeleteTaskRunResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteTaskRunResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadTaskRunResult parses an HTTP response from a ReadTaskRunWithResponse call
+func ParseReadTaskRunResult(rsp *http.Response) (*ReadTaskRunResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadTaskRunResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TaskRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateTaskRunResult parses an HTTP response from a UpdateTaskRunWithResponse call
+func ParseUpdateTaskRunResult(rsp *http.Response) (*UpdateTaskRunResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateTaskRunResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSetTaskRunStateResult parses an HTTP response from a SetTaskRunStateWithResponse call
+func ParseSetTaskRunStateResult(rsp *http.Response) (*SetTaskRunStateResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SetTaskRunStateResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OrchestrationResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest OrchestrationResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError

@@ -69,18 +69,106 @@ func Of(fullName string) string {
 		return "Trigger is chosen by the tag \"type\"."
 	case "orch.test.v1.Typed":
 		return "Typed is chosen by the JSON type, through inline wrappers."
+	case "orch.v1.ConcurrencyLimitStrategy":
+		return "ConcurrencyLimitStrategy says what becomes of a run for which there is no slot."
+	case "orch.v1.ConcurrencyOptions.grace_period_seconds":
+		return "Seconds for which a slot is kept for a run that has not started yet."
 	case "orch.v1.CountResponse":
 		return "CountResponse is a bare number in REST."
 	case "orch.v1.CreatedBy":
 		return "CreatedBy tells who made a flow run."
 	case "orch.v1.CreatedBy.type":
 		return "SCHEDULE, DEPLOYMENT or AUTOMATION."
+	case "orch.v1.CronSchedule.day_or":
+		return "Whether one of day and day of week is enough, as in cron."
+	case "orch.v1.Deployment":
+		return "Deployment is a flow made ready to be run."
+	case "orch.v1.Deployment.concurrency_limit":
+		return "Always null; the limit is under global_concurrency_limit."
+	case "orch.v1.Deployment.concurrency_limit_id":
+		return "The limit that the deployment is under."
+	case "orch.v1.Deployment.concurrency_slots":
+		return "The size of the limit that the deployment has of its own; unset when it has none."
+	case "orch.v1.DeploymentBulkDeleteQuery":
+		return "DeploymentBulkDeleteQuery selects deployments to be deleted."
+	case "orch.v1.DeploymentBulkDeleteResponse.deleted":
+		return "The ids of the deployments that were deleted."
+	case "orch.v1.DeploymentConcurrencyLimit":
+		return "DeploymentConcurrencyLimit is the limit that a deployment is under, as the deployment shows it."
+	case "orch.v1.DeploymentCountQuery":
+		return "DeploymentCountQuery selects deployments."
 	case "orch.v1.DeploymentFilter":
 		return "DeploymentFilter selects deployments."
 	case "orch.v1.DeploymentFilter.concurrency_limit":
 		return "Kept for old clients; matches every deployment."
 	case "orch.v1.DeploymentFilter.flow_or_deployment_name":
 		return "A part of the deployment's name or of its flow's."
+	case "orch.v1.DeploymentFlowRunCreate":
+		return "DeploymentFlowRunCreate is a run of a deployment as it is asked for."
+	case "orch.v1.DeploymentFlowRunCreate.enforce_parameter_schema":
+		return "Overrides the deployment's setting."
+	case "orch.v1.DeploymentFlowRunCreate.parameters":
+		return "Over the deployment's own, key by key."
+	case "orch.v1.DeploymentPage":
+		return "DeploymentPage is one page, with what a client needs to ask for others."
+	case "orch.v1.DeploymentPageQuery":
+		return "DeploymentPageQuery selects one page of deployments."
+	case "orch.v1.DeploymentPageQuery.page":
+		return "Counted from 1."
+	case "orch.v1.DeploymentQuery":
+		return "DeploymentQuery selects and orders deployments, by their own fields and by those of what belongs to them."
+	case "orch.v1.DeploymentSchedule":
+		return "DeploymentSchedule is a schedule that a deployment has."
+	case "orch.v1.DeploymentSchedule.parameters":
+		return "Parameters of the scheduled runs, over those of the deployment."
+	case "orch.v1.DeploymentSchedule.slug":
+		return "A name by which the deployment's owner knows the schedule."
+	case "orch.v1.DeploymentScheduleCreate.replaces":
+		return "The slug of the schedule that this one takes the place of."
+	case "orch.v1.DeploymentScheduleUpdate.replaces":
+		return "The slug of the schedule that this one takes the place of."
+	case "orch.v1.DeploymentService":
+		return "DeploymentService stores deployments and makes flow runs of them. A deployment is known by its flow and its name: creating it again changes the one that exists."
+	case "orch.v1.DeploymentService.CountDeployments":
+		return "Count the deployments that match."
+	case "orch.v1.DeploymentService.CreateDeployment":
+		return "Create a deployment, or change the one of that flow and name; what is not sent stays then."
+	case "orch.v1.DeploymentService.CreateDeploymentSchedules":
+		return "Add schedules to a deployment."
+	case "orch.v1.DeploymentService.CreateFlowRunFromDeployment":
+		return "Create a run of a deployment, or answer the run of the same flow and idempotency key."
+	case "orch.v1.DeploymentService.CreateFlowRunsFromDeployment":
+		return "Create runs of a deployment; each succeeds or fails for itself."
+	case "orch.v1.DeploymentService.DeleteDeployment":
+		return "Delete a deployment and the runs of it that have not begun."
+	case "orch.v1.DeploymentService.DeleteDeploymentSchedule":
+		return "Delete a schedule of a deployment."
+	case "orch.v1.DeploymentService.DeleteDeployments":
+		return "Delete the deployments that match, at most as many as the limit says."
+	case "orch.v1.DeploymentService.GetScheduledFlowRunsForDeployments":
+		return "Read the scheduled runs of deployments, the next one first. The deployments count as polled."
+	case "orch.v1.DeploymentService.ListDeployments":
+		return "Read deployments by name."
+	case "orch.v1.DeploymentService.PaginateDeployments":
+		return "Read one page of the deployments that match."
+	case "orch.v1.DeploymentService.PauseDeployment":
+		return "Make no more scheduled runs of a deployment, and delete those that have not begun."
+	case "orch.v1.DeploymentService.ReadDeployment":
+		return "Read a deployment by its id."
+	case "orch.v1.DeploymentService.ReadDeploymentByName":
+		return "Read a deployment by the name of its flow and its own."
+	case "orch.v1.DeploymentService.ReadDeploymentSchedules":
+		return "Read the schedules of a deployment."
+	case "orch.v1.DeploymentService.ReadDeployments":
+		return "Read the deployments that match."
+	case "orch.v1.DeploymentService.ReplaceDeployment":
+		return "Create a deployment with this id, or replace it; what is not sent becomes its default."
+	case "orch.v1.DeploymentService.ResumeDeployment":
+		return "Take up the schedules of a paused deployment again."
+	case "orch.v1.DeploymentService.UpdateDeployment":
+		return "Change a deployment; what is not sent stays."
+	case "orch.v1.DeploymentService.UpdateDeploymentSchedule":
+		return "Change a schedule of a deployment; what is not sent stays."
 	case "orch.v1.Event":
 		return "Event is something that happened."
 	case "orch.v1.Event.follows":
@@ -139,12 +227,22 @@ func Of(fullName string) string {
 		return "FieldErrors lists what is wrong with a request, in the order found."
 	case "orch.v1.Flow":
 		return "Flow is a program whose runs are orchestrated."
+	case "orch.v1.FlowBulkDeletion":
+		return "FlowBulkDeletion selects the flows that are deleted."
 	case "orch.v1.FlowCountQuery":
 		return "FlowCountQuery selects flows."
 	case "orch.v1.FlowFilter":
 		return "FlowFilter selects flows."
 	case "orch.v1.FlowFilter.deployment":
 		return "Whether the flow has a deployment."
+	case "orch.v1.FlowPage":
+		return "FlowPage is one page of the flows that match."
+	case "orch.v1.FlowPage.count":
+		return "How many match in all."
+	case "orch.v1.FlowPageQuery":
+		return "FlowPageQuery selects and orders flows, and names a page of them."
+	case "orch.v1.FlowPageQuery.page":
+		return "Pages are counted from 1."
 	case "orch.v1.FlowQuery":
 		return "FlowQuery selects and orders flows, by their own fields and by those of what belongs to them."
 	case "orch.v1.FlowRun":
@@ -157,34 +255,90 @@ func Of(fullName string) string {
 		return "The start, or where the run has not started its expected start: what lists are ordered by."
 	case "orch.v1.FlowRun.total_run_time":
 		return "Seconds spent running, without the present stretch."
+	case "orch.v1.FlowRunBulkCreateResponse.results":
+		return "In the order in which the runs were asked for."
+	case "orch.v1.FlowRunBulkDeletion":
+		return "FlowRunBulkDeletion selects the flow runs that are deleted."
+	case "orch.v1.FlowRunBulkTransition":
+		return "FlowRunBulkTransition proposes a state to the flow runs that it selects."
 	case "orch.v1.FlowRunCountQuery":
 		return "FlowRunCountQuery selects flow runs."
+	case "orch.v1.FlowRunCreateResult":
+		return "FlowRunCreateResult is what became of one run that was asked for."
 	case "orch.v1.FlowRunFilter":
 		return "FlowRunFilter selects flow runs."
 	case "orch.v1.FlowRunFilter.parent_flow_run_id":
 		return "Subflows of the given flow runs."
+	case "orch.v1.FlowRunHistoryQuery":
+		return "FlowRunHistoryQuery selects flow runs and says how time is cut."
+	case "orch.v1.FlowRunHistoryQuery.history_interval_seconds":
+		return "Seconds; 1 or more."
+	case "orch.v1.FlowRunInput":
+		return "FlowRunInput is a value under a key of a flow run."
+	case "orch.v1.FlowRunInputQuery":
+		return "FlowRunInputQuery selects inputs of one flow run."
+	case "orch.v1.FlowRunInputService":
+		return "FlowRunInputService keeps the inputs of flow runs. A key is used once in a run."
+	case "orch.v1.FlowRunInputService.CreateFlowRunInput":
+		return "Store an input under a key that is free."
+	case "orch.v1.FlowRunInputService.DeleteFlowRunInput":
+		return "Delete an input."
+	case "orch.v1.FlowRunInputService.ReadFlowRunInput":
+		return "Read the value of an input as it was sent."
+	case "orch.v1.FlowRunInputService.ReadFlowRunInputs":
+		return "Read the inputs whose keys begin alike, oldest first."
+	case "orch.v1.FlowRunLatenessQuery":
+		return "FlowRunLatenessQuery selects flow runs."
+	case "orch.v1.FlowRunOrchestrationResult":
+		return "FlowRunOrchestrationResult is the judgement of a state that was proposed to one of several flow runs."
+	case "orch.v1.FlowRunPage":
+		return "FlowRunPage is one page of the flow runs that match."
+	case "orch.v1.FlowRunPage.count":
+		return "How many match in all."
+	case "orch.v1.FlowRunPageQuery":
+		return "FlowRunPageQuery selects and orders flow runs, and names a page of them."
+	case "orch.v1.FlowRunPageQuery.page":
+		return "Pages are counted from 1."
 	case "orch.v1.FlowRunPolicy":
 		return "FlowRunPolicy says how a run is retried, and keeps what pausing needs to know."
 	case "orch.v1.FlowRunPolicy.retry_delay":
 		return "Seconds."
 	case "orch.v1.FlowRunQuery":
 		return "FlowRunQuery selects and orders flow runs, by their own fields and by those of what they belong to."
+	case "orch.v1.FlowRunResumption":
+		return "FlowRunResumption is what a paused flow run may be waiting for."
 	case "orch.v1.FlowRunService":
 		return "FlowRunService stores flow runs and judges their transitions."
+	case "orch.v1.FlowRunService.AverageFlowRunLateness":
+		return "Tell by how many seconds the flow runs that match were late on average, null when none matches."
+	case "orch.v1.FlowRunService.BulkDeleteFlowRuns":
+		return "Delete the flow runs that match, a limited number at a time."
+	case "orch.v1.FlowRunService.BulkSetFlowRunState":
+		return "Propose one state to the flow runs that match, a limited number at a time."
 	case "orch.v1.FlowRunService.CountFlowRuns":
 		return "Count the flow runs that match."
 	case "orch.v1.FlowRunService.CreateFlowRun":
 		return "Create a flow run, or answer the run of the same flow and idempotency key."
 	case "orch.v1.FlowRunService.DeleteFlowRun":
 		return "Delete a flow run with its history."
+	case "orch.v1.FlowRunService.ListFlowRuns":
+		return "Read a page of flow runs."
+	case "orch.v1.FlowRunService.PaginateFlowRuns":
+		return "Read one page of the flow runs that match, and how many pages there are."
 	case "orch.v1.FlowRunService.ReadFlowRun":
 		return "Read a flow run."
+	case "orch.v1.FlowRunService.ReadFlowRunHistory":
+		return "Count the flow runs that match by when they were expected to start and by their state."
 	case "orch.v1.FlowRunService.ReadFlowRuns":
 		return "Read the flow runs that match."
+	case "orch.v1.FlowRunService.ResumeFlowRun":
+		return "Let a paused flow run go on, with the input that it waits for."
 	case "orch.v1.FlowRunService.SetFlowRunState":
 		return "Propose a state; the rules judge it."
 	case "orch.v1.FlowRunService.UpdateFlowRun":
 		return "Change a flow run; what is not sent stays. The state is changed by set_state alone."
+	case "orch.v1.FlowRunService.UpdateFlowRunLabels":
+		return "Add labels to a flow run; those of the same names are replaced."
 	case "orch.v1.FlowRunStateRecord":
 		return "FlowRunStateRecord is one row of a flow run's history as it is stored."
 	case "orch.v1.FlowRunStateRecord.run_revision":
@@ -201,18 +355,26 @@ func Of(fullName string) string {
 		return "Skip the rules that protect a run from its clients."
 	case "orch.v1.FlowService":
 		return "FlowService stores flows. A flow is known by its name: creating it again answers the one that exists."
+	case "orch.v1.FlowService.BulkDeleteFlows":
+		return "Delete the flows that match, a limited number at a time."
 	case "orch.v1.FlowService.CountFlows":
 		return "Count the flows that match."
 	case "orch.v1.FlowService.CreateFlow":
 		return "Create a flow, or answer the flow of that name."
 	case "orch.v1.FlowService.DeleteFlow":
 		return "Delete a flow."
+	case "orch.v1.FlowService.ListFlows":
+		return "Read a page of flows."
+	case "orch.v1.FlowService.PaginateFlows":
+		return "Read one page of the flows that match, and how many pages there are."
 	case "orch.v1.FlowService.ReadFlow":
 		return "Read a flow by its id."
 	case "orch.v1.FlowService.ReadFlowByName":
 		return "Read a flow by its name."
 	case "orch.v1.FlowService.ReadFlows":
 		return "Read the flows that match."
+	case "orch.v1.FlowService.ReplaceFlow":
+		return "Create a flow of this id, or replace it; what is not sent is as in a new flow."
 	case "orch.v1.FlowService.UpdateFlow":
 		return "Change a flow; what is not sent stays."
 	case "orch.v1.Format":
@@ -239,10 +401,16 @@ func Of(fullName string) string {
 		return "Faults of the request, for the standard 422 body."
 	case "orch.v1.In":
 		return "In is the part of the HTTP request that a field is read from, where google.api.http has no word for it."
+	case "orch.v1.IntervalSchedule.anchor_date":
+		return "A moment from which the intervals are counted in both directions; the moment of creation when absent."
+	case "orch.v1.JsonObjects":
+		return "JsonObjects is a list of objects that may be null."
 	case "orch.v1.Labels":
 		return "Labels is a map that may be null."
 	case "orch.v1.NameFilter.like_":
 		return "A part of the name, in any case."
+	case "orch.v1.NumberList":
+		return "NumberList is a list that may be null."
 	case "orch.v1.Operator":
 		return "Operator joins the criteria of one filter."
 	case "orch.v1.OrchestrationResult":
@@ -339,8 +507,16 @@ func Of(fullName string) string {
 		return "The JSON keys whose variants are told apart by JSON type alone are published as anyOf; this names the OpenAPI title, when one is useful."
 	case "orch.v1.RestShape.tuple":
 		return "The fields in number order are the elements of an array."
+	case "orch.v1.RetryDelay":
+		return "RetryDelay is one delay, or one for each attempt, the last of which holds for all that follow. Seconds."
 	case "orch.v1.Scalar":
 		return "Scalar is a label's value; the JSON type chooses the member."
+	case "orch.v1.Schedule":
+		return "Schedule tells when runs are made; its key chooses the kind."
+	case "orch.v1.ScheduledFlowRunsOfDeployments":
+		return "ScheduledFlowRunsOfDeployments asks for the runs that a process serving these deployments may start."
+	case "orch.v1.ScheduledFlowRunsOfDeployments.scheduled_before":
+		return "At or before; all when absent."
 	case "orch.v1.ServerService":
 		return "ServerService tells whether the server lives, and what it is."
 	case "orch.v1.ServerService.HealthCheck":
@@ -367,16 +543,116 @@ func Of(fullName string) string {
 		return "StringOrList is one string or several."
 	case "orch.v1.StringSet":
 		return "StringSet is a list without repetition that may be null."
+	case "orch.v1.SubflowState":
+		return "SubflowState tells a task run of the state of the flow run that it stands for."
+	case "orch.v1.TASK_RUN_SORT_CREATED_DESC":
+		return "The specification's own sort."
+	case "orch.v1.TaskInput":
+		return "TaskInput is one source of a parameter's value."
+	case "orch.v1.TaskInputConstant":
+		return "TaskInputConstant is a value, of which the type is named."
+	case "orch.v1.TaskInputFlowRun":
+		return "TaskInputFlowRun is the result of a flow run."
+	case "orch.v1.TaskInputList":
+		return "TaskInputList is where the values of one parameter come from."
+	case "orch.v1.TaskInputParameter":
+		return "TaskInputParameter is a parameter of the flow."
+	case "orch.v1.TaskInputTaskRun":
+		return "TaskInputTaskRun is the result of a task run."
+	case "orch.v1.TaskRun":
+		return "TaskRun is an execution of a task."
+	case "orch.v1.TaskRun.dynamic_key":
+		return "What tells this run from other runs of the task in the flow run."
+	case "orch.v1.TaskRun.estimated_run_time":
+		return "Seconds spent running, with the present stretch."
+	case "orch.v1.TaskRun.estimated_start_time_delta":
+		return "Seconds by which the run started, or is, late."
+	case "orch.v1.TaskRun.flow_id":
+		return "The flow and the deployment of the flow run, which never change: filters find task runs by them directly."
+	case "orch.v1.TaskRun.flow_run_run_count":
+		return "The attempt of the flow run in which the task run last began to run."
+	case "orch.v1.TaskRun.sort_start":
+		return "The start, or where the run has not started its expected start."
+	case "orch.v1.TaskRun.task_key":
+		return "What tells the task from others."
+	case "orch.v1.TaskRun.total_run_time":
+		return "Seconds spent running, without the present stretch."
+	case "orch.v1.TaskRunCacheEntry":
+		return "TaskRunCacheEntry is a state that later runs with the same cache key take over, as it is stored. Its id is the state's."
+	case "orch.v1.TaskRunCacheEntry.expiration":
+		return "Absent when it holds for ever."
+	case "orch.v1.TaskRunCountQuery":
+		return "TaskRunCountQuery selects task runs."
+	case "orch.v1.TaskRunCreate.id":
+		return "Chosen by the server when it is absent."
 	case "orch.v1.TaskRunFilter":
 		return "TaskRunFilter selects task runs."
 	case "orch.v1.TaskRunFilter.subflow_runs":
 		return "Whether the task run stands for a subflow."
+	case "orch.v1.TaskRunHistoryQuery":
+		return "TaskRunHistoryQuery selects task runs and cuts a stretch of time."
+	case "orch.v1.TaskRunHistoryQuery.history_interval_seconds":
+		return "The length of each interval, a second at least."
+	case "orch.v1.TaskRunPageQuery":
+		return "TaskRunPageQuery selects and orders task runs, page by page; the first page is 1."
+	case "orch.v1.TaskRunPolicy":
+		return "TaskRunPolicy says how a task run is retried."
+	case "orch.v1.TaskRunPolicy.retry_delay":
+		return "Seconds, the same each time or one after another."
+	case "orch.v1.TaskRunPolicy.retry_jitter_factor":
+		return "By how much of itself a delay may be longer."
+	case "orch.v1.TaskRunQuery":
+		return "TaskRunQuery selects and orders task runs, by their own fields and by those of what they belong to."
+	case "orch.v1.TaskRunService":
+		return "TaskRunService stores task runs and judges their transitions."
+	case "orch.v1.TaskRunService.CountTaskRuns":
+		return "Count the task runs that match."
+	case "orch.v1.TaskRunService.CreateTaskRun":
+		return "Create a task run, or answer the one of the same flow run, task and dynamic key."
+	case "orch.v1.TaskRunService.DeleteTaskRun":
+		return "Delete a task run with its history."
+	case "orch.v1.TaskRunService.ListTaskRuns":
+		return "List task runs, newest first."
+	case "orch.v1.TaskRunService.PaginateTaskRuns":
+		return "Read a numbered page of the task runs that match, and how many there are."
+	case "orch.v1.TaskRunService.ReadTaskRun":
+		return "Read a task run."
+	case "orch.v1.TaskRunService.ReadTaskRuns":
+		return "Read the task runs that match."
+	case "orch.v1.TaskRunService.SetTaskRunState":
+		return "Propose a state; the rules judge it."
+	case "orch.v1.TaskRunService.TaskRunHistory":
+		return "Count the task runs that match, by time and state."
+	case "orch.v1.TaskRunService.UpdateTaskRun":
+		return "Change a task run; what is not sent stays. The state is changed by set_state alone."
+	case "orch.v1.TaskRunStateRecord":
+		return "TaskRunStateRecord is one row of a task run's history as it is stored."
+	case "orch.v1.TaskRunStateRecord.run_revision":
+		return "The revision of the run that this state made."
+	case "orch.v1.TaskRunStateService":
+		return "TaskRunStateService reads the history of task runs."
+	case "orch.v1.TaskRunStateService.ReadTaskRunState":
+		return "Read one state of a task run."
+	case "orch.v1.TaskRunStateService.ReadTaskRunStates":
+		return "Read all states of a task run, oldest first."
+	case "orch.v1.TaskRunSummary":
+		return "TaskRunSummary is what a numbered page tells of a task run."
+	case "orch.v1.TaskRunTransition":
+		return "TaskRunTransition is a proposed state."
+	case "orch.v1.TaskRunTransition.force":
+		return "Skip the rules that protect a run from its clients."
 	case "orch.v1.TimeFilter.after_":
 		return "At or after."
 	case "orch.v1.TimeFilter.before_":
 		return "At or before."
+	case "orch.v1.UpdateFlowRunLabelsRequest.labels":
+		return "An object of texts, numbers and booleans."
+	case "orch.v1.UpdatedBy":
+		return "UpdatedBy tells who changed a deployment."
 	case "orch.v1.UuidList":
 		return "UuidList is a list that may be null."
+	case "orch.v1.VersionInfo":
+		return "VersionInfo describes a version of the code; it may have more keys than are named here."
 	case "orch.v1.Webhook":
 		return "Webhook is an address with a template."
 	case "orch.v1.Webhook.account":
