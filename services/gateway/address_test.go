@@ -34,7 +34,8 @@ func TestAddressesAreThoseThatTheClientUsed(t *testing.T) {
 			"https://orch.example.com/api", "https://orch.example.com/hooks",
 		},
 		"hooks elsewhere": {
-			func(c *gateway.Config) { c.HooksURL = "https://in.example.com/" }, "/api", []string{"Host: localhost"},
+			func(c *gateway.Config) { c.HooksURL = "https://in.example.com/" }, "/api",
+			[]string{"Host: localhost"},
 			"http://localhost/api", "https://in.example.com",
 		},
 		"trusted proxy": {

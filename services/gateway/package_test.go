@@ -202,7 +202,7 @@ func start(t testing.TB, deps gateway.Deps, change ...func(*gateway.Config)) *se
 	var err error
 	s.Gateway, err = gateway.New(settings(change...), deps)
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
 	s.url = "http://" + s.Addr().String()

@@ -36,14 +36,14 @@ func TestAcrossProcesses(t *testing.T) {
 	orchv1.RegisterFlowServiceServer(backend, &domain{})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	defer cancel()
 	served := make(chan error, 1)
 	go func() { served <- backend.Serve(ctx, ln) }()
 
 	g, err := gateway.New(settings(func(c *gateway.Config) { c.OrchestrationAddr = ln.Addr().String() }), gateway.Deps{})
 	require.NoError(t, err)
-	gatewayCtx, stop := context.WithCancel(context.Background())
+	gatewayCtx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- g.Run(gatewayCtx) }()
 	transport := &http.Transport{}
@@ -75,7 +75,7 @@ func TestAcrossProcesses(t *testing.T) {
 func TestProcess(t *testing.T) {
 	t.Parallel()
 	logs := &lines{}
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	cfg := settings(func(c *gateway.Config) { c.InternalListen = "127.0.0.1:0"; c.OrchestrationAddr = "127.0.0.1:1" })
 	go func() { done <- gateway.RunProcess(ctx, cfg, "1.2.3", slog.New(slog.NewTextHandler(logs, nil))) }()
@@ -116,7 +116,7 @@ func TestRequestsInFlightAreFinished(t *testing.T) {
 	})
 	g, err := gateway.New(settings(), gateway.Deps{Hooks: hooks, Caller: panicking{}})
 	require.NoError(t, err)
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- g.Run(ctx) }()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

@@ -236,6 +236,7 @@ func TestErrorsHaveTheirForms(t *testing.T) {
 	}
 }
 
+//nolint:tparallel // The parts share one server and follow each other.
 func TestBodiesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := start(t, gateway.Deps{})
@@ -245,7 +246,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	require.Equal(t, 413, s.do(t, "POST", "/api/flows/", fill(limit+1)).status)
 
 	t.Run("of unknown length", func(t *testing.T) {
-		request, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/api/flows/", io.MultiReader(strings.NewReader(fill(limit+1))))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/api/flows/", io.MultiReader(strings.NewReader(fill(limit+1))))
 		require.NoError(t, err)
 		response, err := s.client.Do(request)
 		require.NoError(t, err)

@@ -17,6 +17,6 @@ func TestEveryRouteStatesItsScope(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, api.Operations())
 	for _, op := range api.Operations() {
-		require.True(t, op.Public != (op.Scope != ""), "%s must be either public or scoped", op.Describe())
+		require.NotEqual(t, op.Public, (op.Scope != ""), "%s must be either public or scoped", op.Describe())
 	}
 }

@@ -48,7 +48,9 @@ func (g *Gateway) Run(ctx context.Context) error {
 		if err = server.Shutdown(grace); err != nil {
 			err = errors.Join(fmt.Errorf("finish the requests in flight: %w", err), server.Close())
 		}
-		<-served
+		if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
+			err = errors.Join(err, ended)
+		}
 	}
 	_ = g.Close() // The listener is closed already.
 	return err

@@ -66,8 +66,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, into *bytes.B
 }
 
 func readError(err error) error {
-	var over *http.MaxBytesError
-	if errors.As(err, &over) {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return tooLarge()
 	}
 	return rpc.Detail(http.StatusBadRequest, "There was an error parsing the body")
@@ -92,11 +91,10 @@ func (op *Operation) decodeBody(m protoreflect.Message, r *http.Request, body []
 	if op.optionalBody {
 		opts = append(opts, restjson.WithOptionalBody())
 	}
-	err := restjson.UnmarshalField(body, m, op.body, opts...)
-	if list := restjson.AsErrors(err); list != nil {
-		return list.List, nil
-	}
-	if err != nil {
+	if err := restjson.UnmarshalField(body, m, op.body, opts...); err != nil {
+		if list := restjson.AsErrors(err); list != nil {
+			return list.List, nil //nolint:nilerr // The faults are the answer, not an error of the server.
+		}
 		return nil, err
 	}
 	if op.rawBody {

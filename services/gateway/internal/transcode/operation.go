@@ -152,7 +152,7 @@ func (op *Operation) bindParams(input protoreflect.MessageDescriptor) {
 	}
 	for i := range input.Fields().Len() {
 		fd := input.Fields().Get(i)
-		in := ""
+		var in string
 		switch restjson.Options(fd).GetIn() {
 		case orchv1.In_IN_QUERY:
 			in = "query"
