@@ -13,12 +13,13 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // maxParameters bounds a run's parameters, in bytes of JSON.
-const maxParameters = 512 << 10
+const maxParameters = parameters.MaxBytes
 
 // CreateFlowRun stores a run, or answers the run of the same flow and idempotency key as it is: 201 or 200.
 func (s *Service) CreateFlowRun(ctx context.Context, r *orchv1.CreateFlowRunRequest) (*orchv1.FlowRun, error) {
@@ -26,44 +27,64 @@ func (s *Service) CreateFlowRun(ctx context.Context, r *orchv1.CreateFlowRunRequ
 	if err != nil {
 		return nil, err
 	}
-	create := r.GetFlowRun()
-	if err := check(create); err != nil {
-		return nil, err
+	run, created, err := s.Create(ctx, info.Workspace, Creation{Run: r.GetFlowRun()})
+	if err != nil || !created {
+		return run, err
 	}
-	flowID, err := uuid.Parse(create.GetFlowId())
+	return run, rpc.SetStatus(ctx, http.StatusCreated)
+}
+
+// Creation is a run to be made.
+type Creation struct {
+	// Run is what clients may ask for.
+	Run *orchv1.FlowRunCreate
+	// The rest only the server itself knows: where the run comes from.
+	DeploymentVersion *string
+	WorkQueueID       *string
+	WorkPoolName      *string
+	AutoScheduled     bool
+	CreatedBy         *orchv1.CreatedBy
+}
+
+// Create stores a run and tells so, or answers the run of the same flow and idempotency key as it is.
+func (s *Service) Create(ctx context.Context, ws uuid.UUID, c Creation) (run *orchv1.FlowRun, created bool, err error) {
+	if err := check(c.Run); err != nil {
+		return nil, false, err
+	}
+	flowID, err := uuid.Parse(c.Run.GetFlowId())
 	if err != nil {
-		return nil, fmt.Errorf("read the id of a flow: %w", err)
+		return nil, false, fmt.Errorf("read the id of a flow: %w", err)
 	}
-	flow, err := s.flows.Get(ctx, info.Workspace, flowID)
+	flow, err := s.flows.Get(ctx, ws, flowID)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, fmt.Errorf("create a run of a flow that does not exist: %w", store.ErrDuplicate)
+		return nil, false, fmt.Errorf("create a run of a flow that does not exist: %w", store.ErrDuplicate)
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	s.names.put(flowID, flow.GetName())
 
 	// The run of that key may be deleted between the insert that met it and the read that looks for it.
 	for range 3 {
-		run, err := s.insert(ctx, info.Workspace, create, flow)
+		run, err := s.insert(ctx, ws, c, flow)
 		if err == nil {
-			return run, rpc.SetStatus(ctx, http.StatusCreated)
+			return run, true, nil
 		}
 		if !errors.Is(err, store.ErrDuplicate) {
-			return nil, err
+			return nil, false, err
 		}
-		run, err = s.runs.First(ctx, info.Workspace, bson.D{
+		run, err = s.runs.First(ctx, ws, bson.D{
 			{Key: "flow_id", Value: store.Binary(flowID)},
-			{Key: "idempotency_key", Value: create.GetIdempotencyKey()},
+			{Key: "idempotency_key", Value: c.Run.GetIdempotencyKey()},
 		})
 		if err == nil {
-			return present(run, s.runs.Store().Now()), nil
+			return present(run, s.runs.Store().Now()), false, nil
 		}
 		if !errors.Is(err, store.ErrNotFound) {
-			return nil, err
+			return nil, false, err
 		}
 	}
-	return nil, fmt.Errorf("create a flow run: %w", store.ErrContention)
+	return nil, false, fmt.Errorf("create a flow run: %w", store.ErrContention)
 }
 
 func check(create *orchv1.FlowRunCreate) error {
@@ -76,11 +97,11 @@ func check(create *orchv1.FlowRunCreate) error {
 	return nil
 }
 
-func (s *Service) insert(ctx context.Context, ws uuid.UUID, create *orchv1.FlowRunCreate, flow *orchv1.Flow) (*orchv1.FlowRun, error) {
+func (s *Service) insert(ctx context.Context, ws uuid.UUID, c Creation, flow *orchv1.Flow) (*orchv1.FlowRun, error) {
 	of := s.runs.Store()
 	now := of.Now()
-	run := s.newRun(of.NewID(), create, flow)
-	proposal := create.GetState()
+	run := s.newRun(of.NewID(), c, flow)
+	proposal := c.Run.GetState()
 	if proposal == nil {
 		proposal = &orchv1.StateCreate{Type: orchv1.StateType_STATE_TYPE_PENDING}
 	}
@@ -97,13 +118,19 @@ func (s *Service) insert(ctx context.Context, ws uuid.UUID, create *orchv1.FlowR
 }
 
 // newRun is the run as it was asked for, before its first state.
-func (s *Service) newRun(id uuid.UUID, create *orchv1.FlowRunCreate, flow *orchv1.Flow) *orchv1.FlowRun {
+func (s *Service) newRun(id uuid.UUID, c Creation, flow *orchv1.Flow) *orchv1.FlowRun {
+	create := c.Run
 	run := &orchv1.FlowRun{
 		Id:                       id.String(),
 		Name:                     create.GetName(),
 		FlowId:                   flow.GetId(),
 		FlowVersion:              create.FlowVersion,
 		DeploymentId:             create.DeploymentId,
+		DeploymentVersion:        c.DeploymentVersion,
+		AutoScheduled:            c.AutoScheduled,
+		CreatedBy:                c.CreatedBy,
+		WorkQueueId:              c.WorkQueueID,
+		WorkPoolName:             c.WorkPoolName,
 		Parameters:               create.GetParameters(),
 		Context:                  create.GetContext(),
 		ParentTaskRunId:          create.ParentTaskRunId,

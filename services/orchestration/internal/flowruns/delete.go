@@ -34,8 +34,16 @@ func (s *Service) DeleteFlowRun(ctx context.Context, r *orchv1.DeleteFlowRunRequ
 }
 
 func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
+	return s.deleteIf(ctx, ws, id, func(*orchv1.FlowRun) bool { return true })
+}
+
+// deleteIf deletes a run that still is as it must be to go; errStays when it is not.
+func (s *Service) deleteIf(ctx context.Context, ws, id uuid.UUID, goes func(*orchv1.FlowRun) bool) error {
 	of := s.runs.Store()
 	return s.runs.Delete(ctx, ws, id, func(current *orchv1.FlowRun) ([]store.Effect, error) {
+		if !goes(current) {
+			return nil, errStays
+		}
 		deleted, err := events.Publish(ws, events.Lifecycle{
 			ID: of.NewID(), Kind: "flow-run", Verb: "deleted", Of: id, Name: current.GetName(), At: of.Now(),
 		}.Event(s.words))
@@ -118,5 +126,6 @@ func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) er
 		kindHistory:      s.WriteHistory,
 		kindForget:       s.Forget,
 		kindDeleteOfFlow: s.DeleteRuns,
+		kindUnstarted:    s.DeleteUnstartedRuns,
 	}
 }

@@ -25,6 +25,8 @@ type Change[M proto.Message] struct {
 	Message M
 	// Effects are what the change causes elsewhere.
 	Effects []Effect
+	// Quiet leaves the time of the last change as it is: what is written is seen by nobody as a change.
+	Quiet bool
 }
 
 // Decide looks at a document and says what is to be written; nil means nothing. It may be called several times, each
@@ -123,7 +125,9 @@ func (c *Collection[M]) update(current M, change *Change[M], revision int64) (bs
 		return nil, err
 	}
 	next := change.Message
-	stamp(next, c.store.Now(), false)
+	if !change.Quiet {
+		stamp(next, c.store.Now(), false)
+	}
 	set, unset, err := protobson.Set(next, differing(current, next))
 	if err != nil {
 		return nil, err

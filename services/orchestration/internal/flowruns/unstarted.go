@@ -1,0 +1,91 @@
+package flowruns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// kindUnstarted is the effect that deletes the runs of a deployment that have not begun.
+const kindUnstarted = "flow_runs_unstarted_delete"
+
+// Unstarted says which of the runs that have not begun.
+type Unstarted byte
+
+const (
+	// AutoScheduled are those that were made by a schedule.
+	AutoScheduled Unstarted = iota
+	// AnyScheduled are all of them.
+	AnyScheduled
+)
+
+// DeleteUnstarted is the effect that deletes the runs of a deployment that were there when it was caused and have not
+// begun. Those that wait for a slot stay: they have begun to be started.
+func DeleteUnstarted(of *store.Store, ws, deployment uuid.UUID, which Unstarted) store.Effect {
+	e := within(of, ws, deployment, kindUnstarted)
+	e.Body = append(e.Body, byte(which))
+	return e
+}
+
+// DeleteUnstartedRuns carries out effects of that kind.
+func (s *Service) DeleteUnstartedRuns(ctx context.Context, effects []store.Effect) error {
+	for _, e := range effects {
+		if len(e.Body) != 33 {
+			return fmt.Errorf("read an effect: %d bytes are no two ids and a choice", len(e.Body))
+		}
+		which := Unstarted(e.Body[32])
+		e.Body = e.Body[:32]
+		ws, deployment, err := named(e)
+		if err != nil {
+			return err
+		}
+		if err := s.deleteUnstarted(ctx, ws, deployment, which, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errStays means that a run that was to be deleted is no longer one that goes.
+var errStays = errors.New("the run stays")
+
+// nameAwaitingSlot is the state of a run that waits for a slot of its deployment's limit.
+const nameAwaitingSlot = "AwaitingConcurrencySlot"
+
+func (s *Service) deleteUnstarted(ctx context.Context, ws, deployment uuid.UUID, which Unstarted, cause store.Effect) error {
+	goes := func(run *orchv1.FlowRun) bool {
+		return run.GetState().GetType() == orchv1.StateType_STATE_TYPE_SCHEDULED && run.GetRunCount() == 0 &&
+			(which == AnyScheduled || run.GetAutoScheduled()) && run.GetState().GetName() != nameAwaitingSlot &&
+			!run.GetCreated().AsTime().After(cause.At)
+	}
+	var ids []string
+	err := s.runs.Each(ctx, ws, bson.D{
+		{Key: "deployment_id", Value: store.Binary(deployment)},
+		{Key: "state.type", Value: word(orchv1.StateType_STATE_TYPE_SCHEDULED)},
+	}, bson.D{{Key: "_id", Value: 1}}, func(run *orchv1.FlowRun) bool {
+		if goes(run) {
+			ids = append(ids, run.GetId())
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		parsed, err := uuid.Parse(id)
+		if err != nil {
+			return fmt.Errorf("read the id of a flow run: %w", err)
+		}
+		err = s.deleteIf(ctx, ws, parsed, goes)
+		if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, errStays) {
+			return err
+		}
+	}
+	return nil
+}

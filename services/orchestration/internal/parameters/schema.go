@@ -1,0 +1,161 @@
+package parameters
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// ErrSchema means that a schema is no JSON schema.
+var ErrSchema = errors.New("the schema is not valid")
+
+// InvalidError says which parameter does not fit the schema; its text is for the client.
+type InvalidError struct {
+	// Path leads to the value, such as "a.b[0]"; empty for the parameters as a whole.
+	Path string
+	// Reason says what is wrong with it.
+	Reason string
+}
+
+func (e *InvalidError) Error() string {
+	if e.Path == "" {
+		return "Validation failed. Failure reason: " + e.Reason
+	}
+	return fmt.Sprintf("Validation failed for field '%s'. Failure reason: %s", e.Path, e.Reason)
+}
+
+// Schema is a compiled JSON schema of parameters.
+type Schema struct{ compiled *jsonschema.Schema }
+
+// location is where a schema is for its own references; nothing is loaded from elsewhere.
+const location = "urn:orch:parameters"
+
+// CompileSchema compiles a schema. It returns an error that wraps ErrSchema when it is none, or refers to what is outside of it.
+// Partial schemas ask for no parameter to be there: they are for parameters that others complete.
+func CompileSchema(raw []byte, partial bool) (*Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
+	}
+	if root, ok := doc.(map[string]any); ok {
+		if err := check(root); err != nil {
+			return nil, err
+		}
+		nullable(root)
+		for _, key := range []string{"definitions", "$defs"} {
+			definitions, _ := root[key].(map[string]any)
+			for _, one := range definitions {
+				if definition, ok := one.(map[string]any); ok {
+					nullable(definition)
+				}
+			}
+		}
+		if partial {
+			delete(root, "required")
+		}
+	}
+	compiled, err := compile(doc)
+	if err != nil {
+		return nil, err
+	}
+	return &Schema{compiled}, nil
+}
+
+// check finds what is wrong with a schema as it was written.
+func check(root map[string]any) error {
+	_, err := compile(root)
+	return err
+}
+
+func compile(doc any) (*jsonschema.Schema, error) {
+	c := jsonschema.NewCompiler()
+	c.UseLoader(noLoader{})
+	if err := c.AddResource(location, doc); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
+	}
+	compiled, err := c.Compile(location)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
+	}
+	return compiled, nil
+}
+
+// noLoader keeps a schema from reading files and addresses.
+type noLoader struct{}
+
+func (noLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("%s is outside of the schema", url)
+}
+
+// nullable lets properties be null that may be absent and have no default: clients send null for what is not set.
+func nullable(schema map[string]any) {
+	properties, _ := schema["properties"].(map[string]any)
+	required, _ := schema["required"].([]any)
+	for name, one := range properties {
+		property, ok := one.(map[string]any)
+		if !ok {
+			continue
+		}
+		nullable(property)
+		if items, ok := property["items"].(map[string]any); ok {
+			nullable(items)
+		}
+		_, hasDefault := property["default"]
+		if hasDefault || slices.Contains(required, any(name)) {
+			continue
+		}
+		properties[name] = map[string]any{"anyOf": []any{map[string]any{"type": "null"}, property}}
+	}
+}
+
+// Validate returns an *InvalidError when parameters do not fit.
+func (s *Schema) Validate(params []byte) error {
+	if len(params) == 0 {
+		params = []byte("{}")
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(params))
+	if err != nil {
+		return fmt.Errorf("read parameters: %w", err)
+	}
+	err = s.compiled.Validate(value)
+	var invalid *jsonschema.ValidationError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	return explain(invalid, value)
+}
+
+// WithoutMarkers leaves out the parameters that hold markers: what they will be is not known yet.
+func WithoutMarkers(params []byte) ([]byte, error) {
+	if !mayHoldMarker(params) {
+		return params, nil
+	}
+	list, err := members(params)
+	if err != nil {
+		return nil, err
+	}
+	return object(slices.DeleteFunc(list, func(m member) bool { return holdsMarker(m.value) }))
+}
+
+func holdsMarker(raw json.RawMessage) bool {
+	if !mayHoldMarker(raw) {
+		return false
+	}
+	switch bytes.TrimLeft(raw, " \t\r\n")[0] {
+	case '{':
+		list, err := members(raw)
+		if err != nil {
+			return false
+		}
+		_, marked := marker(list)
+		return marked || slices.ContainsFunc(list, func(m member) bool { return holdsMarker(m.value) })
+	case '[':
+		var items []json.RawMessage
+		return json.Unmarshal(raw, &items) == nil && slices.ContainsFunc(items, holdsMarker)
+	}
+	return false
+}
