@@ -3,7 +3,8 @@
 # Modules come from `go list -m`, never from a hand-kept list: a new one is tested, linted and verified on its first day.
 # Tools are built from tools/*/go.mod into .cache/bin, so that everybody runs the same versions; Go and make are enough.
 
-BIN := $(CURDIR)/.cache/bin
+BIN  := $(CURDIR)/.cache/bin
+VENV := $(CURDIR)/.venv
 export PATH := $(BIN):$(PATH)
 
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -16,7 +17,7 @@ COMMANDS := $(addprefix ./,$(wildcard services/*/cmd/*))
 
 .PHONY: help
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ## Use
 
@@ -61,6 +62,29 @@ fuzz: ## run every fuzz target for FUZZTIME (30s)
 bench: build ## measure start and memory of the single binary, then run the benchmarks of all modules
 	go run ./test/bench/footprint -orch bin/orch
 	go test -run='^$$' -bench=. -benchmem $(TESTFLAGS) $(PACKAGES)
+
+.PHONY: bench-jinja
+bench-jinja: $(VENV) ## measure the template engine beside CPython's Jinja2
+	cd pkg && JINJA_BENCH_PYTHON=$(VENV)/bin/python go test -count=1 -v -run='^TestBesideCPython$$' ./jinja/bench
+
+.PHONY: bench-store
+bench-store: ## measure the embedded store beside raw Pebble, with a million documents
+	cd pkg && go run ./embeddedmongo/bench $(BENCHFLAGS)
+
+.PHONY: test-jinja
+test-jinja: ## render the conformance cases of the template engine, and the hostile ones, and print how many agree
+	cd pkg && go test -count=1 -v -run='Conformance|Hostile' ./jinja
+
+.PHONY: test-oracle
+test-oracle: $(VENV) ## compare the embedded store with SecantusDB on random documents, filters, sorts and updates
+	cd pkg && ORCH_TEST_SECANTUSD=$(VENV)/bin/secantusd-py go test -count=1 -v -run='^TestOracle' ./embeddedmongo
+
+# The other programs that checks compare with. Python 3 makes the environment; nothing else needs it.
+$(VENV): test/python/requirements.txt
+	@command -v python3 > /dev/null || { echo 'python3 is missing: these checks compare with Python programs'; exit 1; }
+	python3 -m venv $@
+	$@/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## run the linters over all modules; .golangci.yml explains them
