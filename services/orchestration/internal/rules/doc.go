@@ -18,5 +18,9 @@
 //	    ▲                     │  ▲
 //	    └──── AwaitingRetry ──┘  └─► PAUSED, CANCELLING
 //
+// A flow run's transition and a task run's share their [Judgement], so that what holds for both is written once; each
+// kind has policies and rules of its own. What task rules must know of other documents is read before and given to
+// them as [TaskFacts].
+//
 // The rules and their order are those of the open server that existing clients expect.
 package rules

@@ -2,18 +2,21 @@ package rules
 
 // preventPendingTransitions lets one worker win: a run that is pending, or further, does not become pending again. The
 // names of a pending run may change, as a worker reports how it goes on (Submitting, InfrastructurePending).
-var preventPendingTransitions = Rule{
-	Name: "PreventPendingTransitions", From: setOf(pending, running, cancelling, cancelled), To: setOf(pending),
-	Before: func(t *Transition) {
-		name := t.Proposed.GetName()
-		if t.from() == pending && name != t.Initial.GetName() && name != DefaultName(pending) {
-			before, after := t.Initial.GetStateDetails(), t.Proposed.StateDetails
-			after.ScheduledTime = before.GetScheduledTime()
-			if before.GetDeploymentConcurrencyLeaseId() != "" {
-				after.DeploymentConcurrencyLeaseId = before.DeploymentConcurrencyLeaseId
+func preventPendingTransitions[T transition]() rule[T] {
+	return rule[T]{
+		Name: "PreventPendingTransitions", From: setOf(pending, running, cancelling, cancelled), To: setOf(pending),
+		Before: func(of T) {
+			t := of.judgement()
+			name := t.Proposed.GetName()
+			if t.from() == pending && name != t.Initial.GetName() && name != DefaultName(pending) {
+				before, after := t.Initial.GetStateDetails(), t.Proposed.StateDetails
+				after.ScheduledTime = before.GetScheduledTime()
+				if before.GetDeploymentConcurrencyLeaseId() != "" {
+					after.DeploymentConcurrencyLeaseId = before.DeploymentConcurrencyLeaseId
+				}
+				return
 			}
-			return
-		}
-		t.abort("The run is in state " + DefaultName(t.from()) + " and cannot become pending.")
-	},
+			t.abort("The run is in state " + DefaultName(t.from()) + " and cannot become pending.")
+		},
+	}
 }

@@ -1,22 +1,16 @@
 package rules
 
-import orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+// Rule is one part of a policy on flow runs.
+type Rule = rule[*Transition]
 
-// Rule is one part of a policy.
-type Rule struct {
-	Name string
-	// From and To are the intended transitions that the rule takes part in.
-	From, To Set
-	// Universal rules take part in every transition that still writes something.
-	Universal bool
-	// Before judges. After runs when the transition that the rule saw is the one that is written; CleanUp when another is.
-	Before  func(*Transition)
-	After   func(*Transition)
-	CleanUp func(*Transition)
-}
+// TaskRule is one part of a policy on task runs.
+type TaskRule = rule[*TaskTransition]
 
-// Policy is an ordered list of rules.
+// Policy is an ordered list of rules for flow runs.
 type Policy []Rule
+
+// TaskPolicy is an ordered list of rules for task runs.
+type TaskPolicy []TaskRule
 
 // CoreFlowPolicy judges what clients propose for flow runs.
 var CoreFlowPolicy = Policy{
@@ -25,12 +19,12 @@ var CoreFlowPolicy = Policy{
 	handleFlowTerminalStates,
 	enforceCancellingToCancelled,
 	bypassCancellingWithoutInfrastructure,
-	preventPendingTransitions,
+	preventPendingTransitions[*Transition](),
 	ensureOnlyScheduledMarkedLate,
 	handlePausing,
 	handleResuming,
-	copyScheduledTime,
-	waitForScheduledTime,
+	copyScheduledTime[*Transition](),
+	waitForScheduledTime[*Transition](),
 	retryFailedFlows,
 }
 
@@ -40,46 +34,40 @@ var MinimalFlowPolicy = Policy{
 	bypassCancellingWithoutInfrastructure,
 }
 
+// CoreTaskPolicy judges what clients propose for the task runs of flow runs.
+var CoreTaskPolicy = TaskPolicy{
+	retrieveFromCache,
+	handleTaskTerminalStates,
+	preventRunningInStoppedFlows,
+	copyScheduledTime[*TaskTransition](),
+	waitForScheduledTime[*TaskTransition](),
+	retryFailedTasks,
+	renameReruns,
+	followFlowRunCount,
+	insertIntoCache,
+}
+
+// BackgroundTaskPolicy judges what clients propose for task runs that no flow run waits for: several workers may want one.
+var BackgroundTaskPolicy = TaskPolicy{
+	preventPendingTransitions[*TaskTransition](),
+	retrieveFromCache,
+	handleTaskTerminalStates,
+	preventRunningInStoppedFlows,
+	copyScheduledTime[*TaskTransition](),
+	copyTaskParametersID,
+	waitForScheduledTime[*TaskTransition](),
+	retryFailedTasks,
+	renameReruns,
+	followFlowRunCount,
+	insertIntoCache,
+}
+
+// MinimalTaskPolicy judges forced transitions of task runs: everything passes.
+var MinimalTaskPolicy = TaskPolicy{}
+
 // Judge applies the policy and, where something is to be written, the transforms; the run's state is then the written
 // one. It may be called once for a transition.
-func (p Policy) Judge(t *Transition) {
-	type seen struct {
-		rule     Rule
-		from, to orchv1.StateType
-	}
-	from, to := t.from(), t.to()
-	var took []seen
-	for _, rule := range p {
-		switch {
-		case t.Proposed == nil:
-			continue
-		case rule.Universal:
-		case !rule.From.Has(from) || !rule.To.Has(to):
-			continue
-		case t.from() != from || t.to() != to:
-			continue
-		}
-		if rule.Before != nil {
-			rule.Before(t)
-		}
-		took = append(took, seen{rule, from, to})
-	}
-	if t.Proposed != nil {
-		for _, transform := range flowTransforms {
-			transform(t)
-		}
-	}
-	for i := len(took) - 1; i >= 0; i-- {
-		s := took[i]
-		same := t.Proposed != nil && (s.rule.Universal || (t.from() == s.from && t.to() == s.to))
-		switch {
-		case same && s.rule.After != nil:
-			s.rule.After(t)
-		case !same && s.rule.CleanUp != nil:
-			s.rule.CleanUp(t)
-		}
-	}
-	if t.Proposed != nil {
-		t.Run.State = t.Proposed
-	}
-}
+func (p Policy) Judge(t *Transition) { judge(p, t, flowTransforms) }
+
+// Judge is Policy.Judge for task runs.
+func (p TaskPolicy) Judge(t *TaskTransition) { judge(p, t, taskTransforms) }

@@ -24,25 +24,31 @@ var ensureOnlyScheduledMarkedLate = Rule{
 }
 
 // copyScheduledTime lets a pending run remember when it may start.
-var copyScheduledTime = Rule{
-	Name: "CopyScheduledTime", From: setOf(scheduled), To: setOf(pending),
-	Before: func(t *Transition) {
-		if t.Proposed.StateDetails.ScheduledTime == nil {
-			t.Proposed.StateDetails.ScheduledTime = t.Initial.GetStateDetails().GetScheduledTime()
-		}
-	},
+func copyScheduledTime[T transition]() rule[T] {
+	return rule[T]{
+		Name: "CopyScheduledTime", From: setOf(scheduled), To: setOf(pending),
+		Before: func(of T) {
+			t := of.judgement()
+			if t.Proposed.StateDetails.ScheduledTime == nil {
+				t.Proposed.StateDetails.ScheduledTime = t.Initial.GetStateDetails().GetScheduledTime()
+			}
+		},
+	}
 }
 
 // waitForScheduledTime keeps a run from starting early.
-var waitForScheduledTime = Rule{
-	Name: "WaitForScheduledTime", From: setOf(scheduled, pending), To: setOf(running),
-	Before: func(t *Transition) {
-		at := t.Initial.GetStateDetails().GetScheduledTime()
-		if at == nil {
-			return
-		}
-		if early := at.AsTime().Sub(t.Now); early > 0 {
-			t.wait(early, "Scheduled time is in the future")
-		}
-	},
+func waitForScheduledTime[T transition]() rule[T] {
+	return rule[T]{
+		Name: "WaitForScheduledTime", From: setOf(scheduled, pending), To: setOf(running),
+		Before: func(of T) {
+			t := of.judgement()
+			at := t.Initial.GetStateDetails().GetScheduledTime()
+			if at == nil {
+				return
+			}
+			if early := at.AsTime().Sub(t.Now); early > 0 {
+				t.wait(early, "Scheduled time is in the future")
+			}
+		},
+	}
 }

@@ -6,22 +6,32 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// flowTransforms say what a written state does to the flow run, in order.
-var flowTransforms = []func(*Transition){
+// commonTransforms say what a written state does to a run of either kind, in order; those of its kind follow.
+var commonTransforms = []func(*Judgement){
 	uniqueTimestamp,
 	setStart,
 	setEnd,
 	addRunTime,
 	setExpectedStart,
 	setNextScheduledStart,
-	nameRuns,
-	countRun,
-	clearResuming,
 	setSortStart,
 }
 
+// flowTransforms say what it does to a flow run besides.
+var flowTransforms = []func(*Transition){
+	nameRuns,
+	countRun,
+	clearResuming,
+}
+
+// taskTransforms say what it does to a task run besides.
+var taskTransforms = []func(*TaskTransition){
+	nameTaskRun,
+	countTaskRun,
+}
+
 // uniqueTimestamp keeps the history in order: no two states of a run have the same moment.
-func uniqueTimestamp(t *Transition) {
+func uniqueTimestamp(t *Judgement) {
 	if t.Initial == nil {
 		return
 	}
@@ -32,50 +42,57 @@ func uniqueTimestamp(t *Transition) {
 }
 
 // setStart keeps the moment at which the run first ran.
-func setStart(t *Transition) {
-	if t.to() == running && t.Run.StartTime == nil {
-		t.Run.StartTime = t.Proposed.GetTimestamp()
+func setStart(t *Judgement) {
+	if t.to() == running && *t.ledger.start == nil {
+		*t.ledger.start = t.Proposed.GetTimestamp()
 	}
 }
 
 // setEnd keeps the moment at which the run ended. A run that never ran starts when it ends; one that runs again has no end.
-func setEnd(t *Transition) {
+func setEnd(t *Judgement) {
 	switch {
 	case Terminal(t.to()):
-		if t.Run.EndTime == nil {
-			t.Run.EndTime = t.Proposed.GetTimestamp()
+		if *t.ledger.end == nil {
+			*t.ledger.end = t.Proposed.GetTimestamp()
 		}
-		if t.Run.StartTime == nil {
-			t.Run.StartTime = t.Proposed.GetTimestamp()
+		if *t.ledger.start == nil {
+			*t.ledger.start = t.Proposed.GetTimestamp()
 		}
 	case Terminal(t.from()):
-		t.Run.EndTime = nil
+		*t.ledger.end = nil
 	}
 }
 
 // addRunTime counts the seconds of the stretch of running that is over.
-func addRunTime(t *Transition) {
+func addRunTime(t *Judgement) {
 	if t.from() == running {
-		t.Run.TotalRunTime += t.Proposed.GetTimestamp().AsTime().Sub(t.Initial.GetTimestamp().AsTime()).Seconds()
+		*t.ledger.totalRunTime += t.Proposed.GetTimestamp().AsTime().Sub(t.Initial.GetTimestamp().AsTime()).Seconds()
 	}
 }
 
-func setExpectedStart(t *Transition) {
-	if t.Run.ExpectedStartTime != nil {
+func setExpectedStart(t *Judgement) {
+	if *t.ledger.expectedStart != nil {
 		return
 	}
-	t.Run.ExpectedStartTime = t.Proposed.GetTimestamp()
+	*t.ledger.expectedStart = t.Proposed.GetTimestamp()
 	if at := t.Proposed.GetStateDetails().GetScheduledTime(); at != nil {
-		t.Run.ExpectedStartTime = at
+		*t.ledger.expectedStart = at
 	}
 }
 
-func setNextScheduledStart(t *Transition) {
+func setNextScheduledStart(t *Judgement) {
 	switch {
 	case t.to() == scheduled:
-		t.Run.NextScheduledStartTime = t.Proposed.GetStateDetails().GetScheduledTime()
+		*t.ledger.nextScheduledStart = t.Proposed.GetStateDetails().GetScheduledTime()
 	case t.from() == scheduled:
-		t.Run.NextScheduledStartTime = nil
+		*t.ledger.nextScheduledStart = nil
+	}
+}
+
+func setSortStart(t *Judgement) {
+	*t.ledger.sortStart = *t.ledger.start
+	if *t.ledger.sortStart == nil {
+		*t.ledger.sortStart = *t.ledger.expectedStart
 	}
 }
 
@@ -101,9 +118,15 @@ func clearResuming(t *Transition) {
 	}
 }
 
-func setSortStart(t *Transition) {
-	t.Run.SortStart = t.Run.StartTime
-	if t.Run.SortStart == nil {
-		t.Run.SortStart = t.Run.ExpectedStartTime
+// nameTaskRun writes into the state whose it is.
+func nameTaskRun(t *TaskTransition) {
+	details := t.Proposed.StateDetails
+	details.FlowRunId = t.Run.FlowRunId
+	details.TaskRunId = new(t.Run.GetId())
+}
+
+func countTaskRun(t *TaskTransition) {
+	if t.to() == running {
+		t.Run.RunCount++
 	}
 }

@@ -1,0 +1,59 @@
+package rules
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// MaxCacheKey bounds a cache key, in characters.
+const MaxCacheKey = 2000
+
+const nameCached = "Cached"
+
+// retrieveFromCache completes a run at once where a run with the same cache key has been completed before.
+var retrieveFromCache = TaskRule{
+	Name: "CacheRetrieval", From: anyState, To: setOf(running),
+	Before: func(t *TaskTransition) {
+		details := t.Proposed.GetStateDetails()
+		if t.Facts.Cached == nil || details.GetCacheKey() == "" || details.GetRefreshCache() {
+			return
+		}
+		instead := t.newState(t.Facts.Cached.GetType(), nameCached)
+		instead.Message = t.Facts.Cached.Message
+		instead.Data = t.Facts.Cached.Data
+		// Whose state it is, and which request made it, is this run's own.
+		proto.Merge(instead.StateDetails, t.Facts.Cached.GetStateDetails())
+		instead.StateDetails.ChildFlowRunId = nil
+		instead.StateDetails.TransitionId = details.TransitionId
+		t.reject(instead, "Retrieved state from cache")
+	},
+}
+
+// insertIntoCache keeps a completed state for later runs with the same cache key.
+var insertIntoCache = TaskRule{
+	Name: "CacheInsertion", From: anyState, To: setOf(completed),
+	Before: func(t *TaskTransition) {
+		if utf8.RuneCountInString(t.Proposed.GetStateDetails().GetCacheKey()) > MaxCacheKey {
+			t.reject(nil, fmt.Sprintf("Cache key exceeded maximum allowed length of %d characters.", MaxCacheKey))
+		}
+	},
+	After: func(t *TaskTransition) {
+		t.Caches = t.Proposed.GetStateDetails().GetCacheKey() != ""
+	},
+}
+
+// CacheEntry is what is to be kept of a judgement that Caches.
+func (t *TaskTransition) CacheEntry() *orchv1.TaskRunCacheEntry {
+	return &orchv1.TaskRunCacheEntry{
+		Id:         t.Proposed.GetId(),
+		CacheKey:   t.Proposed.GetStateDetails().GetCacheKey(),
+		Timestamp:  timestamppb.New(t.Now),
+		Expiration: t.Proposed.GetStateDetails().GetCacheExpiration(),
+		State:      t.Proposed,
+	}
+}
