@@ -8,7 +8,10 @@ const (
 	Flow         Collection = "flow"
 	FlowRun      Collection = "flow_run"
 	FlowRunState Collection = "flow_run_state"
+	FlowRunInput Collection = "flow_run_input"
 	TaskRun      Collection = "task_run"
+	TaskRunState Collection = "task_run_state"
+	TaskRunCache Collection = "task_run_cache"
 	Deployment   Collection = "deployment"
 	WorkPool     Collection = "work_pool"
 	WorkQueue    Collection = "work_queue"
@@ -19,7 +22,7 @@ const (
 // queryFields are the fields of query messages that hold filters, with the collection that each speaks of.
 var queryFields = map[string]Collection{
 	"flows": Flow, "flow_runs": FlowRun, "task_runs": TaskRun, "deployments": Deployment,
-	"work_pools": WorkPool, "work_pool_queues": WorkQueue, "webhooks": Webhook,
+	"work_pools": WorkPool, "work_pool_queues": WorkQueue, "work_queues": WorkQueue, "webhooks": Webhook,
 }
 
 // relation says that a document of from and one of to belong together when local of the one equals foreign of the other.
@@ -40,6 +43,8 @@ var (
 	runWorkQueue    = relation{FlowRun, "work_queue_id", WorkQueue, "_id"}
 	runParentTask   = relation{FlowRun, "parent_task_run_id", TaskRun, "_id"}
 	taskFlowRun     = relation{TaskRun, "flow_run_id", FlowRun, "_id"}
+	taskFlow        = relation{TaskRun, "flow_id", Flow, "_id"}
+	taskDeployment  = relation{TaskRun, "deployment_id", Deployment, "_id"}
 	taskSubflowRun  = relation{TaskRun, "_id", FlowRun, "parent_task_run_id"}
 	deploymentFlow  = relation{Deployment, "flow_id", Flow, "_id"}
 	deploymentRuns  = relation{Deployment, "_id", FlowRun, "deployment_id"}
@@ -47,7 +52,7 @@ var (
 	queuePool       = relation{WorkQueue, "work_pool_id", WorkPool, "_id"}
 	allRelations    = []relation{
 		flowRuns, flowDeployments, runFlow, runDeployment, runTaskRuns, runWorkQueue, runParentTask, taskFlowRun,
-		taskSubflowRun, deploymentFlow, deploymentRuns, deploymentQueue, queuePool,
+		taskFlow, taskDeployment, taskSubflowRun, deploymentFlow, deploymentRuns, deploymentQueue, queuePool,
 	}
 )
 
@@ -64,7 +69,7 @@ var routes = map[Collection]map[Collection][]relation{
 		WorkQueue: {runWorkQueue}, WorkPool: {runWorkQueue, queuePool},
 	},
 	TaskRun: {
-		FlowRun: {taskFlowRun}, Flow: {taskFlowRun, runFlow}, Deployment: {taskFlowRun, runDeployment},
+		FlowRun: {taskFlowRun}, Flow: {taskFlow}, Deployment: {taskDeployment},
 		WorkQueue: {taskFlowRun, runWorkQueue}, WorkPool: {taskFlowRun, runWorkQueue, queuePool},
 	},
 	Deployment: {

@@ -58,6 +58,10 @@ func Indexes() []Index {
 			For: "one run per flow and idempotency key",
 		},
 		{Collection: FlowRun, Keys: keys("state.type", "state.timestamp"), For: "late, paused and cancelling runs of all workspaces"},
+		{
+			Collection: FlowRun, Keys: keys("state.name", "next_scheduled_start_time"), Partial: present("next_scheduled_start_time"),
+			For: "runs that are late, of all workspaces",
+		},
 		{Collection: FlowRun, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
 		{Collection: FlowRun, Keys: keys("outbox.id"), Sparse: true, For: "a state whose row of the history is not written yet"},
 
@@ -66,6 +70,37 @@ func Indexes() []Index {
 			For: "one state per revision of a run",
 		},
 		{Collection: FlowRunState, Keys: scoped("flow_run_id", "timestamp", "_id"), For: "a run's history, oldest first"},
+
+		{Collection: FlowRunInput, Keys: scoped("flow_run_id", "key"), Unique: true, For: "one input per run and key; by prefix"},
+
+		{Collection: TaskRun, Keys: scoped("_id"), For: "ID_DESC; id"},
+		{
+			Collection: TaskRun, Keys: scoped("flow_run_id", "task_key", "dynamic_key"), Unique: true,
+			For: "one run per flow run, task and dynamic key, and one per task and dynamic key outside of flow runs",
+		},
+		{Collection: TaskRun, Keys: scoped("flow_run_id", "_id"), For: "task runs of runs by ID_DESC, and runs by their task runs"},
+		{Collection: TaskRun, Keys: scoped("flow_id", "_id"), For: "task runs by flow"},
+		{Collection: TaskRun, Keys: scoped("deployment_id", "_id"), Partial: present("deployment_id"), For: "task runs by deployment"},
+		{Collection: TaskRun, Keys: scoped("state.type", "_id"), For: "state.type by ID_DESC"},
+		{Collection: TaskRun, Keys: scoped("state.name", "_id"), For: "state.name by ID_DESC"},
+		{Collection: TaskRun, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},
+		{Collection: TaskRun, Keys: scoped("expected_start_time", "_id"), For: "EXPECTED_START_TIME_*; expected_start_time; history"},
+		{Collection: TaskRun, Keys: scoped("next_scheduled_start_time", "_id"), For: "NEXT_SCHEDULED_START_TIME_ASC"},
+		{Collection: TaskRun, Keys: scoped("end_time", "_id"), For: "END_TIME_DESC; end_time"},
+		{Collection: TaskRun, Keys: scoped("start_time", "_id"), For: "start_time"},
+		{Collection: TaskRun, Keys: scoped("created", "_id"), For: "CREATED_DESC"},
+		{Collection: TaskRun, Keys: scoped("tags", "_id"), For: "tags"},
+		{Collection: TaskRun, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: TaskRun, Keys: keys("outbox.id"), Sparse: true, For: "a state whose row of the history is not written yet"},
+
+		{
+			Collection: TaskRunState, Keys: scoped("task_run_id", "run_revision"), Unique: true,
+			For: "one state per revision of a run",
+		},
+		{Collection: TaskRunState, Keys: scoped("task_run_id", "timestamp", "_id"), For: "a run's history, oldest first"},
+
+		{Collection: TaskRunCache, Keys: scoped("cache_key", "timestamp", "_id"), For: "the newest state under a key"},
+		{Collection: TaskRunCache, Keys: keys("expire_at"), TTL: true, For: "states that no longer hold"},
 
 		{Collection: Event, Keys: scoped("occurred", "_id"), For: "newest and oldest first"},
 		{Collection: Event, Keys: scoped("event", "occurred", "_id"), For: "event.name, event.prefix"},
@@ -80,7 +115,6 @@ func Indexes() []Index {
 		{Collection: Webhook, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
 
 		// What related filters need of collections that are described elsewhere.
-		{Collection: TaskRun, Keys: scoped("flow_run_id", "sort_start", "_id"), For: "task runs of runs, and runs by their task runs"},
 		{Collection: Deployment, Keys: scoped("flow_id", "name"), Unique: true, For: "one deployment per flow and name; flows by their deployments"},
 		{Collection: Deployment, Keys: scoped("work_queue_id"), For: "deployments by work queue and pool"},
 		{Collection: WorkQueue, Keys: scoped("work_pool_id", "name"), Unique: true, For: "one queue per pool and name; queues by pool"},

@@ -25,7 +25,7 @@ type world struct {
 
 // shapes are the fields of collections that have no message here: what relations and filters speak of.
 var shapes = map[Collection][]string{
-	TaskRun:    {"flow_run_id?", "name", "tags", "state.type"},
+	TaskRun:    {"flow_run_id?", "flow_id?", "deployment_id?", "name", "tags", "state.type"},
 	Deployment: {"flow_id", "work_queue_id?", "name", "tags", "paused"},
 	WorkQueue:  {"work_pool_id", "name"},
 	WorkPool:   {"name", "type"},
@@ -200,13 +200,10 @@ func (w *world) selected(own Collection, d fields, set map[Collection]protorefle
 			(set[Deployment] == nil || w.any(Deployment, "_id", d["deployment_id"], is(Deployment))) &&
 			(set[TaskRun] == nil || w.any(TaskRun, "flow_run_id", d["_id"], is(TaskRun)))
 	case TaskRun:
-		if len(set) == 0 || len(set) == 1 && set[TaskRun] != nil {
-			return true
-		}
-		return w.any(FlowRun, "_id", d["flow_run_id"], func(r fields) bool {
-			return ok(FlowRun, r) && queue(r) && (set[Flow] == nil || w.any(Flow, "_id", r["flow_id"], is(Flow))) &&
-				(set[Deployment] == nil || w.any(Deployment, "_id", r["deployment_id"], is(Deployment)))
-		})
+		return (set[FlowRun] == nil && set[WorkQueue] == nil && set[WorkPool] == nil ||
+			w.any(FlowRun, "_id", d["flow_run_id"], func(r fields) bool { return ok(FlowRun, r) && queue(r) })) &&
+			(set[Flow] == nil || w.any(Flow, "_id", d["flow_id"], is(Flow))) &&
+			(set[Deployment] == nil || w.any(Deployment, "_id", d["deployment_id"], is(Deployment)))
 	case Deployment:
 		return queue(d) && (set[Flow] == nil || w.any(Flow, "_id", d["flow_id"], is(Flow))) &&
 			(set[FlowRun] == nil && set[TaskRun] == nil || w.any(FlowRun, "deployment_id", d["_id"], run))
