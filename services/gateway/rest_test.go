@@ -70,7 +70,7 @@ func TestAnswers(t *testing.T) {
 		"unknown path":    {"GET", "/api/nowhere", "", 404, notFound},
 		"outside":         {"GET", "/apix/health", "", 404, notFound},
 		"bad UUID":        {"GET", "/api/flows/no-uuid", "", 404, notFound},
-		"other method":    {"PUT", "/api/flows/" + flowID, "", 405, notAllowed},
+		"other method":    {"PUT", "/api/flow_runs/" + flowID, "", 405, notAllowed},
 		"literal's other": {"GET", "/api/flows/filter", "", 405, notAllowed},
 		"strange method":  {"BREW", "/api/health", "", 405, notAllowed},
 		"options":         {"OPTIONS", "/api/health", "", 405, notAllowed},

@@ -131,6 +131,7 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterFlowServiceServer(r, o.flows)
 	orchv1.RegisterFlowRunServiceServer(r, o.runs)
 	orchv1.RegisterFlowRunStateServiceServer(r, o.runs)
+	orchv1.RegisterFlowRunInputServiceServer(r, o.runs)
 	orchv1.RegisterEventServiceServer(r, o.events)
 	orchv1.RegisterWebhookServiceServer(r, o.webhooks)
 }

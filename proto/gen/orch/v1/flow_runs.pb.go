@@ -1129,6 +1129,757 @@ func (x *FlowRunTransition) GetForce() bool {
 	return false
 }
 
+// FlowRunPageQuery selects and orders flow runs, and names a page of them.
+type FlowRunPageQuery struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Flows          *FlowFilter            `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
+	FlowRuns       *FlowRunFilter         `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
+	TaskRuns       *TaskRunFilter         `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
+	Deployments    *DeploymentFilter      `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	WorkPools      *WorkPoolFilter        `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
+	WorkPoolQueues *WorkQueueFilter       `protobuf:"bytes,6,opt,name=work_pool_queues,json=workPoolQueues,proto3,oneof" json:"work_pool_queues,omitempty"`
+	Sort           FlowRunSort            `protobuf:"varint,7,opt,name=sort,proto3,enum=orch.v1.FlowRunSort" json:"sort,omitempty"`
+	Limit          *PageLimit             `protobuf:"bytes,8,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Pages are counted from 1.
+	Page          int64 `protobuf:"varint,9,opt,name=page,proto3" json:"page,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowRunPageQuery) Reset() {
+	*x = FlowRunPageQuery{}
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowRunPageQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowRunPageQuery) ProtoMessage() {}
+
+func (x *FlowRunPageQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowRunPageQuery.ProtoReflect.Descriptor instead.
+func (*FlowRunPageQuery) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *FlowRunPageQuery) GetFlows() *FlowFilter {
+	if x != nil {
+		return x.Flows
+	}
+	return nil
+}
+
+func (x *FlowRunPageQuery) GetFlowRuns() *FlowRunFilter {
+	if x != nil {
+		return x.FlowRuns
+	}
+	return nil
+}
+
+func (x *FlowRunPageQuery) GetTaskRuns() *TaskRunFilter {
+	if x != nil {
+		return x.TaskRuns
+	}
+	return nil
+}
+
+func (x *FlowRunPageQuery) GetDeployments() *DeploymentFilter {
+	if x != nil {
+		return x.Deployments
+	}
+	return nil
+}
+
+func (x *FlowRunPageQuery) GetWorkPools() *WorkPoolFilter {
+	if x != nil {
+		return x.WorkPools
+	}
+	return nil
+}
+
+func (x *FlowRunPageQuery) GetWorkPoolQueues() *WorkQueueFilter {
+	if x != nil {
+		return x.WorkPoolQueues
+	}
+	return nil
+}
+
+func (x *FlowRunPageQuery) GetSort() FlowRunSort {
+	if x != nil {
+		return x.Sort
+	}
+	return FlowRunSort_FLOW_RUN_SORT_UNSPECIFIED
+}
+
+func (x *FlowRunPageQuery) GetLimit() *PageLimit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *FlowRunPageQuery) GetPage() int64 {
+	if x != nil {
+		return x.Page
+	}
+	return 0
+}
+
+// FlowRunPage is one page of the flow runs that match.
+type FlowRunPage struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Results []*FlowRun             `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	// How many match in all.
+	Count         int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	Limit         int64 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	Pages         int64 `protobuf:"varint,4,opt,name=pages,proto3" json:"pages,omitempty"`
+	Page          int64 `protobuf:"varint,5,opt,name=page,proto3" json:"page,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowRunPage) Reset() {
+	*x = FlowRunPage{}
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowRunPage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowRunPage) ProtoMessage() {}
+
+func (x *FlowRunPage) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowRunPage.ProtoReflect.Descriptor instead.
+func (*FlowRunPage) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *FlowRunPage) GetResults() []*FlowRun {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+func (x *FlowRunPage) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *FlowRunPage) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *FlowRunPage) GetPages() int64 {
+	if x != nil {
+		return x.Pages
+	}
+	return 0
+}
+
+func (x *FlowRunPage) GetPage() int64 {
+	if x != nil {
+		return x.Page
+	}
+	return 0
+}
+
+// FlowRunHistoryQuery selects flow runs and says how time is cut.
+type FlowRunHistoryQuery struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Flows        *FlowFilter            `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
+	FlowRuns     *FlowRunFilter         `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
+	TaskRuns     *TaskRunFilter         `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
+	Deployments  *DeploymentFilter      `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	WorkPools    *WorkPoolFilter        `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
+	WorkQueues   *WorkQueueFilter       `protobuf:"bytes,6,opt,name=work_queues,json=workQueues,proto3,oneof" json:"work_queues,omitempty"`
+	HistoryStart *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=history_start,json=historyStart,proto3" json:"history_start,omitempty"`
+	HistoryEnd   *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=history_end,json=historyEnd,proto3" json:"history_end,omitempty"`
+	// Seconds; 1 or more.
+	HistoryIntervalSeconds float64 `protobuf:"fixed64,9,opt,name=history_interval_seconds,json=historyIntervalSeconds,proto3" json:"history_interval_seconds,omitempty"`
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *FlowRunHistoryQuery) Reset() {
+	*x = FlowRunHistoryQuery{}
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowRunHistoryQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowRunHistoryQuery) ProtoMessage() {}
+
+func (x *FlowRunHistoryQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowRunHistoryQuery.ProtoReflect.Descriptor instead.
+func (*FlowRunHistoryQuery) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *FlowRunHistoryQuery) GetFlows() *FlowFilter {
+	if x != nil {
+		return x.Flows
+	}
+	return nil
+}
+
+func (x *FlowRunHistoryQuery) GetFlowRuns() *FlowRunFilter {
+	if x != nil {
+		return x.FlowRuns
+	}
+	return nil
+}
+
+func (x *FlowRunHistoryQuery) GetTaskRuns() *TaskRunFilter {
+	if x != nil {
+		return x.TaskRuns
+	}
+	return nil
+}
+
+func (x *FlowRunHistoryQuery) GetDeployments() *DeploymentFilter {
+	if x != nil {
+		return x.Deployments
+	}
+	return nil
+}
+
+func (x *FlowRunHistoryQuery) GetWorkPools() *WorkPoolFilter {
+	if x != nil {
+		return x.WorkPools
+	}
+	return nil
+}
+
+func (x *FlowRunHistoryQuery) GetWorkQueues() *WorkQueueFilter {
+	if x != nil {
+		return x.WorkQueues
+	}
+	return nil
+}
+
+func (x *FlowRunHistoryQuery) GetHistoryStart() *timestamppb.Timestamp {
+	if x != nil {
+		return x.HistoryStart
+	}
+	return nil
+}
+
+func (x *FlowRunHistoryQuery) GetHistoryEnd() *timestamppb.Timestamp {
+	if x != nil {
+		return x.HistoryEnd
+	}
+	return nil
+}
+
+func (x *FlowRunHistoryQuery) GetHistoryIntervalSeconds() float64 {
+	if x != nil {
+		return x.HistoryIntervalSeconds
+	}
+	return 0
+}
+
+// FlowRunLatenessQuery selects flow runs.
+type FlowRunLatenessQuery struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Flows          *FlowFilter            `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
+	FlowRuns       *FlowRunFilter         `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
+	TaskRuns       *TaskRunFilter         `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
+	Deployments    *DeploymentFilter      `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	WorkPools      *WorkPoolFilter        `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
+	WorkPoolQueues *WorkQueueFilter       `protobuf:"bytes,6,opt,name=work_pool_queues,json=workPoolQueues,proto3,oneof" json:"work_pool_queues,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *FlowRunLatenessQuery) Reset() {
+	*x = FlowRunLatenessQuery{}
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowRunLatenessQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowRunLatenessQuery) ProtoMessage() {}
+
+func (x *FlowRunLatenessQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowRunLatenessQuery.ProtoReflect.Descriptor instead.
+func (*FlowRunLatenessQuery) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *FlowRunLatenessQuery) GetFlows() *FlowFilter {
+	if x != nil {
+		return x.Flows
+	}
+	return nil
+}
+
+func (x *FlowRunLatenessQuery) GetFlowRuns() *FlowRunFilter {
+	if x != nil {
+		return x.FlowRuns
+	}
+	return nil
+}
+
+func (x *FlowRunLatenessQuery) GetTaskRuns() *TaskRunFilter {
+	if x != nil {
+		return x.TaskRuns
+	}
+	return nil
+}
+
+func (x *FlowRunLatenessQuery) GetDeployments() *DeploymentFilter {
+	if x != nil {
+		return x.Deployments
+	}
+	return nil
+}
+
+func (x *FlowRunLatenessQuery) GetWorkPools() *WorkPoolFilter {
+	if x != nil {
+		return x.WorkPools
+	}
+	return nil
+}
+
+func (x *FlowRunLatenessQuery) GetWorkPoolQueues() *WorkQueueFilter {
+	if x != nil {
+		return x.WorkPoolQueues
+	}
+	return nil
+}
+
+type Lateness struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Seconds       *float64               `protobuf:"fixed64,1,opt,name=seconds,proto3,oneof" json:"seconds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Lateness) Reset() {
+	*x = Lateness{}
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Lateness) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Lateness) ProtoMessage() {}
+
+func (x *Lateness) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Lateness.ProtoReflect.Descriptor instead.
+func (*Lateness) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Lateness) GetSeconds() float64 {
+	if x != nil && x.Seconds != nil {
+		return *x.Seconds
+	}
+	return 0
+}
+
+// FlowRunResumption is what a paused flow run may be waiting for.
+type FlowRunResumption struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	RunInput      []byte                 `protobuf:"bytes,1,opt,name=run_input,json=runInput,proto3,oneof" json:"run_input,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowRunResumption) Reset() {
+	*x = FlowRunResumption{}
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowRunResumption) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowRunResumption) ProtoMessage() {}
+
+func (x *FlowRunResumption) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowRunResumption.ProtoReflect.Descriptor instead.
+func (*FlowRunResumption) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *FlowRunResumption) GetRunInput() []byte {
+	if x != nil {
+		return x.RunInput
+	}
+	return nil
+}
+
+// FlowRunBulkDeletion selects the flow runs that are deleted.
+type FlowRunBulkDeletion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	FlowRuns      *FlowRunFilter         `protobuf:"bytes,1,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
+	Limit         int64                  `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowRunBulkDeletion) Reset() {
+	*x = FlowRunBulkDeletion{}
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowRunBulkDeletion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowRunBulkDeletion) ProtoMessage() {}
+
+func (x *FlowRunBulkDeletion) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowRunBulkDeletion.ProtoReflect.Descriptor instead.
+func (*FlowRunBulkDeletion) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *FlowRunBulkDeletion) GetFlowRuns() *FlowRunFilter {
+	if x != nil {
+		return x.FlowRuns
+	}
+	return nil
+}
+
+func (x *FlowRunBulkDeletion) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type FlowRunBulkDeleteResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Deleted       []string               `protobuf:"bytes,1,rep,name=deleted,proto3" json:"deleted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowRunBulkDeleteResponse) Reset() {
+	*x = FlowRunBulkDeleteResponse{}
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowRunBulkDeleteResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowRunBulkDeleteResponse) ProtoMessage() {}
+
+func (x *FlowRunBulkDeleteResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowRunBulkDeleteResponse.ProtoReflect.Descriptor instead.
+func (*FlowRunBulkDeleteResponse) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *FlowRunBulkDeleteResponse) GetDeleted() []string {
+	if x != nil {
+		return x.Deleted
+	}
+	return nil
+}
+
+// FlowRunBulkTransition proposes a state to the flow runs that it selects.
+type FlowRunBulkTransition struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	FlowRuns      *FlowRunFilter         `protobuf:"bytes,1,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
+	State         *StateCreate           `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	Force         bool                   `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
+	Limit         int64                  `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowRunBulkTransition) Reset() {
+	*x = FlowRunBulkTransition{}
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowRunBulkTransition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowRunBulkTransition) ProtoMessage() {}
+
+func (x *FlowRunBulkTransition) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowRunBulkTransition.ProtoReflect.Descriptor instead.
+func (*FlowRunBulkTransition) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *FlowRunBulkTransition) GetFlowRuns() *FlowRunFilter {
+	if x != nil {
+		return x.FlowRuns
+	}
+	return nil
+}
+
+func (x *FlowRunBulkTransition) GetState() *StateCreate {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
+func (x *FlowRunBulkTransition) GetForce() bool {
+	if x != nil {
+		return x.Force
+	}
+	return false
+}
+
+func (x *FlowRunBulkTransition) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type FlowRunBulkSetStateResponse struct {
+	state         protoimpl.MessageState        `protogen:"open.v1"`
+	Results       []*FlowRunOrchestrationResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowRunBulkSetStateResponse) Reset() {
+	*x = FlowRunBulkSetStateResponse{}
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowRunBulkSetStateResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowRunBulkSetStateResponse) ProtoMessage() {}
+
+func (x *FlowRunBulkSetStateResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowRunBulkSetStateResponse.ProtoReflect.Descriptor instead.
+func (*FlowRunBulkSetStateResponse) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *FlowRunBulkSetStateResponse) GetResults() []*FlowRunOrchestrationResult {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+// FlowRunOrchestrationResult is the judgement of a state that was proposed to one of several flow runs.
+type FlowRunOrchestrationResult struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	FlowRunId     string                 `protobuf:"bytes,1,opt,name=flow_run_id,json=flowRunId,proto3" json:"flow_run_id,omitempty"`
+	Status        SetStateStatus         `protobuf:"varint,2,opt,name=status,proto3,enum=orch.v1.SetStateStatus" json:"status,omitempty"`
+	State         *State                 `protobuf:"bytes,3,opt,name=state,proto3,oneof" json:"state,omitempty"`
+	Details       *TransitionDetails     `protobuf:"bytes,4,opt,name=details,proto3" json:"details,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowRunOrchestrationResult) Reset() {
+	*x = FlowRunOrchestrationResult{}
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowRunOrchestrationResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowRunOrchestrationResult) ProtoMessage() {}
+
+func (x *FlowRunOrchestrationResult) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowRunOrchestrationResult.ProtoReflect.Descriptor instead.
+func (*FlowRunOrchestrationResult) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *FlowRunOrchestrationResult) GetFlowRunId() string {
+	if x != nil {
+		return x.FlowRunId
+	}
+	return ""
+}
+
+func (x *FlowRunOrchestrationResult) GetStatus() SetStateStatus {
+	if x != nil {
+		return x.Status
+	}
+	return SetStateStatus_SET_STATE_STATUS_UNSPECIFIED
+}
+
+func (x *FlowRunOrchestrationResult) GetState() *State {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
+func (x *FlowRunOrchestrationResult) GetDetails() *TransitionDetails {
+	if x != nil {
+		return x.Details
+	}
+	return nil
+}
+
 type CreateFlowRunRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	FlowRun       *FlowRunCreate         `protobuf:"bytes,1,opt,name=flow_run,json=flowRun,proto3" json:"flow_run,omitempty"`
@@ -1138,7 +1889,7 @@ type CreateFlowRunRequest struct {
 
 func (x *CreateFlowRunRequest) Reset() {
 	*x = CreateFlowRunRequest{}
-	mi := &file_orch_v1_flow_runs_proto_msgTypes[8]
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1150,7 +1901,7 @@ func (x *CreateFlowRunRequest) String() string {
 func (*CreateFlowRunRequest) ProtoMessage() {}
 
 func (x *CreateFlowRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_flow_runs_proto_msgTypes[8]
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1163,7 +1914,7 @@ func (x *CreateFlowRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateFlowRunRequest.ProtoReflect.Descriptor instead.
 func (*CreateFlowRunRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{8}
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CreateFlowRunRequest) GetFlowRun() *FlowRunCreate {
@@ -1182,7 +1933,7 @@ type ReadFlowRunRequest struct {
 
 func (x *ReadFlowRunRequest) Reset() {
 	*x = ReadFlowRunRequest{}
-	mi := &file_orch_v1_flow_runs_proto_msgTypes[9]
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1194,7 +1945,7 @@ func (x *ReadFlowRunRequest) String() string {
 func (*ReadFlowRunRequest) ProtoMessage() {}
 
 func (x *ReadFlowRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_flow_runs_proto_msgTypes[9]
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1207,7 +1958,7 @@ func (x *ReadFlowRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadFlowRunRequest.ProtoReflect.Descriptor instead.
 func (*ReadFlowRunRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{9}
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReadFlowRunRequest) GetId() string {
@@ -1226,7 +1977,7 @@ type ReadFlowRunsRequest struct {
 
 func (x *ReadFlowRunsRequest) Reset() {
 	*x = ReadFlowRunsRequest{}
-	mi := &file_orch_v1_flow_runs_proto_msgTypes[10]
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1238,7 +1989,7 @@ func (x *ReadFlowRunsRequest) String() string {
 func (*ReadFlowRunsRequest) ProtoMessage() {}
 
 func (x *ReadFlowRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_flow_runs_proto_msgTypes[10]
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1251,7 +2002,7 @@ func (x *ReadFlowRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadFlowRunsRequest.ProtoReflect.Descriptor instead.
 func (*ReadFlowRunsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{10}
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReadFlowRunsRequest) GetQuery() *FlowRunQuery {
@@ -1270,7 +2021,7 @@ type CountFlowRunsRequest struct {
 
 func (x *CountFlowRunsRequest) Reset() {
 	*x = CountFlowRunsRequest{}
-	mi := &file_orch_v1_flow_runs_proto_msgTypes[11]
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1282,7 +2033,7 @@ func (x *CountFlowRunsRequest) String() string {
 func (*CountFlowRunsRequest) ProtoMessage() {}
 
 func (x *CountFlowRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_flow_runs_proto_msgTypes[11]
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1295,7 +2046,7 @@ func (x *CountFlowRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountFlowRunsRequest.ProtoReflect.Descriptor instead.
 func (*CountFlowRunsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{11}
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CountFlowRunsRequest) GetQuery() *FlowRunCountQuery {
@@ -1315,7 +2066,7 @@ type SetFlowRunStateRequest struct {
 
 func (x *SetFlowRunStateRequest) Reset() {
 	*x = SetFlowRunStateRequest{}
-	mi := &file_orch_v1_flow_runs_proto_msgTypes[12]
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1327,7 +2078,7 @@ func (x *SetFlowRunStateRequest) String() string {
 func (*SetFlowRunStateRequest) ProtoMessage() {}
 
 func (x *SetFlowRunStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_flow_runs_proto_msgTypes[12]
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1340,7 +2091,7 @@ func (x *SetFlowRunStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetFlowRunStateRequest.ProtoReflect.Descriptor instead.
 func (*SetFlowRunStateRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{12}
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SetFlowRunStateRequest) GetId() string {
@@ -1368,7 +2119,7 @@ type UpdateFlowRunRequest struct {
 
 func (x *UpdateFlowRunRequest) Reset() {
 	*x = UpdateFlowRunRequest{}
-	mi := &file_orch_v1_flow_runs_proto_msgTypes[13]
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1380,7 +2131,7 @@ func (x *UpdateFlowRunRequest) String() string {
 func (*UpdateFlowRunRequest) ProtoMessage() {}
 
 func (x *UpdateFlowRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_flow_runs_proto_msgTypes[13]
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1393,7 +2144,7 @@ func (x *UpdateFlowRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateFlowRunRequest.ProtoReflect.Descriptor instead.
 func (*UpdateFlowRunRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{13}
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *UpdateFlowRunRequest) GetId() string {
@@ -1426,7 +2177,7 @@ type DeleteFlowRunRequest struct {
 
 func (x *DeleteFlowRunRequest) Reset() {
 	*x = DeleteFlowRunRequest{}
-	mi := &file_orch_v1_flow_runs_proto_msgTypes[14]
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1438,7 +2189,7 @@ func (x *DeleteFlowRunRequest) String() string {
 func (*DeleteFlowRunRequest) ProtoMessage() {}
 
 func (x *DeleteFlowRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_flow_runs_proto_msgTypes[14]
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1451,7 +2202,7 @@ func (x *DeleteFlowRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteFlowRunRequest.ProtoReflect.Descriptor instead.
 func (*DeleteFlowRunRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{14}
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *DeleteFlowRunRequest) GetId() string {
@@ -1461,11 +2212,388 @@ func (x *DeleteFlowRunRequest) GetId() string {
 	return ""
 }
 
+type ListFlowRunsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Limit         *PageLimit             `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	Offset        int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListFlowRunsRequest) Reset() {
+	*x = ListFlowRunsRequest{}
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListFlowRunsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListFlowRunsRequest) ProtoMessage() {}
+
+func (x *ListFlowRunsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListFlowRunsRequest.ProtoReflect.Descriptor instead.
+func (*ListFlowRunsRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *ListFlowRunsRequest) GetLimit() *PageLimit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *ListFlowRunsRequest) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+type PaginateFlowRunsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Query         *FlowRunPageQuery      `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PaginateFlowRunsRequest) Reset() {
+	*x = PaginateFlowRunsRequest{}
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PaginateFlowRunsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PaginateFlowRunsRequest) ProtoMessage() {}
+
+func (x *PaginateFlowRunsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PaginateFlowRunsRequest.ProtoReflect.Descriptor instead.
+func (*PaginateFlowRunsRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *PaginateFlowRunsRequest) GetQuery() *FlowRunPageQuery {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+type ReadFlowRunHistoryRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Query         *FlowRunHistoryQuery   `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadFlowRunHistoryRequest) Reset() {
+	*x = ReadFlowRunHistoryRequest{}
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadFlowRunHistoryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadFlowRunHistoryRequest) ProtoMessage() {}
+
+func (x *ReadFlowRunHistoryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadFlowRunHistoryRequest.ProtoReflect.Descriptor instead.
+func (*ReadFlowRunHistoryRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ReadFlowRunHistoryRequest) GetQuery() *FlowRunHistoryQuery {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+type AverageFlowRunLatenessRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Query         *FlowRunLatenessQuery  `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AverageFlowRunLatenessRequest) Reset() {
+	*x = AverageFlowRunLatenessRequest{}
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AverageFlowRunLatenessRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AverageFlowRunLatenessRequest) ProtoMessage() {}
+
+func (x *AverageFlowRunLatenessRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AverageFlowRunLatenessRequest.ProtoReflect.Descriptor instead.
+func (*AverageFlowRunLatenessRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *AverageFlowRunLatenessRequest) GetQuery() *FlowRunLatenessQuery {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+type ResumeFlowRunRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Resumption    *FlowRunResumption     `protobuf:"bytes,2,opt,name=resumption,proto3" json:"resumption,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResumeFlowRunRequest) Reset() {
+	*x = ResumeFlowRunRequest{}
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResumeFlowRunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResumeFlowRunRequest) ProtoMessage() {}
+
+func (x *ResumeFlowRunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResumeFlowRunRequest.ProtoReflect.Descriptor instead.
+func (*ResumeFlowRunRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *ResumeFlowRunRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ResumeFlowRunRequest) GetResumption() *FlowRunResumption {
+	if x != nil {
+		return x.Resumption
+	}
+	return nil
+}
+
+type UpdateFlowRunLabelsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// An object of texts, numbers and booleans.
+	Labels        []byte `protobuf:"bytes,2,opt,name=labels,proto3" json:"labels,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateFlowRunLabelsRequest) Reset() {
+	*x = UpdateFlowRunLabelsRequest{}
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateFlowRunLabelsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateFlowRunLabelsRequest) ProtoMessage() {}
+
+func (x *UpdateFlowRunLabelsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateFlowRunLabelsRequest.ProtoReflect.Descriptor instead.
+func (*UpdateFlowRunLabelsRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *UpdateFlowRunLabelsRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *UpdateFlowRunLabelsRequest) GetLabels() []byte {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+type BulkDeleteFlowRunsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Query         *FlowRunBulkDeletion   `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BulkDeleteFlowRunsRequest) Reset() {
+	*x = BulkDeleteFlowRunsRequest{}
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BulkDeleteFlowRunsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BulkDeleteFlowRunsRequest) ProtoMessage() {}
+
+func (x *BulkDeleteFlowRunsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BulkDeleteFlowRunsRequest.ProtoReflect.Descriptor instead.
+func (*BulkDeleteFlowRunsRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *BulkDeleteFlowRunsRequest) GetQuery() *FlowRunBulkDeletion {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+type BulkSetFlowRunStateRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Transition    *FlowRunBulkTransition `protobuf:"bytes,1,opt,name=transition,proto3" json:"transition,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BulkSetFlowRunStateRequest) Reset() {
+	*x = BulkSetFlowRunStateRequest{}
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BulkSetFlowRunStateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BulkSetFlowRunStateRequest) ProtoMessage() {}
+
+func (x *BulkSetFlowRunStateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flow_runs_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BulkSetFlowRunStateRequest.ProtoReflect.Descriptor instead.
+func (*BulkSetFlowRunStateRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *BulkSetFlowRunStateRequest) GetTransition() *FlowRunBulkTransition {
+	if x != nil {
+		return x.Transition
+	}
+	return nil
+}
+
 var File_orch_v1_flow_runs_proto protoreflect.FileDescriptor
 
 const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\n" +
-	"\x17orch/v1/flow_runs.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x15orch/v1/filters.proto\x1a\x12orch/v1/rest.proto\x1a\x14orch/v1/states.proto\"\xa2\x03\n" +
+	"\x17orch/v1/flow_runs.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x15orch/v1/filters.proto\x1a\x15orch/v1/history.proto\x1a\x12orch/v1/rest.proto\x1a\x14orch/v1/states.proto\"\xa2\x03\n" +
 	"\rFlowRunPolicy\x12+\n" +
 	"\vmax_retries\x18\x01 \x01(\x03B\n" +
 	"\xca\xf3\x18\x06\"\x010\x98\x01\x01R\n" +
@@ -1646,7 +2774,99 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\x11_work_pool_queues\"\xa7\x01\n" +
 	"\x11FlowRunTransition\x122\n" +
 	"\x05state\x18\x01 \x01(\v2\x14.orch.v1.StateCreateB\x06\xca\xf3\x18\x02\x18\x01R\x05state\x12!\n" +
-	"\x05force\x18\x02 \x01(\bB\v\xca\xf3\x18\a\"\x05falseR\x05force:;\xd2\xf3\x187:5Body_set_flow_run_state_flow_runs__id__set_state_post\"I\n" +
+	"\x05force\x18\x02 \x01(\bB\v\xca\xf3\x18\a\"\x05falseR\x05force:;\xd2\xf3\x187:5Body_set_flow_run_state_flow_runs__id__set_state_post\"\x9a\x05\n" +
+	"\x10FlowRunPageQuery\x12.\n" +
+	"\x05flows\x18\x01 \x01(\v2\x13.orch.v1.FlowFilterH\x00R\x05flows\x88\x01\x01\x128\n" +
+	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterH\x01R\bflowRuns\x88\x01\x01\x128\n" +
+	"\ttask_runs\x18\x03 \x01(\v2\x16.orch.v1.TaskRunFilterH\x02R\btaskRuns\x88\x01\x01\x12@\n" +
+	"\vdeployments\x18\x04 \x01(\v2\x19.orch.v1.DeploymentFilterH\x03R\vdeployments\x88\x01\x01\x12;\n" +
+	"\n" +
+	"work_pools\x18\x05 \x01(\v2\x17.orch.v1.WorkPoolFilterH\x04R\tworkPools\x88\x01\x01\x12G\n" +
+	"\x10work_pool_queues\x18\x06 \x01(\v2\x18.orch.v1.WorkQueueFilterH\x05R\x0eworkPoolQueues\x88\x01\x01\x129\n" +
+	"\x04sort\x18\a \x01(\x0e2\x14.orch.v1.FlowRunSortB\x0f\xca\xf3\x18\v\"\t\"ID_DESC\"R\x04sort\x12(\n" +
+	"\x05limit\x18\b \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12$\n" +
+	"\x04page\x18\t \x01(\x03B\x10\xca\xf3\x18\f\"\x011)\x00\x00\x00\x00\x00\x00\xf0?R\x04page:5\xd2\xf3\x181:/Body_paginate_flow_runs_flow_runs_paginate_postB\b\n" +
+	"\x06_flowsB\f\n" +
+	"\n" +
+	"_flow_runsB\f\n" +
+	"\n" +
+	"_task_runsB\x0e\n" +
+	"\f_deploymentsB\r\n" +
+	"\v_work_poolsB\x13\n" +
+	"\x11_work_pool_queues\"\xd8\x01\n" +
+	"\vFlowRunPage\x122\n" +
+	"\aresults\x18\x01 \x03(\v2\x10.orch.v1.FlowRunB\x06\xca\xf3\x18\x02\x18\x01R\aresults\x12\x1c\n" +
+	"\x05count\x18\x02 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x05count\x12\x1c\n" +
+	"\x05limit\x18\x03 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x05limit\x12\x1c\n" +
+	"\x05pages\x18\x04 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x05pages\x12\x1a\n" +
+	"\x04page\x18\x05 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x04page:\x1f\xd2\xf3\x18\x1b:\x19FlowRunPaginationResponse\"\xd1\x05\n" +
+	"\x13FlowRunHistoryQuery\x12.\n" +
+	"\x05flows\x18\x01 \x01(\v2\x13.orch.v1.FlowFilterH\x00R\x05flows\x88\x01\x01\x128\n" +
+	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterH\x01R\bflowRuns\x88\x01\x01\x128\n" +
+	"\ttask_runs\x18\x03 \x01(\v2\x16.orch.v1.TaskRunFilterH\x02R\btaskRuns\x88\x01\x01\x12@\n" +
+	"\vdeployments\x18\x04 \x01(\v2\x19.orch.v1.DeploymentFilterH\x03R\vdeployments\x88\x01\x01\x12;\n" +
+	"\n" +
+	"work_pools\x18\x05 \x01(\v2\x17.orch.v1.WorkPoolFilterH\x04R\tworkPools\x88\x01\x01\x12>\n" +
+	"\vwork_queues\x18\x06 \x01(\v2\x18.orch.v1.WorkQueueFilterH\x05R\n" +
+	"workQueues\x88\x01\x01\x12G\n" +
+	"\rhistory_start\x18\a \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01R\fhistoryStart\x12C\n" +
+	"\vhistory_end\x18\b \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01R\n" +
+	"historyEnd\x12@\n" +
+	"\x18history_interval_seconds\x18\t \x01(\x01B\x06\xca\xf3\x18\x02\x18\x01R\x16historyIntervalSeconds:2\xd2\xf3\x18.:,Body_flow_run_history_flow_runs_history_postB\b\n" +
+	"\x06_flowsB\f\n" +
+	"\n" +
+	"_flow_runsB\f\n" +
+	"\n" +
+	"_task_runsB\x0e\n" +
+	"\f_deploymentsB\r\n" +
+	"\v_work_poolsB\x0e\n" +
+	"\f_work_queues\"\x9a\x04\n" +
+	"\x14FlowRunLatenessQuery\x12.\n" +
+	"\x05flows\x18\x01 \x01(\v2\x13.orch.v1.FlowFilterH\x00R\x05flows\x88\x01\x01\x128\n" +
+	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterH\x01R\bflowRuns\x88\x01\x01\x128\n" +
+	"\ttask_runs\x18\x03 \x01(\v2\x16.orch.v1.TaskRunFilterH\x02R\btaskRuns\x88\x01\x01\x12@\n" +
+	"\vdeployments\x18\x04 \x01(\v2\x19.orch.v1.DeploymentFilterH\x03R\vdeployments\x88\x01\x01\x12;\n" +
+	"\n" +
+	"work_pools\x18\x05 \x01(\v2\x17.orch.v1.WorkPoolFilterH\x04R\tworkPools\x88\x01\x01\x12G\n" +
+	"\x10work_pool_queues\x18\x06 \x01(\v2\x18.orch.v1.WorkQueueFilterH\x05R\x0eworkPoolQueues\x88\x01\x01:<\xd2\xf3\x188:6Body_average_flow_run_lateness_flow_runs_lateness_postB\b\n" +
+	"\x06_flowsB\f\n" +
+	"\n" +
+	"_flow_runsB\f\n" +
+	"\n" +
+	"_task_runsB\x0e\n" +
+	"\f_deploymentsB\r\n" +
+	"\v_work_poolsB\x13\n" +
+	"\x11_work_pool_queues\"5\n" +
+	"\bLateness\x12\x1d\n" +
+	"\aseconds\x18\x01 \x01(\x01H\x00R\aseconds\x88\x01\x01B\n" +
+	"\n" +
+	"\b_seconds\"\x82\x01\n" +
+	"\x11FlowRunResumption\x12(\n" +
+	"\trun_input\x18\x01 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03H\x00R\brunInput\x88\x01\x01:5\xd2\xf3\x181:/Body_resume_flow_run_flow_runs__id__resume_postB\f\n" +
+	"\n" +
+	"_run_input\"\xcc\x01\n" +
+	"\x13FlowRunBulkDeletion\x128\n" +
+	"\tflow_runs\x18\x01 \x01(\v2\x16.orch.v1.FlowRunFilterH\x00R\bflowRuns\x88\x01\x01\x120\n" +
+	"\x05limit\x18\x02 \x01(\x03B\x1a\xca\xf3\x18\x16\"\x0250)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00\x00I@R\x05limit:;\xd2\xf3\x187:5Body_bulk_delete_flow_runs_flow_runs_bulk_delete_postB\f\n" +
+	"\n" +
+	"_flow_runs\"=\n" +
+	"\x19FlowRunBulkDeleteResponse\x12 \n" +
+	"\adeleted\x18\x01 \x03(\tB\x06\xca\xf3\x18\x02\x10\x01R\adeleted\"\xaa\x02\n" +
+	"\x15FlowRunBulkTransition\x128\n" +
+	"\tflow_runs\x18\x01 \x01(\v2\x16.orch.v1.FlowRunFilterH\x00R\bflowRuns\x88\x01\x01\x122\n" +
+	"\x05state\x18\x02 \x01(\v2\x14.orch.v1.StateCreateB\x06\xca\xf3\x18\x02\x18\x01R\x05state\x12!\n" +
+	"\x05force\x18\x03 \x01(\bB\v\xca\xf3\x18\a\"\x05falseR\x05force\x120\n" +
+	"\x05limit\x18\x04 \x01(\x03B\x1a\xca\xf3\x18\x16\"\x0250)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00\x00I@R\x05limit:@\xd2\xf3\x18<::Body_bulk_set_flow_run_state_flow_runs_bulk_set_state_postB\f\n" +
+	"\n" +
+	"_flow_runs\"\\\n" +
+	"\x1bFlowRunBulkSetStateResponse\x12=\n" +
+	"\aresults\x18\x01 \x03(\v2#.orch.v1.FlowRunOrchestrationResultR\aresults\"\xf2\x01\n" +
+	"\x1aFlowRunOrchestrationResult\x12(\n" +
+	"\vflow_run_id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\tflowRunId\x127\n" +
+	"\x06status\x18\x02 \x01(\x0e2\x17.orch.v1.SetStateStatusB\x06\xca\xf3\x18\x02\x18\x01R\x06status\x12)\n" +
+	"\x05state\x18\x03 \x01(\v2\x0e.orch.v1.StateH\x00R\x05state\x88\x01\x01\x12<\n" +
+	"\adetails\x18\x04 \x01(\v2\x1a.orch.v1.TransitionDetailsB\x06\xca\xf3\x18\x02\x18\x01R\adetailsB\b\n" +
+	"\x06_state\"I\n" +
 	"\x14CreateFlowRunRequest\x121\n" +
 	"\bflow_run\x18\x01 \x01(\v2\x16.orch.v1.FlowRunCreateR\aflowRun\",\n" +
 	"\x12ReadFlowRunRequest\x12\x16\n" +
@@ -1666,7 +2886,30 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\vupdate_mask\x18\x03 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask\".\n" +
 	"\x14DeleteFlowRunRequest\x12\x16\n" +
-	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id*}\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\"s\n" +
+	"\x13ListFlowRunsRequest\x120\n" +
+	"\x05limit\x18\x01 \x01(\v2\x12.orch.v1.PageLimitB\x06\xca\xf3\x18\x02x\x01R\x05limit\x12*\n" +
+	"\x06offset\x18\x02 \x01(\x03B\x12\xca\xf3\x18\x0e\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00x\x01R\x06offset\"J\n" +
+	"\x17PaginateFlowRunsRequest\x12/\n" +
+	"\x05query\x18\x01 \x01(\v2\x19.orch.v1.FlowRunPageQueryR\x05query\"O\n" +
+	"\x19ReadFlowRunHistoryRequest\x122\n" +
+	"\x05query\x18\x01 \x01(\v2\x1c.orch.v1.FlowRunHistoryQueryR\x05query\"T\n" +
+	"\x1dAverageFlowRunLatenessRequest\x123\n" +
+	"\x05query\x18\x01 \x01(\v2\x1d.orch.v1.FlowRunLatenessQueryR\x05query\"j\n" +
+	"\x14ResumeFlowRunRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12:\n" +
+	"\n" +
+	"resumption\x18\x02 \x01(\v2\x1a.orch.v1.FlowRunResumptionR\n" +
+	"resumption\"T\n" +
+	"\x1aUpdateFlowRunLabelsRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12\x1e\n" +
+	"\x06labels\x18\x02 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\x06labels\"O\n" +
+	"\x19BulkDeleteFlowRunsRequest\x122\n" +
+	"\x05query\x18\x01 \x01(\v2\x1c.orch.v1.FlowRunBulkDeletionR\x05query\"\\\n" +
+	"\x1aBulkSetFlowRunStateRequest\x12>\n" +
+	"\n" +
+	"transition\x18\x01 \x01(\v2\x1e.orch.v1.FlowRunBulkTransitionR\n" +
+	"transition*}\n" +
 	"\tRetryType\x12\x1a\n" +
 	"\x16RETRY_TYPE_UNSPECIFIED\x10\x00\x12)\n" +
 	"\x15RETRY_TYPE_IN_PROCESS\x10\x01\x1a\x0e\xda\xf3\x18\n" +
@@ -1685,7 +2928,7 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"+FLOW_RUN_SORT_NEXT_SCHEDULED_START_TIME_ASC\x10\b\x12\x1f\n" +
 	"\x1bFLOW_RUN_SORT_END_TIME_DESC\x10\t\x12\x1e\n" +
 	"\x1aFLOW_RUN_SORT_CREATED_DESC\x10\n" +
-	"2\xb4\a\n" +
+	"2\xcf\x10\n" +
 	"\x0eFlowRunService\x12|\n" +
 	"\rCreateFlowRun\x12\x1d.orch.v1.CreateFlowRunRequest\x1a\x10.orch.v1.FlowRun\":\xe2\xf3\x18\x19\b\xc8\x01\x12\x02\xc9\x01\"\x10manage_flow_runs\x82\xd3\xe4\x93\x02\x17:\bflow_run\"\v/flow_runs/\x12h\n" +
 	"\vReadFlowRun\x12\x1b.orch.v1.ReadFlowRunRequest\x1a\x10.orch.v1.FlowRun\"*\xe2\xf3\x18\x0f\"\rsee_flow_runs\x82\xd3\xe4\x93\x02\x11\x12\x0f/flow_runs/{id}\x12\x84\x01\n" +
@@ -1693,7 +2936,17 @@ const file_orch_v1_flow_runs_proto_rawDesc = "" +
 	"\rCountFlowRuns\x12\x1d.orch.v1.CountFlowRunsRequest\x1a\x16.orch.v1.CountResponse\";\xe2\xf3\x18\x11\x18\x01\"\rsee_flow_runs\x82\xd3\xe4\x93\x02 :\x05queryb\x05count\"\x10/flow_runs/count\x12\x9c\x01\n" +
 	"\x0fSetFlowRunState\x12\x1f.orch.v1.SetFlowRunStateRequest\x1a\x1c.orch.v1.OrchestrationResult\"J\xe2\xf3\x18\x19\b\xc8\x01\x12\x02\xc9\x01\"\x10manage_flow_runs\x82\xd3\xe4\x93\x02':\n" +
 	"transition\"\x19/flow_runs/{id}/set_state\x12\x82\x01\n" +
-	"\rUpdateFlowRun\x12\x1d.orch.v1.UpdateFlowRunRequest\x1a\x16.google.protobuf.Empty\":\xe2\xf3\x18\x15\b\xcc\x01\"\x10manage_flow_runs\x82\xd3\xe4\x93\x02\x1b:\bflow_run2\x0f/flow_runs/{id}\x12x\n" +
+	"\rUpdateFlowRun\x12\x1d.orch.v1.UpdateFlowRunRequest\x1a\x16.google.protobuf.Empty\":\xe2\xf3\x18\x15\b\xcc\x01\"\x10manage_flow_runs\x82\xd3\xe4\x93\x02\x1b:\bflow_run2\x0f/flow_runs/{id}\x12u\n" +
+	"\fListFlowRuns\x12\x1c.orch.v1.ListFlowRunsRequest\x1a\x14.orch.v1.FlowRunList\"1\xe2\xf3\x18\x0f\"\rsee_flow_runs\x82\xd3\xe4\x93\x02\x18b\tflow_runs\x12\v/flow_runs/\x12\x83\x01\n" +
+	"\x10PaginateFlowRuns\x12 .orch.v1.PaginateFlowRunsRequest\x1a\x14.orch.v1.FlowRunPage\"7\xe2\xf3\x18\x11\x18\x01\"\rsee_flow_runs\x82\xd3\xe4\x93\x02\x1c:\x05query\"\x13/flow_runs/paginate\x12\x8d\x01\n" +
+	"\x12ReadFlowRunHistory\x12\".orch.v1.ReadFlowRunHistoryRequest\x1a\x14.orch.v1.HistoryList\"=\xe2\xf3\x18\x0f\"\rsee_flow_runs\x82\xd3\xe4\x93\x02$:\x05queryb\ahistory\"\x12/flow_runs/history\x12\x95\x01\n" +
+	"\x16AverageFlowRunLateness\x12&.orch.v1.AverageFlowRunLatenessRequest\x1a\x11.orch.v1.Lateness\"@\xe2\xf3\x18\x11\x18\x01\"\rsee_flow_runs\x82\xd3\xe4\x93\x02%:\x05queryb\aseconds\"\x13/flow_runs/lateness\x12\x97\x01\n" +
+	"\rResumeFlowRun\x12\x1d.orch.v1.ResumeFlowRunRequest\x1a\x1c.orch.v1.OrchestrationResult\"I\xe2\xf3\x18\x1b\b\xc8\x01\x12\x02\xc9\x01\x18\x01\"\x10manage_flow_runs\x82\xd3\xe4\x93\x02$:\n" +
+	"resumption\"\x16/flow_runs/{id}/resume\x12\x93\x01\n" +
+	"\x13UpdateFlowRunLabels\x12#.orch.v1.UpdateFlowRunLabelsRequest\x1a\x16.google.protobuf.Empty\"?\xe2\xf3\x18\x15\b\xcc\x01\"\x10manage_flow_runs\x82\xd3\xe4\x93\x02 :\x06labels2\x16/flow_runs/{id}/labels\x12\x9b\x01\n" +
+	"\x12BulkDeleteFlowRuns\x12\".orch.v1.BulkDeleteFlowRunsRequest\x1a\".orch.v1.FlowRunBulkDeleteResponse\"=\xe2\xf3\x18\x14\x18\x01\"\x10manage_flow_runs\x82\xd3\xe4\x93\x02\x1f:\x05query\"\x16/flow_runs/bulk_delete\x12\xa5\x01\n" +
+	"\x13BulkSetFlowRunState\x12#.orch.v1.BulkSetFlowRunStateRequest\x1a$.orch.v1.FlowRunBulkSetStateResponse\"C\xe2\xf3\x18\x12\"\x10manage_flow_runs\x82\xd3\xe4\x93\x02':\n" +
+	"transition\"\x19/flow_runs/bulk_set_state\x12x\n" +
 	"\rDeleteFlowRun\x12\x1d.orch.v1.DeleteFlowRunRequest\x1a\x16.google.protobuf.Empty\"0\xe2\xf3\x18\x15\b\xcc\x01\"\x10manage_flow_runs\x82\xd3\xe4\x93\x02\x11*\x0f/flow_runs/{id}\x1a\x0f\xea\xf3\x18\v\n" +
 	"\tFlow RunsB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
 
@@ -1710,107 +2963,182 @@ func file_orch_v1_flow_runs_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_flow_runs_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_orch_v1_flow_runs_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_orch_v1_flow_runs_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_orch_v1_flow_runs_proto_goTypes = []any{
-	(RetryType)(0),                 // 0: orch.v1.RetryType
-	(FlowRunSort)(0),               // 1: orch.v1.FlowRunSort
-	(*FlowRunPolicy)(nil),          // 2: orch.v1.FlowRunPolicy
-	(*FlowRun)(nil),                // 3: orch.v1.FlowRun
-	(*FlowRunCreate)(nil),          // 4: orch.v1.FlowRunCreate
-	(*FlowRunUpdate)(nil),          // 5: orch.v1.FlowRunUpdate
-	(*FlowRunList)(nil),            // 6: orch.v1.FlowRunList
-	(*FlowRunQuery)(nil),           // 7: orch.v1.FlowRunQuery
-	(*FlowRunCountQuery)(nil),      // 8: orch.v1.FlowRunCountQuery
-	(*FlowRunTransition)(nil),      // 9: orch.v1.FlowRunTransition
-	(*CreateFlowRunRequest)(nil),   // 10: orch.v1.CreateFlowRunRequest
-	(*ReadFlowRunRequest)(nil),     // 11: orch.v1.ReadFlowRunRequest
-	(*ReadFlowRunsRequest)(nil),    // 12: orch.v1.ReadFlowRunsRequest
-	(*CountFlowRunsRequest)(nil),   // 13: orch.v1.CountFlowRunsRequest
-	(*SetFlowRunStateRequest)(nil), // 14: orch.v1.SetFlowRunStateRequest
-	(*UpdateFlowRunRequest)(nil),   // 15: orch.v1.UpdateFlowRunRequest
-	(*DeleteFlowRunRequest)(nil),   // 16: orch.v1.DeleteFlowRunRequest
-	nil,                            // 17: orch.v1.FlowRun.LabelsEntry
-	(*StringSet)(nil),              // 18: orch.v1.StringSet
-	(*timestamppb.Timestamp)(nil),  // 19: google.protobuf.Timestamp
-	(StateType)(0),                 // 20: orch.v1.StateType
-	(*CreatedBy)(nil),              // 21: orch.v1.CreatedBy
-	(*State)(nil),                  // 22: orch.v1.State
-	(*Labels)(nil),                 // 23: orch.v1.Labels
-	(*StateCreate)(nil),            // 24: orch.v1.StateCreate
-	(*FlowFilter)(nil),             // 25: orch.v1.FlowFilter
-	(*FlowRunFilter)(nil),          // 26: orch.v1.FlowRunFilter
-	(*TaskRunFilter)(nil),          // 27: orch.v1.TaskRunFilter
-	(*DeploymentFilter)(nil),       // 28: orch.v1.DeploymentFilter
-	(*WorkPoolFilter)(nil),         // 29: orch.v1.WorkPoolFilter
-	(*WorkQueueFilter)(nil),        // 30: orch.v1.WorkQueueFilter
-	(*PageLimit)(nil),              // 31: orch.v1.PageLimit
-	(*fieldmaskpb.FieldMask)(nil),  // 32: google.protobuf.FieldMask
-	(*Scalar)(nil),                 // 33: orch.v1.Scalar
-	(*CountResponse)(nil),          // 34: orch.v1.CountResponse
-	(*OrchestrationResult)(nil),    // 35: orch.v1.OrchestrationResult
-	(*emptypb.Empty)(nil),          // 36: google.protobuf.Empty
+	(RetryType)(0),                        // 0: orch.v1.RetryType
+	(FlowRunSort)(0),                      // 1: orch.v1.FlowRunSort
+	(*FlowRunPolicy)(nil),                 // 2: orch.v1.FlowRunPolicy
+	(*FlowRun)(nil),                       // 3: orch.v1.FlowRun
+	(*FlowRunCreate)(nil),                 // 4: orch.v1.FlowRunCreate
+	(*FlowRunUpdate)(nil),                 // 5: orch.v1.FlowRunUpdate
+	(*FlowRunList)(nil),                   // 6: orch.v1.FlowRunList
+	(*FlowRunQuery)(nil),                  // 7: orch.v1.FlowRunQuery
+	(*FlowRunCountQuery)(nil),             // 8: orch.v1.FlowRunCountQuery
+	(*FlowRunTransition)(nil),             // 9: orch.v1.FlowRunTransition
+	(*FlowRunPageQuery)(nil),              // 10: orch.v1.FlowRunPageQuery
+	(*FlowRunPage)(nil),                   // 11: orch.v1.FlowRunPage
+	(*FlowRunHistoryQuery)(nil),           // 12: orch.v1.FlowRunHistoryQuery
+	(*FlowRunLatenessQuery)(nil),          // 13: orch.v1.FlowRunLatenessQuery
+	(*Lateness)(nil),                      // 14: orch.v1.Lateness
+	(*FlowRunResumption)(nil),             // 15: orch.v1.FlowRunResumption
+	(*FlowRunBulkDeletion)(nil),           // 16: orch.v1.FlowRunBulkDeletion
+	(*FlowRunBulkDeleteResponse)(nil),     // 17: orch.v1.FlowRunBulkDeleteResponse
+	(*FlowRunBulkTransition)(nil),         // 18: orch.v1.FlowRunBulkTransition
+	(*FlowRunBulkSetStateResponse)(nil),   // 19: orch.v1.FlowRunBulkSetStateResponse
+	(*FlowRunOrchestrationResult)(nil),    // 20: orch.v1.FlowRunOrchestrationResult
+	(*CreateFlowRunRequest)(nil),          // 21: orch.v1.CreateFlowRunRequest
+	(*ReadFlowRunRequest)(nil),            // 22: orch.v1.ReadFlowRunRequest
+	(*ReadFlowRunsRequest)(nil),           // 23: orch.v1.ReadFlowRunsRequest
+	(*CountFlowRunsRequest)(nil),          // 24: orch.v1.CountFlowRunsRequest
+	(*SetFlowRunStateRequest)(nil),        // 25: orch.v1.SetFlowRunStateRequest
+	(*UpdateFlowRunRequest)(nil),          // 26: orch.v1.UpdateFlowRunRequest
+	(*DeleteFlowRunRequest)(nil),          // 27: orch.v1.DeleteFlowRunRequest
+	(*ListFlowRunsRequest)(nil),           // 28: orch.v1.ListFlowRunsRequest
+	(*PaginateFlowRunsRequest)(nil),       // 29: orch.v1.PaginateFlowRunsRequest
+	(*ReadFlowRunHistoryRequest)(nil),     // 30: orch.v1.ReadFlowRunHistoryRequest
+	(*AverageFlowRunLatenessRequest)(nil), // 31: orch.v1.AverageFlowRunLatenessRequest
+	(*ResumeFlowRunRequest)(nil),          // 32: orch.v1.ResumeFlowRunRequest
+	(*UpdateFlowRunLabelsRequest)(nil),    // 33: orch.v1.UpdateFlowRunLabelsRequest
+	(*BulkDeleteFlowRunsRequest)(nil),     // 34: orch.v1.BulkDeleteFlowRunsRequest
+	(*BulkSetFlowRunStateRequest)(nil),    // 35: orch.v1.BulkSetFlowRunStateRequest
+	nil,                                   // 36: orch.v1.FlowRun.LabelsEntry
+	(*StringSet)(nil),                     // 37: orch.v1.StringSet
+	(*timestamppb.Timestamp)(nil),         // 38: google.protobuf.Timestamp
+	(StateType)(0),                        // 39: orch.v1.StateType
+	(*CreatedBy)(nil),                     // 40: orch.v1.CreatedBy
+	(*State)(nil),                         // 41: orch.v1.State
+	(*Labels)(nil),                        // 42: orch.v1.Labels
+	(*StateCreate)(nil),                   // 43: orch.v1.StateCreate
+	(*FlowFilter)(nil),                    // 44: orch.v1.FlowFilter
+	(*FlowRunFilter)(nil),                 // 45: orch.v1.FlowRunFilter
+	(*TaskRunFilter)(nil),                 // 46: orch.v1.TaskRunFilter
+	(*DeploymentFilter)(nil),              // 47: orch.v1.DeploymentFilter
+	(*WorkPoolFilter)(nil),                // 48: orch.v1.WorkPoolFilter
+	(*WorkQueueFilter)(nil),               // 49: orch.v1.WorkQueueFilter
+	(*PageLimit)(nil),                     // 50: orch.v1.PageLimit
+	(SetStateStatus)(0),                   // 51: orch.v1.SetStateStatus
+	(*TransitionDetails)(nil),             // 52: orch.v1.TransitionDetails
+	(*fieldmaskpb.FieldMask)(nil),         // 53: google.protobuf.FieldMask
+	(*Scalar)(nil),                        // 54: orch.v1.Scalar
+	(*CountResponse)(nil),                 // 55: orch.v1.CountResponse
+	(*OrchestrationResult)(nil),           // 56: orch.v1.OrchestrationResult
+	(*emptypb.Empty)(nil),                 // 57: google.protobuf.Empty
+	(*HistoryList)(nil),                   // 58: orch.v1.HistoryList
 }
 var file_orch_v1_flow_runs_proto_depIdxs = []int32{
-	18, // 0: orch.v1.FlowRunPolicy.pause_keys:type_name -> orch.v1.StringSet
+	37, // 0: orch.v1.FlowRunPolicy.pause_keys:type_name -> orch.v1.StringSet
 	0,  // 1: orch.v1.FlowRunPolicy.retry_type:type_name -> orch.v1.RetryType
-	19, // 2: orch.v1.FlowRun.created:type_name -> google.protobuf.Timestamp
-	19, // 3: orch.v1.FlowRun.updated:type_name -> google.protobuf.Timestamp
+	38, // 2: orch.v1.FlowRun.created:type_name -> google.protobuf.Timestamp
+	38, // 3: orch.v1.FlowRun.updated:type_name -> google.protobuf.Timestamp
 	2,  // 4: orch.v1.FlowRun.empirical_policy:type_name -> orch.v1.FlowRunPolicy
-	17, // 5: orch.v1.FlowRun.labels:type_name -> orch.v1.FlowRun.LabelsEntry
-	20, // 6: orch.v1.FlowRun.state_type:type_name -> orch.v1.StateType
-	19, // 7: orch.v1.FlowRun.expected_start_time:type_name -> google.protobuf.Timestamp
-	19, // 8: orch.v1.FlowRun.next_scheduled_start_time:type_name -> google.protobuf.Timestamp
-	19, // 9: orch.v1.FlowRun.start_time:type_name -> google.protobuf.Timestamp
-	19, // 10: orch.v1.FlowRun.end_time:type_name -> google.protobuf.Timestamp
-	21, // 11: orch.v1.FlowRun.created_by:type_name -> orch.v1.CreatedBy
-	22, // 12: orch.v1.FlowRun.state:type_name -> orch.v1.State
-	19, // 13: orch.v1.FlowRun.sort_start:type_name -> google.protobuf.Timestamp
+	36, // 5: orch.v1.FlowRun.labels:type_name -> orch.v1.FlowRun.LabelsEntry
+	39, // 6: orch.v1.FlowRun.state_type:type_name -> orch.v1.StateType
+	38, // 7: orch.v1.FlowRun.expected_start_time:type_name -> google.protobuf.Timestamp
+	38, // 8: orch.v1.FlowRun.next_scheduled_start_time:type_name -> google.protobuf.Timestamp
+	38, // 9: orch.v1.FlowRun.start_time:type_name -> google.protobuf.Timestamp
+	38, // 10: orch.v1.FlowRun.end_time:type_name -> google.protobuf.Timestamp
+	40, // 11: orch.v1.FlowRun.created_by:type_name -> orch.v1.CreatedBy
+	41, // 12: orch.v1.FlowRun.state:type_name -> orch.v1.State
+	38, // 13: orch.v1.FlowRun.sort_start:type_name -> google.protobuf.Timestamp
 	2,  // 14: orch.v1.FlowRunCreate.empirical_policy:type_name -> orch.v1.FlowRunPolicy
-	23, // 15: orch.v1.FlowRunCreate.labels:type_name -> orch.v1.Labels
-	24, // 16: orch.v1.FlowRunCreate.state:type_name -> orch.v1.StateCreate
+	42, // 15: orch.v1.FlowRunCreate.labels:type_name -> orch.v1.Labels
+	43, // 16: orch.v1.FlowRunCreate.state:type_name -> orch.v1.StateCreate
 	2,  // 17: orch.v1.FlowRunUpdate.empirical_policy:type_name -> orch.v1.FlowRunPolicy
 	3,  // 18: orch.v1.FlowRunList.flow_runs:type_name -> orch.v1.FlowRun
-	25, // 19: orch.v1.FlowRunQuery.flows:type_name -> orch.v1.FlowFilter
-	26, // 20: orch.v1.FlowRunQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	27, // 21: orch.v1.FlowRunQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	28, // 22: orch.v1.FlowRunQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	29, // 23: orch.v1.FlowRunQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	30, // 24: orch.v1.FlowRunQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
+	44, // 19: orch.v1.FlowRunQuery.flows:type_name -> orch.v1.FlowFilter
+	45, // 20: orch.v1.FlowRunQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	46, // 21: orch.v1.FlowRunQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	47, // 22: orch.v1.FlowRunQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	48, // 23: orch.v1.FlowRunQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	49, // 24: orch.v1.FlowRunQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
 	1,  // 25: orch.v1.FlowRunQuery.sort:type_name -> orch.v1.FlowRunSort
-	31, // 26: orch.v1.FlowRunQuery.limit:type_name -> orch.v1.PageLimit
-	25, // 27: orch.v1.FlowRunCountQuery.flows:type_name -> orch.v1.FlowFilter
-	26, // 28: orch.v1.FlowRunCountQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	27, // 29: orch.v1.FlowRunCountQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	28, // 30: orch.v1.FlowRunCountQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	29, // 31: orch.v1.FlowRunCountQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	30, // 32: orch.v1.FlowRunCountQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
-	24, // 33: orch.v1.FlowRunTransition.state:type_name -> orch.v1.StateCreate
-	4,  // 34: orch.v1.CreateFlowRunRequest.flow_run:type_name -> orch.v1.FlowRunCreate
-	7,  // 35: orch.v1.ReadFlowRunsRequest.query:type_name -> orch.v1.FlowRunQuery
-	8,  // 36: orch.v1.CountFlowRunsRequest.query:type_name -> orch.v1.FlowRunCountQuery
-	9,  // 37: orch.v1.SetFlowRunStateRequest.transition:type_name -> orch.v1.FlowRunTransition
-	5,  // 38: orch.v1.UpdateFlowRunRequest.flow_run:type_name -> orch.v1.FlowRunUpdate
-	32, // 39: orch.v1.UpdateFlowRunRequest.update_mask:type_name -> google.protobuf.FieldMask
-	33, // 40: orch.v1.FlowRun.LabelsEntry.value:type_name -> orch.v1.Scalar
-	10, // 41: orch.v1.FlowRunService.CreateFlowRun:input_type -> orch.v1.CreateFlowRunRequest
-	11, // 42: orch.v1.FlowRunService.ReadFlowRun:input_type -> orch.v1.ReadFlowRunRequest
-	12, // 43: orch.v1.FlowRunService.ReadFlowRuns:input_type -> orch.v1.ReadFlowRunsRequest
-	13, // 44: orch.v1.FlowRunService.CountFlowRuns:input_type -> orch.v1.CountFlowRunsRequest
-	14, // 45: orch.v1.FlowRunService.SetFlowRunState:input_type -> orch.v1.SetFlowRunStateRequest
-	15, // 46: orch.v1.FlowRunService.UpdateFlowRun:input_type -> orch.v1.UpdateFlowRunRequest
-	16, // 47: orch.v1.FlowRunService.DeleteFlowRun:input_type -> orch.v1.DeleteFlowRunRequest
-	3,  // 48: orch.v1.FlowRunService.CreateFlowRun:output_type -> orch.v1.FlowRun
-	3,  // 49: orch.v1.FlowRunService.ReadFlowRun:output_type -> orch.v1.FlowRun
-	6,  // 50: orch.v1.FlowRunService.ReadFlowRuns:output_type -> orch.v1.FlowRunList
-	34, // 51: orch.v1.FlowRunService.CountFlowRuns:output_type -> orch.v1.CountResponse
-	35, // 52: orch.v1.FlowRunService.SetFlowRunState:output_type -> orch.v1.OrchestrationResult
-	36, // 53: orch.v1.FlowRunService.UpdateFlowRun:output_type -> google.protobuf.Empty
-	36, // 54: orch.v1.FlowRunService.DeleteFlowRun:output_type -> google.protobuf.Empty
-	48, // [48:55] is the sub-list for method output_type
-	41, // [41:48] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	50, // 26: orch.v1.FlowRunQuery.limit:type_name -> orch.v1.PageLimit
+	44, // 27: orch.v1.FlowRunCountQuery.flows:type_name -> orch.v1.FlowFilter
+	45, // 28: orch.v1.FlowRunCountQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	46, // 29: orch.v1.FlowRunCountQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	47, // 30: orch.v1.FlowRunCountQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	48, // 31: orch.v1.FlowRunCountQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	49, // 32: orch.v1.FlowRunCountQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
+	43, // 33: orch.v1.FlowRunTransition.state:type_name -> orch.v1.StateCreate
+	44, // 34: orch.v1.FlowRunPageQuery.flows:type_name -> orch.v1.FlowFilter
+	45, // 35: orch.v1.FlowRunPageQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	46, // 36: orch.v1.FlowRunPageQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	47, // 37: orch.v1.FlowRunPageQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	48, // 38: orch.v1.FlowRunPageQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	49, // 39: orch.v1.FlowRunPageQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
+	1,  // 40: orch.v1.FlowRunPageQuery.sort:type_name -> orch.v1.FlowRunSort
+	50, // 41: orch.v1.FlowRunPageQuery.limit:type_name -> orch.v1.PageLimit
+	3,  // 42: orch.v1.FlowRunPage.results:type_name -> orch.v1.FlowRun
+	44, // 43: orch.v1.FlowRunHistoryQuery.flows:type_name -> orch.v1.FlowFilter
+	45, // 44: orch.v1.FlowRunHistoryQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	46, // 45: orch.v1.FlowRunHistoryQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	47, // 46: orch.v1.FlowRunHistoryQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	48, // 47: orch.v1.FlowRunHistoryQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	49, // 48: orch.v1.FlowRunHistoryQuery.work_queues:type_name -> orch.v1.WorkQueueFilter
+	38, // 49: orch.v1.FlowRunHistoryQuery.history_start:type_name -> google.protobuf.Timestamp
+	38, // 50: orch.v1.FlowRunHistoryQuery.history_end:type_name -> google.protobuf.Timestamp
+	44, // 51: orch.v1.FlowRunLatenessQuery.flows:type_name -> orch.v1.FlowFilter
+	45, // 52: orch.v1.FlowRunLatenessQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	46, // 53: orch.v1.FlowRunLatenessQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	47, // 54: orch.v1.FlowRunLatenessQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	48, // 55: orch.v1.FlowRunLatenessQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	49, // 56: orch.v1.FlowRunLatenessQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
+	45, // 57: orch.v1.FlowRunBulkDeletion.flow_runs:type_name -> orch.v1.FlowRunFilter
+	45, // 58: orch.v1.FlowRunBulkTransition.flow_runs:type_name -> orch.v1.FlowRunFilter
+	43, // 59: orch.v1.FlowRunBulkTransition.state:type_name -> orch.v1.StateCreate
+	20, // 60: orch.v1.FlowRunBulkSetStateResponse.results:type_name -> orch.v1.FlowRunOrchestrationResult
+	51, // 61: orch.v1.FlowRunOrchestrationResult.status:type_name -> orch.v1.SetStateStatus
+	41, // 62: orch.v1.FlowRunOrchestrationResult.state:type_name -> orch.v1.State
+	52, // 63: orch.v1.FlowRunOrchestrationResult.details:type_name -> orch.v1.TransitionDetails
+	4,  // 64: orch.v1.CreateFlowRunRequest.flow_run:type_name -> orch.v1.FlowRunCreate
+	7,  // 65: orch.v1.ReadFlowRunsRequest.query:type_name -> orch.v1.FlowRunQuery
+	8,  // 66: orch.v1.CountFlowRunsRequest.query:type_name -> orch.v1.FlowRunCountQuery
+	9,  // 67: orch.v1.SetFlowRunStateRequest.transition:type_name -> orch.v1.FlowRunTransition
+	5,  // 68: orch.v1.UpdateFlowRunRequest.flow_run:type_name -> orch.v1.FlowRunUpdate
+	53, // 69: orch.v1.UpdateFlowRunRequest.update_mask:type_name -> google.protobuf.FieldMask
+	50, // 70: orch.v1.ListFlowRunsRequest.limit:type_name -> orch.v1.PageLimit
+	10, // 71: orch.v1.PaginateFlowRunsRequest.query:type_name -> orch.v1.FlowRunPageQuery
+	12, // 72: orch.v1.ReadFlowRunHistoryRequest.query:type_name -> orch.v1.FlowRunHistoryQuery
+	13, // 73: orch.v1.AverageFlowRunLatenessRequest.query:type_name -> orch.v1.FlowRunLatenessQuery
+	15, // 74: orch.v1.ResumeFlowRunRequest.resumption:type_name -> orch.v1.FlowRunResumption
+	16, // 75: orch.v1.BulkDeleteFlowRunsRequest.query:type_name -> orch.v1.FlowRunBulkDeletion
+	18, // 76: orch.v1.BulkSetFlowRunStateRequest.transition:type_name -> orch.v1.FlowRunBulkTransition
+	54, // 77: orch.v1.FlowRun.LabelsEntry.value:type_name -> orch.v1.Scalar
+	21, // 78: orch.v1.FlowRunService.CreateFlowRun:input_type -> orch.v1.CreateFlowRunRequest
+	22, // 79: orch.v1.FlowRunService.ReadFlowRun:input_type -> orch.v1.ReadFlowRunRequest
+	23, // 80: orch.v1.FlowRunService.ReadFlowRuns:input_type -> orch.v1.ReadFlowRunsRequest
+	24, // 81: orch.v1.FlowRunService.CountFlowRuns:input_type -> orch.v1.CountFlowRunsRequest
+	25, // 82: orch.v1.FlowRunService.SetFlowRunState:input_type -> orch.v1.SetFlowRunStateRequest
+	26, // 83: orch.v1.FlowRunService.UpdateFlowRun:input_type -> orch.v1.UpdateFlowRunRequest
+	28, // 84: orch.v1.FlowRunService.ListFlowRuns:input_type -> orch.v1.ListFlowRunsRequest
+	29, // 85: orch.v1.FlowRunService.PaginateFlowRuns:input_type -> orch.v1.PaginateFlowRunsRequest
+	30, // 86: orch.v1.FlowRunService.ReadFlowRunHistory:input_type -> orch.v1.ReadFlowRunHistoryRequest
+	31, // 87: orch.v1.FlowRunService.AverageFlowRunLateness:input_type -> orch.v1.AverageFlowRunLatenessRequest
+	32, // 88: orch.v1.FlowRunService.ResumeFlowRun:input_type -> orch.v1.ResumeFlowRunRequest
+	33, // 89: orch.v1.FlowRunService.UpdateFlowRunLabels:input_type -> orch.v1.UpdateFlowRunLabelsRequest
+	34, // 90: orch.v1.FlowRunService.BulkDeleteFlowRuns:input_type -> orch.v1.BulkDeleteFlowRunsRequest
+	35, // 91: orch.v1.FlowRunService.BulkSetFlowRunState:input_type -> orch.v1.BulkSetFlowRunStateRequest
+	27, // 92: orch.v1.FlowRunService.DeleteFlowRun:input_type -> orch.v1.DeleteFlowRunRequest
+	3,  // 93: orch.v1.FlowRunService.CreateFlowRun:output_type -> orch.v1.FlowRun
+	3,  // 94: orch.v1.FlowRunService.ReadFlowRun:output_type -> orch.v1.FlowRun
+	6,  // 95: orch.v1.FlowRunService.ReadFlowRuns:output_type -> orch.v1.FlowRunList
+	55, // 96: orch.v1.FlowRunService.CountFlowRuns:output_type -> orch.v1.CountResponse
+	56, // 97: orch.v1.FlowRunService.SetFlowRunState:output_type -> orch.v1.OrchestrationResult
+	57, // 98: orch.v1.FlowRunService.UpdateFlowRun:output_type -> google.protobuf.Empty
+	6,  // 99: orch.v1.FlowRunService.ListFlowRuns:output_type -> orch.v1.FlowRunList
+	11, // 100: orch.v1.FlowRunService.PaginateFlowRuns:output_type -> orch.v1.FlowRunPage
+	58, // 101: orch.v1.FlowRunService.ReadFlowRunHistory:output_type -> orch.v1.HistoryList
+	14, // 102: orch.v1.FlowRunService.AverageFlowRunLateness:output_type -> orch.v1.Lateness
+	56, // 103: orch.v1.FlowRunService.ResumeFlowRun:output_type -> orch.v1.OrchestrationResult
+	57, // 104: orch.v1.FlowRunService.UpdateFlowRunLabels:output_type -> google.protobuf.Empty
+	17, // 105: orch.v1.FlowRunService.BulkDeleteFlowRuns:output_type -> orch.v1.FlowRunBulkDeleteResponse
+	19, // 106: orch.v1.FlowRunService.BulkSetFlowRunState:output_type -> orch.v1.FlowRunBulkSetStateResponse
+	57, // 107: orch.v1.FlowRunService.DeleteFlowRun:output_type -> google.protobuf.Empty
+	93, // [93:108] is the sub-list for method output_type
+	78, // [78:93] is the sub-list for method input_type
+	78, // [78:78] is the sub-list for extension type_name
+	78, // [78:78] is the sub-list for extension extendee
+	0,  // [0:78] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_flow_runs_proto_init() }
@@ -1820,6 +3148,7 @@ func file_orch_v1_flow_runs_proto_init() {
 	}
 	file_orch_v1_common_proto_init()
 	file_orch_v1_filters_proto_init()
+	file_orch_v1_history_proto_init()
 	file_orch_v1_rest_proto_init()
 	file_orch_v1_states_proto_init()
 	file_orch_v1_flow_runs_proto_msgTypes[0].OneofWrappers = []any{}
@@ -1828,13 +3157,21 @@ func file_orch_v1_flow_runs_proto_init() {
 	file_orch_v1_flow_runs_proto_msgTypes[3].OneofWrappers = []any{}
 	file_orch_v1_flow_runs_proto_msgTypes[5].OneofWrappers = []any{}
 	file_orch_v1_flow_runs_proto_msgTypes[6].OneofWrappers = []any{}
+	file_orch_v1_flow_runs_proto_msgTypes[8].OneofWrappers = []any{}
+	file_orch_v1_flow_runs_proto_msgTypes[10].OneofWrappers = []any{}
+	file_orch_v1_flow_runs_proto_msgTypes[11].OneofWrappers = []any{}
+	file_orch_v1_flow_runs_proto_msgTypes[12].OneofWrappers = []any{}
+	file_orch_v1_flow_runs_proto_msgTypes[13].OneofWrappers = []any{}
+	file_orch_v1_flow_runs_proto_msgTypes[14].OneofWrappers = []any{}
+	file_orch_v1_flow_runs_proto_msgTypes[16].OneofWrappers = []any{}
+	file_orch_v1_flow_runs_proto_msgTypes[18].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_flow_runs_proto_rawDesc), len(file_orch_v1_flow_runs_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   16,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -22,13 +22,21 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	FlowRunService_CreateFlowRun_FullMethodName   = "/orch.v1.FlowRunService/CreateFlowRun"
-	FlowRunService_ReadFlowRun_FullMethodName     = "/orch.v1.FlowRunService/ReadFlowRun"
-	FlowRunService_ReadFlowRuns_FullMethodName    = "/orch.v1.FlowRunService/ReadFlowRuns"
-	FlowRunService_CountFlowRuns_FullMethodName   = "/orch.v1.FlowRunService/CountFlowRuns"
-	FlowRunService_SetFlowRunState_FullMethodName = "/orch.v1.FlowRunService/SetFlowRunState"
-	FlowRunService_UpdateFlowRun_FullMethodName   = "/orch.v1.FlowRunService/UpdateFlowRun"
-	FlowRunService_DeleteFlowRun_FullMethodName   = "/orch.v1.FlowRunService/DeleteFlowRun"
+	FlowRunService_CreateFlowRun_FullMethodName          = "/orch.v1.FlowRunService/CreateFlowRun"
+	FlowRunService_ReadFlowRun_FullMethodName            = "/orch.v1.FlowRunService/ReadFlowRun"
+	FlowRunService_ReadFlowRuns_FullMethodName           = "/orch.v1.FlowRunService/ReadFlowRuns"
+	FlowRunService_CountFlowRuns_FullMethodName          = "/orch.v1.FlowRunService/CountFlowRuns"
+	FlowRunService_SetFlowRunState_FullMethodName        = "/orch.v1.FlowRunService/SetFlowRunState"
+	FlowRunService_UpdateFlowRun_FullMethodName          = "/orch.v1.FlowRunService/UpdateFlowRun"
+	FlowRunService_ListFlowRuns_FullMethodName           = "/orch.v1.FlowRunService/ListFlowRuns"
+	FlowRunService_PaginateFlowRuns_FullMethodName       = "/orch.v1.FlowRunService/PaginateFlowRuns"
+	FlowRunService_ReadFlowRunHistory_FullMethodName     = "/orch.v1.FlowRunService/ReadFlowRunHistory"
+	FlowRunService_AverageFlowRunLateness_FullMethodName = "/orch.v1.FlowRunService/AverageFlowRunLateness"
+	FlowRunService_ResumeFlowRun_FullMethodName          = "/orch.v1.FlowRunService/ResumeFlowRun"
+	FlowRunService_UpdateFlowRunLabels_FullMethodName    = "/orch.v1.FlowRunService/UpdateFlowRunLabels"
+	FlowRunService_BulkDeleteFlowRuns_FullMethodName     = "/orch.v1.FlowRunService/BulkDeleteFlowRuns"
+	FlowRunService_BulkSetFlowRunState_FullMethodName    = "/orch.v1.FlowRunService/BulkSetFlowRunState"
+	FlowRunService_DeleteFlowRun_FullMethodName          = "/orch.v1.FlowRunService/DeleteFlowRun"
 )
 
 // FlowRunServiceClient is the client API for FlowRunService service.
@@ -49,6 +57,22 @@ type FlowRunServiceClient interface {
 	SetFlowRunState(ctx context.Context, in *SetFlowRunStateRequest, opts ...grpc.CallOption) (*OrchestrationResult, error)
 	// Change a flow run; what is not sent stays. The state is changed by set_state alone.
 	UpdateFlowRun(ctx context.Context, in *UpdateFlowRunRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
+	// Read a page of flow runs.
+	ListFlowRuns(ctx context.Context, in *ListFlowRunsRequest, opts ...grpc.CallOption) (*FlowRunList, error)
+	// Read one page of the flow runs that match, and how many pages there are.
+	PaginateFlowRuns(ctx context.Context, in *PaginateFlowRunsRequest, opts ...grpc.CallOption) (*FlowRunPage, error)
+	// Count the flow runs that match by when they were expected to start and by their state.
+	ReadFlowRunHistory(ctx context.Context, in *ReadFlowRunHistoryRequest, opts ...grpc.CallOption) (*HistoryList, error)
+	// Tell by how many seconds the flow runs that match were late on average, null when none matches.
+	AverageFlowRunLateness(ctx context.Context, in *AverageFlowRunLatenessRequest, opts ...grpc.CallOption) (*Lateness, error)
+	// Let a paused flow run go on, with the input that it waits for.
+	ResumeFlowRun(ctx context.Context, in *ResumeFlowRunRequest, opts ...grpc.CallOption) (*OrchestrationResult, error)
+	// Add labels to a flow run; those of the same names are replaced.
+	UpdateFlowRunLabels(ctx context.Context, in *UpdateFlowRunLabelsRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
+	// Delete the flow runs that match, a limited number at a time.
+	BulkDeleteFlowRuns(ctx context.Context, in *BulkDeleteFlowRunsRequest, opts ...grpc.CallOption) (*FlowRunBulkDeleteResponse, error)
+	// Propose one state to the flow runs that match, a limited number at a time.
+	BulkSetFlowRunState(ctx context.Context, in *BulkSetFlowRunStateRequest, opts ...grpc.CallOption) (*FlowRunBulkSetStateResponse, error)
 	// Delete a flow run with its history.
 	DeleteFlowRun(ctx context.Context, in *DeleteFlowRunRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
@@ -121,6 +145,86 @@ func (c *flowRunServiceClient) UpdateFlowRun(ctx context.Context, in *UpdateFlow
 	return out, nil
 }
 
+func (c *flowRunServiceClient) ListFlowRuns(ctx context.Context, in *ListFlowRunsRequest, opts ...grpc.CallOption) (*FlowRunList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FlowRunList)
+	err := c.cc.Invoke(ctx, FlowRunService_ListFlowRuns_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *flowRunServiceClient) PaginateFlowRuns(ctx context.Context, in *PaginateFlowRunsRequest, opts ...grpc.CallOption) (*FlowRunPage, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FlowRunPage)
+	err := c.cc.Invoke(ctx, FlowRunService_PaginateFlowRuns_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *flowRunServiceClient) ReadFlowRunHistory(ctx context.Context, in *ReadFlowRunHistoryRequest, opts ...grpc.CallOption) (*HistoryList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(HistoryList)
+	err := c.cc.Invoke(ctx, FlowRunService_ReadFlowRunHistory_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *flowRunServiceClient) AverageFlowRunLateness(ctx context.Context, in *AverageFlowRunLatenessRequest, opts ...grpc.CallOption) (*Lateness, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Lateness)
+	err := c.cc.Invoke(ctx, FlowRunService_AverageFlowRunLateness_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *flowRunServiceClient) ResumeFlowRun(ctx context.Context, in *ResumeFlowRunRequest, opts ...grpc.CallOption) (*OrchestrationResult, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(OrchestrationResult)
+	err := c.cc.Invoke(ctx, FlowRunService_ResumeFlowRun_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *flowRunServiceClient) UpdateFlowRunLabels(ctx context.Context, in *UpdateFlowRunLabelsRequest, opts ...grpc.CallOption) (*emptypb.Empty, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(emptypb.Empty)
+	err := c.cc.Invoke(ctx, FlowRunService_UpdateFlowRunLabels_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *flowRunServiceClient) BulkDeleteFlowRuns(ctx context.Context, in *BulkDeleteFlowRunsRequest, opts ...grpc.CallOption) (*FlowRunBulkDeleteResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FlowRunBulkDeleteResponse)
+	err := c.cc.Invoke(ctx, FlowRunService_BulkDeleteFlowRuns_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *flowRunServiceClient) BulkSetFlowRunState(ctx context.Context, in *BulkSetFlowRunStateRequest, opts ...grpc.CallOption) (*FlowRunBulkSetStateResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FlowRunBulkSetStateResponse)
+	err := c.cc.Invoke(ctx, FlowRunService_BulkSetFlowRunState_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *flowRunServiceClient) DeleteFlowRun(ctx context.Context, in *DeleteFlowRunRequest, opts ...grpc.CallOption) (*emptypb.Empty, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(emptypb.Empty)
@@ -149,6 +253,22 @@ type FlowRunServiceServer interface {
 	SetFlowRunState(context.Context, *SetFlowRunStateRequest) (*OrchestrationResult, error)
 	// Change a flow run; what is not sent stays. The state is changed by set_state alone.
 	UpdateFlowRun(context.Context, *UpdateFlowRunRequest) (*emptypb.Empty, error)
+	// Read a page of flow runs.
+	ListFlowRuns(context.Context, *ListFlowRunsRequest) (*FlowRunList, error)
+	// Read one page of the flow runs that match, and how many pages there are.
+	PaginateFlowRuns(context.Context, *PaginateFlowRunsRequest) (*FlowRunPage, error)
+	// Count the flow runs that match by when they were expected to start and by their state.
+	ReadFlowRunHistory(context.Context, *ReadFlowRunHistoryRequest) (*HistoryList, error)
+	// Tell by how many seconds the flow runs that match were late on average, null when none matches.
+	AverageFlowRunLateness(context.Context, *AverageFlowRunLatenessRequest) (*Lateness, error)
+	// Let a paused flow run go on, with the input that it waits for.
+	ResumeFlowRun(context.Context, *ResumeFlowRunRequest) (*OrchestrationResult, error)
+	// Add labels to a flow run; those of the same names are replaced.
+	UpdateFlowRunLabels(context.Context, *UpdateFlowRunLabelsRequest) (*emptypb.Empty, error)
+	// Delete the flow runs that match, a limited number at a time.
+	BulkDeleteFlowRuns(context.Context, *BulkDeleteFlowRunsRequest) (*FlowRunBulkDeleteResponse, error)
+	// Propose one state to the flow runs that match, a limited number at a time.
+	BulkSetFlowRunState(context.Context, *BulkSetFlowRunStateRequest) (*FlowRunBulkSetStateResponse, error)
 	// Delete a flow run with its history.
 	DeleteFlowRun(context.Context, *DeleteFlowRunRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedFlowRunServiceServer()
@@ -178,6 +298,30 @@ func (UnimplementedFlowRunServiceServer) SetFlowRunState(context.Context, *SetFl
 }
 func (UnimplementedFlowRunServiceServer) UpdateFlowRun(context.Context, *UpdateFlowRunRequest) (*emptypb.Empty, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateFlowRun not implemented")
+}
+func (UnimplementedFlowRunServiceServer) ListFlowRuns(context.Context, *ListFlowRunsRequest) (*FlowRunList, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListFlowRuns not implemented")
+}
+func (UnimplementedFlowRunServiceServer) PaginateFlowRuns(context.Context, *PaginateFlowRunsRequest) (*FlowRunPage, error) {
+	return nil, status.Error(codes.Unimplemented, "method PaginateFlowRuns not implemented")
+}
+func (UnimplementedFlowRunServiceServer) ReadFlowRunHistory(context.Context, *ReadFlowRunHistoryRequest) (*HistoryList, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadFlowRunHistory not implemented")
+}
+func (UnimplementedFlowRunServiceServer) AverageFlowRunLateness(context.Context, *AverageFlowRunLatenessRequest) (*Lateness, error) {
+	return nil, status.Error(codes.Unimplemented, "method AverageFlowRunLateness not implemented")
+}
+func (UnimplementedFlowRunServiceServer) ResumeFlowRun(context.Context, *ResumeFlowRunRequest) (*OrchestrationResult, error) {
+	return nil, status.Error(codes.Unimplemented, "method ResumeFlowRun not implemented")
+}
+func (UnimplementedFlowRunServiceServer) UpdateFlowRunLabels(context.Context, *UpdateFlowRunLabelsRequest) (*emptypb.Empty, error) {
+	return nil, status.Error(codes.Unimplemented, "method UpdateFlowRunLabels not implemented")
+}
+func (UnimplementedFlowRunServiceServer) BulkDeleteFlowRuns(context.Context, *BulkDeleteFlowRunsRequest) (*FlowRunBulkDeleteResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method BulkDeleteFlowRuns not implemented")
+}
+func (UnimplementedFlowRunServiceServer) BulkSetFlowRunState(context.Context, *BulkSetFlowRunStateRequest) (*FlowRunBulkSetStateResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method BulkSetFlowRunState not implemented")
 }
 func (UnimplementedFlowRunServiceServer) DeleteFlowRun(context.Context, *DeleteFlowRunRequest) (*emptypb.Empty, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteFlowRun not implemented")
@@ -311,6 +455,150 @@ func _FlowRunService_UpdateFlowRun_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _FlowRunService_ListFlowRuns_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListFlowRunsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FlowRunServiceServer).ListFlowRuns(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FlowRunService_ListFlowRuns_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FlowRunServiceServer).ListFlowRuns(ctx, req.(*ListFlowRunsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FlowRunService_PaginateFlowRuns_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PaginateFlowRunsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FlowRunServiceServer).PaginateFlowRuns(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FlowRunService_PaginateFlowRuns_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FlowRunServiceServer).PaginateFlowRuns(ctx, req.(*PaginateFlowRunsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FlowRunService_ReadFlowRunHistory_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadFlowRunHistoryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FlowRunServiceServer).ReadFlowRunHistory(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FlowRunService_ReadFlowRunHistory_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FlowRunServiceServer).ReadFlowRunHistory(ctx, req.(*ReadFlowRunHistoryRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FlowRunService_AverageFlowRunLateness_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AverageFlowRunLatenessRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FlowRunServiceServer).AverageFlowRunLateness(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FlowRunService_AverageFlowRunLateness_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FlowRunServiceServer).AverageFlowRunLateness(ctx, req.(*AverageFlowRunLatenessRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FlowRunService_ResumeFlowRun_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResumeFlowRunRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FlowRunServiceServer).ResumeFlowRun(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FlowRunService_ResumeFlowRun_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FlowRunServiceServer).ResumeFlowRun(ctx, req.(*ResumeFlowRunRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FlowRunService_UpdateFlowRunLabels_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UpdateFlowRunLabelsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FlowRunServiceServer).UpdateFlowRunLabels(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FlowRunService_UpdateFlowRunLabels_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FlowRunServiceServer).UpdateFlowRunLabels(ctx, req.(*UpdateFlowRunLabelsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FlowRunService_BulkDeleteFlowRuns_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BulkDeleteFlowRunsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FlowRunServiceServer).BulkDeleteFlowRuns(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FlowRunService_BulkDeleteFlowRuns_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FlowRunServiceServer).BulkDeleteFlowRuns(ctx, req.(*BulkDeleteFlowRunsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FlowRunService_BulkSetFlowRunState_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BulkSetFlowRunStateRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FlowRunServiceServer).BulkSetFlowRunState(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FlowRunService_BulkSetFlowRunState_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FlowRunServiceServer).BulkSetFlowRunState(ctx, req.(*BulkSetFlowRunStateRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _FlowRunService_DeleteFlowRun_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DeleteFlowRunRequest)
 	if err := dec(in); err != nil {
@@ -359,6 +647,38 @@ var FlowRunService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "UpdateFlowRun",
 			Handler:    _FlowRunService_UpdateFlowRun_Handler,
+		},
+		{
+			MethodName: "ListFlowRuns",
+			Handler:    _FlowRunService_ListFlowRuns_Handler,
+		},
+		{
+			MethodName: "PaginateFlowRuns",
+			Handler:    _FlowRunService_PaginateFlowRuns_Handler,
+		},
+		{
+			MethodName: "ReadFlowRunHistory",
+			Handler:    _FlowRunService_ReadFlowRunHistory_Handler,
+		},
+		{
+			MethodName: "AverageFlowRunLateness",
+			Handler:    _FlowRunService_AverageFlowRunLateness_Handler,
+		},
+		{
+			MethodName: "ResumeFlowRun",
+			Handler:    _FlowRunService_ResumeFlowRun_Handler,
+		},
+		{
+			MethodName: "UpdateFlowRunLabels",
+			Handler:    _FlowRunService_UpdateFlowRunLabels_Handler,
+		},
+		{
+			MethodName: "BulkDeleteFlowRuns",
+			Handler:    _FlowRunService_BulkDeleteFlowRuns_Handler,
+		},
+		{
+			MethodName: "BulkSetFlowRunState",
+			Handler:    _FlowRunService_BulkSetFlowRunState_Handler,
 		},
 		{
 			MethodName: "DeleteFlowRun",

@@ -493,6 +493,283 @@ func (x *FlowCountQuery) GetWorkPools() *WorkPoolFilter {
 	return nil
 }
 
+// FlowPageQuery selects and orders flows, and names a page of them.
+type FlowPageQuery struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Flows       *FlowFilter            `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
+	FlowRuns    *FlowRunFilter         `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
+	TaskRuns    *TaskRunFilter         `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
+	Deployments *DeploymentFilter      `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	WorkPools   *WorkPoolFilter        `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
+	Sort        FlowSort               `protobuf:"varint,6,opt,name=sort,proto3,enum=orch.v1.FlowSort" json:"sort,omitempty"`
+	Limit       *PageLimit             `protobuf:"bytes,7,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Pages are counted from 1.
+	Page          int64 `protobuf:"varint,8,opt,name=page,proto3" json:"page,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowPageQuery) Reset() {
+	*x = FlowPageQuery{}
+	mi := &file_orch_v1_flows_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowPageQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowPageQuery) ProtoMessage() {}
+
+func (x *FlowPageQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flows_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowPageQuery.ProtoReflect.Descriptor instead.
+func (*FlowPageQuery) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flows_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *FlowPageQuery) GetFlows() *FlowFilter {
+	if x != nil {
+		return x.Flows
+	}
+	return nil
+}
+
+func (x *FlowPageQuery) GetFlowRuns() *FlowRunFilter {
+	if x != nil {
+		return x.FlowRuns
+	}
+	return nil
+}
+
+func (x *FlowPageQuery) GetTaskRuns() *TaskRunFilter {
+	if x != nil {
+		return x.TaskRuns
+	}
+	return nil
+}
+
+func (x *FlowPageQuery) GetDeployments() *DeploymentFilter {
+	if x != nil {
+		return x.Deployments
+	}
+	return nil
+}
+
+func (x *FlowPageQuery) GetWorkPools() *WorkPoolFilter {
+	if x != nil {
+		return x.WorkPools
+	}
+	return nil
+}
+
+func (x *FlowPageQuery) GetSort() FlowSort {
+	if x != nil {
+		return x.Sort
+	}
+	return FlowSort_FLOW_SORT_UNSPECIFIED
+}
+
+func (x *FlowPageQuery) GetLimit() *PageLimit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *FlowPageQuery) GetPage() int64 {
+	if x != nil {
+		return x.Page
+	}
+	return 0
+}
+
+// FlowPage is one page of the flows that match.
+type FlowPage struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Results []*Flow                `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	// How many match in all.
+	Count         int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	Limit         int64 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	Pages         int64 `protobuf:"varint,4,opt,name=pages,proto3" json:"pages,omitempty"`
+	Page          int64 `protobuf:"varint,5,opt,name=page,proto3" json:"page,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowPage) Reset() {
+	*x = FlowPage{}
+	mi := &file_orch_v1_flows_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowPage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowPage) ProtoMessage() {}
+
+func (x *FlowPage) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flows_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowPage.ProtoReflect.Descriptor instead.
+func (*FlowPage) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flows_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *FlowPage) GetResults() []*Flow {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+func (x *FlowPage) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *FlowPage) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *FlowPage) GetPages() int64 {
+	if x != nil {
+		return x.Pages
+	}
+	return 0
+}
+
+func (x *FlowPage) GetPage() int64 {
+	if x != nil {
+		return x.Page
+	}
+	return 0
+}
+
+// FlowBulkDeletion selects the flows that are deleted.
+type FlowBulkDeletion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Flows         *FlowFilter            `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
+	Limit         int64                  `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowBulkDeletion) Reset() {
+	*x = FlowBulkDeletion{}
+	mi := &file_orch_v1_flows_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowBulkDeletion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowBulkDeletion) ProtoMessage() {}
+
+func (x *FlowBulkDeletion) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flows_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowBulkDeletion.ProtoReflect.Descriptor instead.
+func (*FlowBulkDeletion) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flows_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *FlowBulkDeletion) GetFlows() *FlowFilter {
+	if x != nil {
+		return x.Flows
+	}
+	return nil
+}
+
+func (x *FlowBulkDeletion) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type FlowBulkDeleteResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Deleted       []string               `protobuf:"bytes,1,rep,name=deleted,proto3" json:"deleted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowBulkDeleteResponse) Reset() {
+	*x = FlowBulkDeleteResponse{}
+	mi := &file_orch_v1_flows_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowBulkDeleteResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowBulkDeleteResponse) ProtoMessage() {}
+
+func (x *FlowBulkDeleteResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flows_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowBulkDeleteResponse.ProtoReflect.Descriptor instead.
+func (*FlowBulkDeleteResponse) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flows_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *FlowBulkDeleteResponse) GetDeleted() []string {
+	if x != nil {
+		return x.Deleted
+	}
+	return nil
+}
+
 type CreateFlowRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Flow          *FlowCreate            `protobuf:"bytes,1,opt,name=flow,proto3" json:"flow,omitempty"`
@@ -502,7 +779,7 @@ type CreateFlowRequest struct {
 
 func (x *CreateFlowRequest) Reset() {
 	*x = CreateFlowRequest{}
-	mi := &file_orch_v1_flows_proto_msgTypes[6]
+	mi := &file_orch_v1_flows_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -514,7 +791,7 @@ func (x *CreateFlowRequest) String() string {
 func (*CreateFlowRequest) ProtoMessage() {}
 
 func (x *CreateFlowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_flows_proto_msgTypes[6]
+	mi := &file_orch_v1_flows_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -527,7 +804,7 @@ func (x *CreateFlowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateFlowRequest.ProtoReflect.Descriptor instead.
 func (*CreateFlowRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_flows_proto_rawDescGZIP(), []int{6}
+	return file_orch_v1_flows_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CreateFlowRequest) GetFlow() *FlowCreate {
@@ -546,7 +823,7 @@ type ReadFlowRequest struct {
 
 func (x *ReadFlowRequest) Reset() {
 	*x = ReadFlowRequest{}
-	mi := &file_orch_v1_flows_proto_msgTypes[7]
+	mi := &file_orch_v1_flows_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -558,7 +835,7 @@ func (x *ReadFlowRequest) String() string {
 func (*ReadFlowRequest) ProtoMessage() {}
 
 func (x *ReadFlowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_flows_proto_msgTypes[7]
+	mi := &file_orch_v1_flows_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -571,7 +848,7 @@ func (x *ReadFlowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadFlowRequest.ProtoReflect.Descriptor instead.
 func (*ReadFlowRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_flows_proto_rawDescGZIP(), []int{7}
+	return file_orch_v1_flows_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReadFlowRequest) GetId() string {
@@ -590,7 +867,7 @@ type ReadFlowByNameRequest struct {
 
 func (x *ReadFlowByNameRequest) Reset() {
 	*x = ReadFlowByNameRequest{}
-	mi := &file_orch_v1_flows_proto_msgTypes[8]
+	mi := &file_orch_v1_flows_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -602,7 +879,7 @@ func (x *ReadFlowByNameRequest) String() string {
 func (*ReadFlowByNameRequest) ProtoMessage() {}
 
 func (x *ReadFlowByNameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_flows_proto_msgTypes[8]
+	mi := &file_orch_v1_flows_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -615,7 +892,7 @@ func (x *ReadFlowByNameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadFlowByNameRequest.ProtoReflect.Descriptor instead.
 func (*ReadFlowByNameRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_flows_proto_rawDescGZIP(), []int{8}
+	return file_orch_v1_flows_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReadFlowByNameRequest) GetName() string {
@@ -634,7 +911,7 @@ type ReadFlowsRequest struct {
 
 func (x *ReadFlowsRequest) Reset() {
 	*x = ReadFlowsRequest{}
-	mi := &file_orch_v1_flows_proto_msgTypes[9]
+	mi := &file_orch_v1_flows_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -646,7 +923,7 @@ func (x *ReadFlowsRequest) String() string {
 func (*ReadFlowsRequest) ProtoMessage() {}
 
 func (x *ReadFlowsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_flows_proto_msgTypes[9]
+	mi := &file_orch_v1_flows_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -659,7 +936,7 @@ func (x *ReadFlowsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadFlowsRequest.ProtoReflect.Descriptor instead.
 func (*ReadFlowsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_flows_proto_rawDescGZIP(), []int{9}
+	return file_orch_v1_flows_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ReadFlowsRequest) GetQuery() *FlowQuery {
@@ -678,7 +955,7 @@ type CountFlowsRequest struct {
 
 func (x *CountFlowsRequest) Reset() {
 	*x = CountFlowsRequest{}
-	mi := &file_orch_v1_flows_proto_msgTypes[10]
+	mi := &file_orch_v1_flows_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -690,7 +967,7 @@ func (x *CountFlowsRequest) String() string {
 func (*CountFlowsRequest) ProtoMessage() {}
 
 func (x *CountFlowsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_flows_proto_msgTypes[10]
+	mi := &file_orch_v1_flows_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -703,7 +980,7 @@ func (x *CountFlowsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountFlowsRequest.ProtoReflect.Descriptor instead.
 func (*CountFlowsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_flows_proto_rawDescGZIP(), []int{10}
+	return file_orch_v1_flows_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CountFlowsRequest) GetQuery() *FlowCountQuery {
@@ -724,7 +1001,7 @@ type UpdateFlowRequest struct {
 
 func (x *UpdateFlowRequest) Reset() {
 	*x = UpdateFlowRequest{}
-	mi := &file_orch_v1_flows_proto_msgTypes[11]
+	mi := &file_orch_v1_flows_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -736,7 +1013,7 @@ func (x *UpdateFlowRequest) String() string {
 func (*UpdateFlowRequest) ProtoMessage() {}
 
 func (x *UpdateFlowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_flows_proto_msgTypes[11]
+	mi := &file_orch_v1_flows_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -749,7 +1026,7 @@ func (x *UpdateFlowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateFlowRequest.ProtoReflect.Descriptor instead.
 func (*UpdateFlowRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_flows_proto_rawDescGZIP(), []int{11}
+	return file_orch_v1_flows_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *UpdateFlowRequest) GetId() string {
@@ -782,7 +1059,7 @@ type DeleteFlowRequest struct {
 
 func (x *DeleteFlowRequest) Reset() {
 	*x = DeleteFlowRequest{}
-	mi := &file_orch_v1_flows_proto_msgTypes[12]
+	mi := &file_orch_v1_flows_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -794,7 +1071,7 @@ func (x *DeleteFlowRequest) String() string {
 func (*DeleteFlowRequest) ProtoMessage() {}
 
 func (x *DeleteFlowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_flows_proto_msgTypes[12]
+	mi := &file_orch_v1_flows_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -807,7 +1084,7 @@ func (x *DeleteFlowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteFlowRequest.ProtoReflect.Descriptor instead.
 func (*DeleteFlowRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_flows_proto_rawDescGZIP(), []int{12}
+	return file_orch_v1_flows_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DeleteFlowRequest) GetId() string {
@@ -815,6 +1092,198 @@ func (x *DeleteFlowRequest) GetId() string {
 		return x.Id
 	}
 	return ""
+}
+
+type ListFlowsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Limit         *PageLimit             `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	Offset        int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListFlowsRequest) Reset() {
+	*x = ListFlowsRequest{}
+	mi := &file_orch_v1_flows_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListFlowsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListFlowsRequest) ProtoMessage() {}
+
+func (x *ListFlowsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flows_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListFlowsRequest.ProtoReflect.Descriptor instead.
+func (*ListFlowsRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flows_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ListFlowsRequest) GetLimit() *PageLimit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *ListFlowsRequest) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+type PaginateFlowsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Query         *FlowPageQuery         `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PaginateFlowsRequest) Reset() {
+	*x = PaginateFlowsRequest{}
+	mi := &file_orch_v1_flows_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PaginateFlowsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PaginateFlowsRequest) ProtoMessage() {}
+
+func (x *PaginateFlowsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flows_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PaginateFlowsRequest.ProtoReflect.Descriptor instead.
+func (*PaginateFlowsRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flows_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *PaginateFlowsRequest) GetQuery() *FlowPageQuery {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+type ReplaceFlowRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Flow          *FlowCreate            `protobuf:"bytes,2,opt,name=flow,proto3" json:"flow,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplaceFlowRequest) Reset() {
+	*x = ReplaceFlowRequest{}
+	mi := &file_orch_v1_flows_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplaceFlowRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplaceFlowRequest) ProtoMessage() {}
+
+func (x *ReplaceFlowRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flows_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplaceFlowRequest.ProtoReflect.Descriptor instead.
+func (*ReplaceFlowRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flows_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ReplaceFlowRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ReplaceFlowRequest) GetFlow() *FlowCreate {
+	if x != nil {
+		return x.Flow
+	}
+	return nil
+}
+
+type BulkDeleteFlowsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Query         *FlowBulkDeletion      `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BulkDeleteFlowsRequest) Reset() {
+	*x = BulkDeleteFlowsRequest{}
+	mi := &file_orch_v1_flows_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BulkDeleteFlowsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BulkDeleteFlowsRequest) ProtoMessage() {}
+
+func (x *BulkDeleteFlowsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_flows_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BulkDeleteFlowsRequest.ProtoReflect.Descriptor instead.
+func (*BulkDeleteFlowsRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_flows_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *BulkDeleteFlowsRequest) GetQuery() *FlowBulkDeletion {
+	if x != nil {
+		return x.Query
+	}
+	return nil
 }
 
 var File_orch_v1_flows_proto protoreflect.FileDescriptor
@@ -862,7 +1331,37 @@ const file_orch_v1_flows_proto_rawDesc = "" +
 	"\ttask_runs\x18\x03 \x01(\v2\x16.orch.v1.TaskRunFilterR\btaskRuns\x12;\n" +
 	"\vdeployments\x18\x04 \x01(\v2\x19.orch.v1.DeploymentFilterR\vdeployments\x126\n" +
 	"\n" +
-	"work_pools\x18\x05 \x01(\v2\x17.orch.v1.WorkPoolFilterR\tworkPools:'\xd2\xf3\x18#:!Body_count_flows_flows_count_post\"<\n" +
+	"work_pools\x18\x05 \x01(\v2\x17.orch.v1.WorkPoolFilterR\tworkPools:'\xd2\xf3\x18#:!Body_count_flows_flows_count_post\"\xaf\x04\n" +
+	"\rFlowPageQuery\x12.\n" +
+	"\x05flows\x18\x01 \x01(\v2\x13.orch.v1.FlowFilterH\x00R\x05flows\x88\x01\x01\x128\n" +
+	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterH\x01R\bflowRuns\x88\x01\x01\x128\n" +
+	"\ttask_runs\x18\x03 \x01(\v2\x16.orch.v1.TaskRunFilterH\x02R\btaskRuns\x88\x01\x01\x12@\n" +
+	"\vdeployments\x18\x04 \x01(\v2\x19.orch.v1.DeploymentFilterH\x03R\vdeployments\x88\x01\x01\x12;\n" +
+	"\n" +
+	"work_pools\x18\x05 \x01(\v2\x17.orch.v1.WorkPoolFilterH\x04R\tworkPools\x88\x01\x01\x127\n" +
+	"\x04sort\x18\x06 \x01(\x0e2\x11.orch.v1.FlowSortB\x10\xca\xf3\x18\f\"\n" +
+	"\"NAME_ASC\"R\x04sort\x12(\n" +
+	"\x05limit\x18\a \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12$\n" +
+	"\x04page\x18\b \x01(\x03B\x10\xca\xf3\x18\f\"\x011)\x00\x00\x00\x00\x00\x00\xf0?R\x04page:-\xd2\xf3\x18):'Body_paginate_flows_flows_paginate_postB\b\n" +
+	"\x06_flowsB\f\n" +
+	"\n" +
+	"_flow_runsB\f\n" +
+	"\n" +
+	"_task_runsB\x0e\n" +
+	"\f_deploymentsB\r\n" +
+	"\v_work_pools\"\xcf\x01\n" +
+	"\bFlowPage\x12/\n" +
+	"\aresults\x18\x01 \x03(\v2\r.orch.v1.FlowB\x06\xca\xf3\x18\x02\x18\x01R\aresults\x12\x1c\n" +
+	"\x05count\x18\x02 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x05count\x12\x1c\n" +
+	"\x05limit\x18\x03 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x05limit\x12\x1c\n" +
+	"\x05pages\x18\x04 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x05pages\x12\x1a\n" +
+	"\x04page\x18\x05 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x04page:\x1c\xd2\xf3\x18\x18:\x16FlowPaginationResponse\"\xb3\x01\n" +
+	"\x10FlowBulkDeletion\x12.\n" +
+	"\x05flows\x18\x01 \x01(\v2\x13.orch.v1.FlowFilterH\x00R\x05flows\x88\x01\x01\x120\n" +
+	"\x05limit\x18\x02 \x01(\x03B\x1a\xca\xf3\x18\x16\"\x0250)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00\x00I@R\x05limit:3\xd2\xf3\x18/:-Body_bulk_delete_flows_flows_bulk_delete_postB\b\n" +
+	"\x06_flows\":\n" +
+	"\x16FlowBulkDeleteResponse\x12 \n" +
+	"\adeleted\x18\x01 \x03(\tB\x06\xca\xf3\x18\x02\x10\x01R\adeleted\"<\n" +
 	"\x11CreateFlowRequest\x12'\n" +
 	"\x04flow\x18\x01 \x01(\v2\x13.orch.v1.FlowCreateR\x04flow\")\n" +
 	"\x0fReadFlowRequest\x12\x16\n" +
@@ -879,13 +1378,23 @@ const file_orch_v1_flows_proto_rawDesc = "" +
 	"\vupdate_mask\x18\x03 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
 	"updateMask\"+\n" +
 	"\x11DeleteFlowRequest\x12\x16\n" +
-	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id*\x8e\x01\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\"p\n" +
+	"\x10ListFlowsRequest\x120\n" +
+	"\x05limit\x18\x01 \x01(\v2\x12.orch.v1.PageLimitB\x06\xca\xf3\x18\x02x\x01R\x05limit\x12*\n" +
+	"\x06offset\x18\x02 \x01(\x03B\x12\xca\xf3\x18\x0e\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00x\x01R\x06offset\"D\n" +
+	"\x14PaginateFlowsRequest\x12,\n" +
+	"\x05query\x18\x01 \x01(\v2\x16.orch.v1.FlowPageQueryR\x05query\"U\n" +
+	"\x12ReplaceFlowRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12'\n" +
+	"\x04flow\x18\x02 \x01(\v2\x13.orch.v1.FlowCreateR\x04flow\"I\n" +
+	"\x16BulkDeleteFlowsRequest\x12/\n" +
+	"\x05query\x18\x01 \x01(\v2\x19.orch.v1.FlowBulkDeletionR\x05query*\x8e\x01\n" +
 	"\bFlowSort\x12\x19\n" +
 	"\x15FLOW_SORT_UNSPECIFIED\x10\x00\x12\x1a\n" +
 	"\x16FLOW_SORT_CREATED_DESC\x10\x01\x12\x1a\n" +
 	"\x16FLOW_SORT_UPDATED_DESC\x10\x02\x12\x16\n" +
 	"\x12FLOW_SORT_NAME_ASC\x10\x03\x12\x17\n" +
-	"\x13FLOW_SORT_NAME_DESC\x10\x042\x8e\x06\n" +
+	"\x13FLOW_SORT_NAME_DESC\x10\x042\xe0\t\n" +
 	"\vFlowService\x12g\n" +
 	"\n" +
 	"CreateFlow\x12\x1a.orch.v1.CreateFlowRequest\x1a\r.orch.v1.Flow\".\xe2\xf3\x18\x15\b\xc8\x01\x12\x02\xc9\x01\"\fmanage_flows\x82\xd3\xe4\x93\x02\x0f:\x04flow\"\a/flows/\x12W\n" +
@@ -895,7 +1404,11 @@ const file_orch_v1_flows_proto_rawDesc = "" +
 	"\n" +
 	"CountFlows\x12\x1a.orch.v1.CountFlowsRequest\x1a\x16.orch.v1.CountResponse\"3\xe2\xf3\x18\r\x18\x01\"\tsee_flows\x82\xd3\xe4\x93\x02\x1c:\x05queryb\x05count\"\f/flows/count\x12p\n" +
 	"\n" +
-	"UpdateFlow\x12\x1a.orch.v1.UpdateFlowRequest\x1a\x16.google.protobuf.Empty\".\xe2\xf3\x18\x11\b\xcc\x01\"\fmanage_flows\x82\xd3\xe4\x93\x02\x13:\x04flow2\v/flows/{id}\x12j\n" +
+	"UpdateFlow\x12\x1a.orch.v1.UpdateFlowRequest\x1a\x16.google.protobuf.Empty\".\xe2\xf3\x18\x11\b\xcc\x01\"\fmanage_flows\x82\xd3\xe4\x93\x02\x13:\x04flow2\v/flows/{id}\x12`\n" +
+	"\tListFlows\x12\x19.orch.v1.ListFlowsRequest\x1a\x11.orch.v1.FlowList\"%\xe2\xf3\x18\v\"\tsee_flows\x82\xd3\xe4\x93\x02\x10b\x05flows\x12\a/flows/\x12r\n" +
+	"\rPaginateFlows\x12\x1d.orch.v1.PaginateFlowsRequest\x1a\x11.orch.v1.FlowPage\"/\xe2\xf3\x18\r\x18\x01\"\tsee_flows\x82\xd3\xe4\x93\x02\x18:\x05query\"\x0f/flows/paginate\x12m\n" +
+	"\vReplaceFlow\x12\x1b.orch.v1.ReplaceFlowRequest\x1a\r.orch.v1.Flow\"2\xe2\xf3\x18\x15\b\xc8\x01\x12\x02\xc9\x01\"\fmanage_flows\x82\xd3\xe4\x93\x02\x13:\x04flow\x1a\v/flows/{id}\x12\x8a\x01\n" +
+	"\x0fBulkDeleteFlows\x12\x1f.orch.v1.BulkDeleteFlowsRequest\x1a\x1f.orch.v1.FlowBulkDeleteResponse\"5\xe2\xf3\x18\x10\x18\x01\"\fmanage_flows\x82\xd3\xe4\x93\x02\x1b:\x05query\"\x12/flows/bulk_delete\x12j\n" +
 	"\n" +
 	"DeleteFlow\x12\x1a.orch.v1.DeleteFlowRequest\x1a\x16.google.protobuf.Empty\"(\xe2\xf3\x18\x11\b\xcc\x01\"\fmanage_flows\x82\xd3\xe4\x93\x02\r*\v/flows/{id}\x1a\v\xea\xf3\x18\a\n" +
 	"\x05FlowsB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
@@ -913,76 +1426,105 @@ func file_orch_v1_flows_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_flows_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_orch_v1_flows_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_orch_v1_flows_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_orch_v1_flows_proto_goTypes = []any{
-	(FlowSort)(0),                 // 0: orch.v1.FlowSort
-	(*Flow)(nil),                  // 1: orch.v1.Flow
-	(*FlowCreate)(nil),            // 2: orch.v1.FlowCreate
-	(*FlowUpdate)(nil),            // 3: orch.v1.FlowUpdate
-	(*FlowList)(nil),              // 4: orch.v1.FlowList
-	(*FlowQuery)(nil),             // 5: orch.v1.FlowQuery
-	(*FlowCountQuery)(nil),        // 6: orch.v1.FlowCountQuery
-	(*CreateFlowRequest)(nil),     // 7: orch.v1.CreateFlowRequest
-	(*ReadFlowRequest)(nil),       // 8: orch.v1.ReadFlowRequest
-	(*ReadFlowByNameRequest)(nil), // 9: orch.v1.ReadFlowByNameRequest
-	(*ReadFlowsRequest)(nil),      // 10: orch.v1.ReadFlowsRequest
-	(*CountFlowsRequest)(nil),     // 11: orch.v1.CountFlowsRequest
-	(*UpdateFlowRequest)(nil),     // 12: orch.v1.UpdateFlowRequest
-	(*DeleteFlowRequest)(nil),     // 13: orch.v1.DeleteFlowRequest
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*Labels)(nil),                // 15: orch.v1.Labels
-	(*FlowFilter)(nil),            // 16: orch.v1.FlowFilter
-	(*FlowRunFilter)(nil),         // 17: orch.v1.FlowRunFilter
-	(*TaskRunFilter)(nil),         // 18: orch.v1.TaskRunFilter
-	(*DeploymentFilter)(nil),      // 19: orch.v1.DeploymentFilter
-	(*WorkPoolFilter)(nil),        // 20: orch.v1.WorkPoolFilter
-	(*PageLimit)(nil),             // 21: orch.v1.PageLimit
-	(*fieldmaskpb.FieldMask)(nil), // 22: google.protobuf.FieldMask
-	(*CountResponse)(nil),         // 23: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),         // 24: google.protobuf.Empty
+	(FlowSort)(0),                  // 0: orch.v1.FlowSort
+	(*Flow)(nil),                   // 1: orch.v1.Flow
+	(*FlowCreate)(nil),             // 2: orch.v1.FlowCreate
+	(*FlowUpdate)(nil),             // 3: orch.v1.FlowUpdate
+	(*FlowList)(nil),               // 4: orch.v1.FlowList
+	(*FlowQuery)(nil),              // 5: orch.v1.FlowQuery
+	(*FlowCountQuery)(nil),         // 6: orch.v1.FlowCountQuery
+	(*FlowPageQuery)(nil),          // 7: orch.v1.FlowPageQuery
+	(*FlowPage)(nil),               // 8: orch.v1.FlowPage
+	(*FlowBulkDeletion)(nil),       // 9: orch.v1.FlowBulkDeletion
+	(*FlowBulkDeleteResponse)(nil), // 10: orch.v1.FlowBulkDeleteResponse
+	(*CreateFlowRequest)(nil),      // 11: orch.v1.CreateFlowRequest
+	(*ReadFlowRequest)(nil),        // 12: orch.v1.ReadFlowRequest
+	(*ReadFlowByNameRequest)(nil),  // 13: orch.v1.ReadFlowByNameRequest
+	(*ReadFlowsRequest)(nil),       // 14: orch.v1.ReadFlowsRequest
+	(*CountFlowsRequest)(nil),      // 15: orch.v1.CountFlowsRequest
+	(*UpdateFlowRequest)(nil),      // 16: orch.v1.UpdateFlowRequest
+	(*DeleteFlowRequest)(nil),      // 17: orch.v1.DeleteFlowRequest
+	(*ListFlowsRequest)(nil),       // 18: orch.v1.ListFlowsRequest
+	(*PaginateFlowsRequest)(nil),   // 19: orch.v1.PaginateFlowsRequest
+	(*ReplaceFlowRequest)(nil),     // 20: orch.v1.ReplaceFlowRequest
+	(*BulkDeleteFlowsRequest)(nil), // 21: orch.v1.BulkDeleteFlowsRequest
+	(*timestamppb.Timestamp)(nil),  // 22: google.protobuf.Timestamp
+	(*Labels)(nil),                 // 23: orch.v1.Labels
+	(*FlowFilter)(nil),             // 24: orch.v1.FlowFilter
+	(*FlowRunFilter)(nil),          // 25: orch.v1.FlowRunFilter
+	(*TaskRunFilter)(nil),          // 26: orch.v1.TaskRunFilter
+	(*DeploymentFilter)(nil),       // 27: orch.v1.DeploymentFilter
+	(*WorkPoolFilter)(nil),         // 28: orch.v1.WorkPoolFilter
+	(*PageLimit)(nil),              // 29: orch.v1.PageLimit
+	(*fieldmaskpb.FieldMask)(nil),  // 30: google.protobuf.FieldMask
+	(*CountResponse)(nil),          // 31: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),          // 32: google.protobuf.Empty
 }
 var file_orch_v1_flows_proto_depIdxs = []int32{
-	14, // 0: orch.v1.Flow.created:type_name -> google.protobuf.Timestamp
-	14, // 1: orch.v1.Flow.updated:type_name -> google.protobuf.Timestamp
-	15, // 2: orch.v1.Flow.labels:type_name -> orch.v1.Labels
-	15, // 3: orch.v1.FlowCreate.labels:type_name -> orch.v1.Labels
+	22, // 0: orch.v1.Flow.created:type_name -> google.protobuf.Timestamp
+	22, // 1: orch.v1.Flow.updated:type_name -> google.protobuf.Timestamp
+	23, // 2: orch.v1.Flow.labels:type_name -> orch.v1.Labels
+	23, // 3: orch.v1.FlowCreate.labels:type_name -> orch.v1.Labels
 	1,  // 4: orch.v1.FlowList.flows:type_name -> orch.v1.Flow
-	16, // 5: orch.v1.FlowQuery.flows:type_name -> orch.v1.FlowFilter
-	17, // 6: orch.v1.FlowQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	18, // 7: orch.v1.FlowQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	19, // 8: orch.v1.FlowQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	20, // 9: orch.v1.FlowQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	24, // 5: orch.v1.FlowQuery.flows:type_name -> orch.v1.FlowFilter
+	25, // 6: orch.v1.FlowQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	26, // 7: orch.v1.FlowQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	27, // 8: orch.v1.FlowQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	28, // 9: orch.v1.FlowQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
 	0,  // 10: orch.v1.FlowQuery.sort:type_name -> orch.v1.FlowSort
-	21, // 11: orch.v1.FlowQuery.limit:type_name -> orch.v1.PageLimit
-	16, // 12: orch.v1.FlowCountQuery.flows:type_name -> orch.v1.FlowFilter
-	17, // 13: orch.v1.FlowCountQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	18, // 14: orch.v1.FlowCountQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	19, // 15: orch.v1.FlowCountQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	20, // 16: orch.v1.FlowCountQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	2,  // 17: orch.v1.CreateFlowRequest.flow:type_name -> orch.v1.FlowCreate
-	5,  // 18: orch.v1.ReadFlowsRequest.query:type_name -> orch.v1.FlowQuery
-	6,  // 19: orch.v1.CountFlowsRequest.query:type_name -> orch.v1.FlowCountQuery
-	3,  // 20: orch.v1.UpdateFlowRequest.flow:type_name -> orch.v1.FlowUpdate
-	22, // 21: orch.v1.UpdateFlowRequest.update_mask:type_name -> google.protobuf.FieldMask
-	7,  // 22: orch.v1.FlowService.CreateFlow:input_type -> orch.v1.CreateFlowRequest
-	8,  // 23: orch.v1.FlowService.ReadFlow:input_type -> orch.v1.ReadFlowRequest
-	9,  // 24: orch.v1.FlowService.ReadFlowByName:input_type -> orch.v1.ReadFlowByNameRequest
-	10, // 25: orch.v1.FlowService.ReadFlows:input_type -> orch.v1.ReadFlowsRequest
-	11, // 26: orch.v1.FlowService.CountFlows:input_type -> orch.v1.CountFlowsRequest
-	12, // 27: orch.v1.FlowService.UpdateFlow:input_type -> orch.v1.UpdateFlowRequest
-	13, // 28: orch.v1.FlowService.DeleteFlow:input_type -> orch.v1.DeleteFlowRequest
-	1,  // 29: orch.v1.FlowService.CreateFlow:output_type -> orch.v1.Flow
-	1,  // 30: orch.v1.FlowService.ReadFlow:output_type -> orch.v1.Flow
-	1,  // 31: orch.v1.FlowService.ReadFlowByName:output_type -> orch.v1.Flow
-	4,  // 32: orch.v1.FlowService.ReadFlows:output_type -> orch.v1.FlowList
-	23, // 33: orch.v1.FlowService.CountFlows:output_type -> orch.v1.CountResponse
-	24, // 34: orch.v1.FlowService.UpdateFlow:output_type -> google.protobuf.Empty
-	24, // 35: orch.v1.FlowService.DeleteFlow:output_type -> google.protobuf.Empty
-	29, // [29:36] is the sub-list for method output_type
-	22, // [22:29] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	29, // 11: orch.v1.FlowQuery.limit:type_name -> orch.v1.PageLimit
+	24, // 12: orch.v1.FlowCountQuery.flows:type_name -> orch.v1.FlowFilter
+	25, // 13: orch.v1.FlowCountQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	26, // 14: orch.v1.FlowCountQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	27, // 15: orch.v1.FlowCountQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	28, // 16: orch.v1.FlowCountQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	24, // 17: orch.v1.FlowPageQuery.flows:type_name -> orch.v1.FlowFilter
+	25, // 18: orch.v1.FlowPageQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	26, // 19: orch.v1.FlowPageQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	27, // 20: orch.v1.FlowPageQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	28, // 21: orch.v1.FlowPageQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	0,  // 22: orch.v1.FlowPageQuery.sort:type_name -> orch.v1.FlowSort
+	29, // 23: orch.v1.FlowPageQuery.limit:type_name -> orch.v1.PageLimit
+	1,  // 24: orch.v1.FlowPage.results:type_name -> orch.v1.Flow
+	24, // 25: orch.v1.FlowBulkDeletion.flows:type_name -> orch.v1.FlowFilter
+	2,  // 26: orch.v1.CreateFlowRequest.flow:type_name -> orch.v1.FlowCreate
+	5,  // 27: orch.v1.ReadFlowsRequest.query:type_name -> orch.v1.FlowQuery
+	6,  // 28: orch.v1.CountFlowsRequest.query:type_name -> orch.v1.FlowCountQuery
+	3,  // 29: orch.v1.UpdateFlowRequest.flow:type_name -> orch.v1.FlowUpdate
+	30, // 30: orch.v1.UpdateFlowRequest.update_mask:type_name -> google.protobuf.FieldMask
+	29, // 31: orch.v1.ListFlowsRequest.limit:type_name -> orch.v1.PageLimit
+	7,  // 32: orch.v1.PaginateFlowsRequest.query:type_name -> orch.v1.FlowPageQuery
+	2,  // 33: orch.v1.ReplaceFlowRequest.flow:type_name -> orch.v1.FlowCreate
+	9,  // 34: orch.v1.BulkDeleteFlowsRequest.query:type_name -> orch.v1.FlowBulkDeletion
+	11, // 35: orch.v1.FlowService.CreateFlow:input_type -> orch.v1.CreateFlowRequest
+	12, // 36: orch.v1.FlowService.ReadFlow:input_type -> orch.v1.ReadFlowRequest
+	13, // 37: orch.v1.FlowService.ReadFlowByName:input_type -> orch.v1.ReadFlowByNameRequest
+	14, // 38: orch.v1.FlowService.ReadFlows:input_type -> orch.v1.ReadFlowsRequest
+	15, // 39: orch.v1.FlowService.CountFlows:input_type -> orch.v1.CountFlowsRequest
+	16, // 40: orch.v1.FlowService.UpdateFlow:input_type -> orch.v1.UpdateFlowRequest
+	18, // 41: orch.v1.FlowService.ListFlows:input_type -> orch.v1.ListFlowsRequest
+	19, // 42: orch.v1.FlowService.PaginateFlows:input_type -> orch.v1.PaginateFlowsRequest
+	20, // 43: orch.v1.FlowService.ReplaceFlow:input_type -> orch.v1.ReplaceFlowRequest
+	21, // 44: orch.v1.FlowService.BulkDeleteFlows:input_type -> orch.v1.BulkDeleteFlowsRequest
+	17, // 45: orch.v1.FlowService.DeleteFlow:input_type -> orch.v1.DeleteFlowRequest
+	1,  // 46: orch.v1.FlowService.CreateFlow:output_type -> orch.v1.Flow
+	1,  // 47: orch.v1.FlowService.ReadFlow:output_type -> orch.v1.Flow
+	1,  // 48: orch.v1.FlowService.ReadFlowByName:output_type -> orch.v1.Flow
+	4,  // 49: orch.v1.FlowService.ReadFlows:output_type -> orch.v1.FlowList
+	31, // 50: orch.v1.FlowService.CountFlows:output_type -> orch.v1.CountResponse
+	32, // 51: orch.v1.FlowService.UpdateFlow:output_type -> google.protobuf.Empty
+	4,  // 52: orch.v1.FlowService.ListFlows:output_type -> orch.v1.FlowList
+	8,  // 53: orch.v1.FlowService.PaginateFlows:output_type -> orch.v1.FlowPage
+	1,  // 54: orch.v1.FlowService.ReplaceFlow:output_type -> orch.v1.Flow
+	10, // 55: orch.v1.FlowService.BulkDeleteFlows:output_type -> orch.v1.FlowBulkDeleteResponse
+	32, // 56: orch.v1.FlowService.DeleteFlow:output_type -> google.protobuf.Empty
+	46, // [46:57] is the sub-list for method output_type
+	35, // [35:46] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_flows_proto_init() }
@@ -995,13 +1537,15 @@ func file_orch_v1_flows_proto_init() {
 	file_orch_v1_rest_proto_init()
 	file_orch_v1_flows_proto_msgTypes[0].OneofWrappers = []any{}
 	file_orch_v1_flows_proto_msgTypes[1].OneofWrappers = []any{}
+	file_orch_v1_flows_proto_msgTypes[6].OneofWrappers = []any{}
+	file_orch_v1_flows_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_flows_proto_rawDesc), len(file_orch_v1_flows_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   13,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -22,13 +22,17 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	FlowService_CreateFlow_FullMethodName     = "/orch.v1.FlowService/CreateFlow"
-	FlowService_ReadFlow_FullMethodName       = "/orch.v1.FlowService/ReadFlow"
-	FlowService_ReadFlowByName_FullMethodName = "/orch.v1.FlowService/ReadFlowByName"
-	FlowService_ReadFlows_FullMethodName      = "/orch.v1.FlowService/ReadFlows"
-	FlowService_CountFlows_FullMethodName     = "/orch.v1.FlowService/CountFlows"
-	FlowService_UpdateFlow_FullMethodName     = "/orch.v1.FlowService/UpdateFlow"
-	FlowService_DeleteFlow_FullMethodName     = "/orch.v1.FlowService/DeleteFlow"
+	FlowService_CreateFlow_FullMethodName      = "/orch.v1.FlowService/CreateFlow"
+	FlowService_ReadFlow_FullMethodName        = "/orch.v1.FlowService/ReadFlow"
+	FlowService_ReadFlowByName_FullMethodName  = "/orch.v1.FlowService/ReadFlowByName"
+	FlowService_ReadFlows_FullMethodName       = "/orch.v1.FlowService/ReadFlows"
+	FlowService_CountFlows_FullMethodName      = "/orch.v1.FlowService/CountFlows"
+	FlowService_UpdateFlow_FullMethodName      = "/orch.v1.FlowService/UpdateFlow"
+	FlowService_ListFlows_FullMethodName       = "/orch.v1.FlowService/ListFlows"
+	FlowService_PaginateFlows_FullMethodName   = "/orch.v1.FlowService/PaginateFlows"
+	FlowService_ReplaceFlow_FullMethodName     = "/orch.v1.FlowService/ReplaceFlow"
+	FlowService_BulkDeleteFlows_FullMethodName = "/orch.v1.FlowService/BulkDeleteFlows"
+	FlowService_DeleteFlow_FullMethodName      = "/orch.v1.FlowService/DeleteFlow"
 )
 
 // FlowServiceClient is the client API for FlowService service.
@@ -49,6 +53,14 @@ type FlowServiceClient interface {
 	CountFlows(ctx context.Context, in *CountFlowsRequest, opts ...grpc.CallOption) (*CountResponse, error)
 	// Change a flow; what is not sent stays.
 	UpdateFlow(ctx context.Context, in *UpdateFlowRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
+	// Read a page of flows.
+	ListFlows(ctx context.Context, in *ListFlowsRequest, opts ...grpc.CallOption) (*FlowList, error)
+	// Read one page of the flows that match, and how many pages there are.
+	PaginateFlows(ctx context.Context, in *PaginateFlowsRequest, opts ...grpc.CallOption) (*FlowPage, error)
+	// Create a flow of this id, or replace it; what is not sent is as in a new flow.
+	ReplaceFlow(ctx context.Context, in *ReplaceFlowRequest, opts ...grpc.CallOption) (*Flow, error)
+	// Delete the flows that match, a limited number at a time.
+	BulkDeleteFlows(ctx context.Context, in *BulkDeleteFlowsRequest, opts ...grpc.CallOption) (*FlowBulkDeleteResponse, error)
 	// Delete a flow.
 	DeleteFlow(ctx context.Context, in *DeleteFlowRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
@@ -121,6 +133,46 @@ func (c *flowServiceClient) UpdateFlow(ctx context.Context, in *UpdateFlowReques
 	return out, nil
 }
 
+func (c *flowServiceClient) ListFlows(ctx context.Context, in *ListFlowsRequest, opts ...grpc.CallOption) (*FlowList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FlowList)
+	err := c.cc.Invoke(ctx, FlowService_ListFlows_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *flowServiceClient) PaginateFlows(ctx context.Context, in *PaginateFlowsRequest, opts ...grpc.CallOption) (*FlowPage, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FlowPage)
+	err := c.cc.Invoke(ctx, FlowService_PaginateFlows_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *flowServiceClient) ReplaceFlow(ctx context.Context, in *ReplaceFlowRequest, opts ...grpc.CallOption) (*Flow, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Flow)
+	err := c.cc.Invoke(ctx, FlowService_ReplaceFlow_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *flowServiceClient) BulkDeleteFlows(ctx context.Context, in *BulkDeleteFlowsRequest, opts ...grpc.CallOption) (*FlowBulkDeleteResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FlowBulkDeleteResponse)
+	err := c.cc.Invoke(ctx, FlowService_BulkDeleteFlows_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *flowServiceClient) DeleteFlow(ctx context.Context, in *DeleteFlowRequest, opts ...grpc.CallOption) (*emptypb.Empty, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(emptypb.Empty)
@@ -149,6 +201,14 @@ type FlowServiceServer interface {
 	CountFlows(context.Context, *CountFlowsRequest) (*CountResponse, error)
 	// Change a flow; what is not sent stays.
 	UpdateFlow(context.Context, *UpdateFlowRequest) (*emptypb.Empty, error)
+	// Read a page of flows.
+	ListFlows(context.Context, *ListFlowsRequest) (*FlowList, error)
+	// Read one page of the flows that match, and how many pages there are.
+	PaginateFlows(context.Context, *PaginateFlowsRequest) (*FlowPage, error)
+	// Create a flow of this id, or replace it; what is not sent is as in a new flow.
+	ReplaceFlow(context.Context, *ReplaceFlowRequest) (*Flow, error)
+	// Delete the flows that match, a limited number at a time.
+	BulkDeleteFlows(context.Context, *BulkDeleteFlowsRequest) (*FlowBulkDeleteResponse, error)
 	// Delete a flow.
 	DeleteFlow(context.Context, *DeleteFlowRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedFlowServiceServer()
@@ -178,6 +238,18 @@ func (UnimplementedFlowServiceServer) CountFlows(context.Context, *CountFlowsReq
 }
 func (UnimplementedFlowServiceServer) UpdateFlow(context.Context, *UpdateFlowRequest) (*emptypb.Empty, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateFlow not implemented")
+}
+func (UnimplementedFlowServiceServer) ListFlows(context.Context, *ListFlowsRequest) (*FlowList, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListFlows not implemented")
+}
+func (UnimplementedFlowServiceServer) PaginateFlows(context.Context, *PaginateFlowsRequest) (*FlowPage, error) {
+	return nil, status.Error(codes.Unimplemented, "method PaginateFlows not implemented")
+}
+func (UnimplementedFlowServiceServer) ReplaceFlow(context.Context, *ReplaceFlowRequest) (*Flow, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReplaceFlow not implemented")
+}
+func (UnimplementedFlowServiceServer) BulkDeleteFlows(context.Context, *BulkDeleteFlowsRequest) (*FlowBulkDeleteResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method BulkDeleteFlows not implemented")
 }
 func (UnimplementedFlowServiceServer) DeleteFlow(context.Context, *DeleteFlowRequest) (*emptypb.Empty, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteFlow not implemented")
@@ -311,6 +383,78 @@ func _FlowService_UpdateFlow_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _FlowService_ListFlows_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListFlowsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FlowServiceServer).ListFlows(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FlowService_ListFlows_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FlowServiceServer).ListFlows(ctx, req.(*ListFlowsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FlowService_PaginateFlows_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PaginateFlowsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FlowServiceServer).PaginateFlows(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FlowService_PaginateFlows_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FlowServiceServer).PaginateFlows(ctx, req.(*PaginateFlowsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FlowService_ReplaceFlow_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReplaceFlowRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FlowServiceServer).ReplaceFlow(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FlowService_ReplaceFlow_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FlowServiceServer).ReplaceFlow(ctx, req.(*ReplaceFlowRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _FlowService_BulkDeleteFlows_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BulkDeleteFlowsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FlowServiceServer).BulkDeleteFlows(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FlowService_BulkDeleteFlows_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FlowServiceServer).BulkDeleteFlows(ctx, req.(*BulkDeleteFlowsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _FlowService_DeleteFlow_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DeleteFlowRequest)
 	if err := dec(in); err != nil {
@@ -359,6 +503,22 @@ var FlowService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "UpdateFlow",
 			Handler:    _FlowService_UpdateFlow_Handler,
+		},
+		{
+			MethodName: "ListFlows",
+			Handler:    _FlowService_ListFlows_Handler,
+		},
+		{
+			MethodName: "PaginateFlows",
+			Handler:    _FlowService_PaginateFlows_Handler,
+		},
+		{
+			MethodName: "ReplaceFlow",
+			Handler:    _FlowService_ReplaceFlow_Handler,
+		},
+		{
+			MethodName: "BulkDeleteFlows",
+			Handler:    _FlowService_BulkDeleteFlows_Handler,
 		},
 		{
 			MethodName: "DeleteFlow",

@@ -62,7 +62,7 @@ func (s *Service) Create(ctx context.Context, ws uuid.UUID, c Creation) (run *or
 	if err != nil {
 		return nil, false, err
 	}
-	s.names.put(flowID, flow.GetName())
+	s.names.put(flowID, flow.GetName(), s.runs.Store().Now())
 
 	// The run of that key may be deleted between the insert that met it and the read that looks for it.
 	for range 3 {

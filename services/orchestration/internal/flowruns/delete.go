@@ -71,14 +71,15 @@ func named(e store.Effect) (ws, id uuid.UUID, err error) {
 	return uuid.UUID(e.Body[:16]), uuid.UUID(e.Body[16:]), nil
 }
 
-// Forget deletes the history of deleted runs.
+// Forget deletes the history and the inputs of deleted runs.
 func (s *Service) Forget(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		ws, run, err := named(e)
 		if err != nil {
 			return err
 		}
-		if err := s.states.DeleteMany(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.Binary(run)}}); err != nil {
+		ofRun := bson.D{{Key: "flow_run_id", Value: store.Binary(run)}}
+		if err := errors.Join(s.states.DeleteMany(ctx, ws, ofRun), s.inputs.DeleteMany(ctx, ws, ofRun)); err != nil {
 			return err
 		}
 	}
@@ -124,6 +125,7 @@ func (s *Service) deleteRunsOf(ctx context.Context, ws, flow uuid.UUID) error {
 func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) error {
 	return map[string]func(context.Context, []store.Effect) error{
 		kindHistory:      s.WriteHistory,
+		kindInput:        s.WriteInputs,
 		kindForget:       s.Forget,
 		kindDeleteOfFlow: s.DeleteRuns,
 		kindUnstarted:    s.DeleteUnstartedRuns,

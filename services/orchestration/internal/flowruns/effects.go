@@ -24,7 +24,7 @@ const kindHistory = "flow_run_state"
 
 // effects are what a written state causes: its row of the history and its event, both known by the state's id.
 func (s *Service) effects(ws uuid.UUID, t *rules.Transition, flowName string, revision int64) ([]store.Effect, error) {
-	row, err := history(ws, t, revision)
+	row, err := record(ws, t, revision)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (s *Service) effects(ws uuid.UUID, t *rules.Transition, flowName string, re
 	return []store.Effect{row, event}, nil
 }
 
-func history(ws uuid.UUID, t *rules.Transition, revision int64) (store.Effect, error) {
+func record(ws uuid.UUID, t *rules.Transition, revision int64) (store.Effect, error) {
 	state := t.Proposed
 	id, err := uuid.Parse(state.GetId())
 	if err != nil {

@@ -18,7 +18,53 @@ func (s *Service) ReadFlowRuns(ctx context.Context, r *orchv1.ReadFlowRunsReques
 	if err != nil {
 		return nil, err
 	}
-	order := q.GetSort()
+	selection, err := s.selection(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := s.page(ctx, selection, q.GetSort(), q.GetOffset(), limit)
+	return &orchv1.FlowRunList{FlowRuns: runs}, err
+}
+
+// ListFlowRuns answers a page of all runs.
+func (s *Service) ListFlowRuns(ctx context.Context, r *orchv1.ListFlowRunsRequest) (*orchv1.FlowRunList, error) {
+	limit, err := page.Limit(r.GetLimit())
+	if err != nil {
+		return nil, err
+	}
+	selection, err := s.selection(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := s.page(ctx, selection, orchv1.FlowRunSort_FLOW_RUN_SORT_UNSPECIFIED, r.GetOffset(), limit)
+	return &orchv1.FlowRunList{FlowRuns: runs}, err
+}
+
+// PaginateFlowRuns answers one page of the runs that match, and how many there are.
+func (s *Service) PaginateFlowRuns(ctx context.Context, r *orchv1.PaginateFlowRunsRequest) (*orchv1.FlowRunPage, error) {
+	q := r.GetQuery()
+	limit, err := page.Limit(q.GetLimit())
+	if err != nil {
+		return nil, err
+	}
+	selection, err := s.selection(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	count, err := selection.Count(ctx)
+	if err != nil {
+		return nil, err
+	}
+	number := max(q.GetPage(), 1)
+	runs, err := s.page(ctx, selection, q.GetSort(), page.Offset(number, limit), limit)
+	return &orchv1.FlowRunPage{Results: runs, Count: count, Limit: limit, Pages: page.Pages(count, limit), Page: number}, err
+}
+
+// page reads runs as clients see them. Without a sort, the newest come first.
+func (s *Service) page(ctx context.Context, of *query.Selection, order orchv1.FlowRunSort, offset, limit int64) ([]*orchv1.FlowRun, error) {
+	if limit == 0 {
+		return nil, nil
+	}
 	if order == orchv1.FlowRunSort_FLOW_RUN_SORT_UNSPECIFIED {
 		order = orchv1.FlowRunSort_FLOW_RUN_SORT_ID_DESC
 	}
@@ -26,24 +72,20 @@ func (s *Service) ReadFlowRuns(ctx context.Context, r *orchv1.ReadFlowRunsReques
 	if err != nil {
 		return nil, err
 	}
-	selection, err := s.selection(ctx, q)
-	if err != nil || limit == 0 {
-		return &orchv1.FlowRunList{}, err
-	}
-	raws, err := selection.Page(ctx, sort, q.GetOffset(), limit)
+	raws, err := of.Page(ctx, sort, offset, limit)
 	if err != nil {
 		return nil, err
 	}
 	now := s.runs.Store().Now()
-	list := &orchv1.FlowRunList{FlowRuns: make([]*orchv1.FlowRun, 0, len(raws))}
+	runs := make([]*orchv1.FlowRun, 0, len(raws))
 	for _, raw := range raws {
 		run, err := s.runs.Decode(raw)
 		if err != nil {
 			return nil, err
 		}
-		list.FlowRuns = append(list.FlowRuns, present(run, now))
+		runs = append(runs, present(run, now))
 	}
-	return list, nil
+	return runs, nil
 }
 
 // CountFlowRuns counts the runs that match.

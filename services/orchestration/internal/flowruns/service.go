@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -26,12 +28,15 @@ import (
 type Service struct {
 	orchv1.UnimplementedFlowRunServiceServer
 	orchv1.UnimplementedFlowRunStateServiceServer
+	orchv1.UnimplementedFlowRunInputServiceServer
 	runs     *store.Collection[*orchv1.FlowRun]
 	states   *store.Collection[*orchv1.FlowRunStateRecord]
+	inputs   *store.Collection[*orchv1.FlowRunInput]
 	flows    *store.Collection[*orchv1.Flow]
 	resolver query.Resolver
 	words    vocabulary.Vocabulary
 	names    flowNames
+	hydrator *parameters.Hydrator
 }
 
 // New returns the service over a store.
@@ -39,11 +44,17 @@ func New(s *store.Store, words vocabulary.Vocabulary) *Service {
 	return &Service{
 		runs:     store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}),
 		states:   store.NewCollection(s, query.FlowRunState, &orchv1.FlowRunStateRecord{}),
+		inputs:   store.NewCollection(s, query.FlowRunInput, &orchv1.FlowRunInput{}),
 		flows:    store.NewCollection(s, query.Flow, &orchv1.Flow{}),
 		resolver: query.Resolver{Reader: s.Reader()},
 		words:    words,
+		hydrator: parameters.NewHydrator(parameters.NoVariables),
 	}
 }
+
+// UseHydrator names what puts values into the markers of the inputs that runs are resumed with. It is called before the
+// first request.
+func (s *Service) UseHydrator(h *parameters.Hydrator) { s.hydrator = h }
 
 func translate(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
@@ -77,29 +88,38 @@ func (s *Service) ReadFlowRun(ctx context.Context, r *orchv1.ReadFlowRunRequest)
 	return present(run, s.runs.Store().Now()), nil
 }
 
-// flowNames remembers the names of flows, which never change, for the events of their runs.
+// flowNames remembers the names of flows for the events of their runs.
 type flowNames struct {
 	mu    sync.Mutex
-	names map[uuid.UUID]string
+	names map[uuid.UUID]flowName
 }
 
-// flowNamesKept bounds the memory; beyond it the names are forgotten and read again.
-const flowNamesKept = 10_000
+type flowName struct {
+	name  string
+	until time.Time
+}
 
-func (n *flowNames) get(id uuid.UUID) (string, bool) {
+const (
+	// flowNamesKept bounds the memory; beyond it the names are forgotten and read again.
+	flowNamesKept = 10_000
+	// flowNameKept is how long a name is believed: flows are hardly ever renamed.
+	flowNameKept = time.Minute
+)
+
+func (n *flowNames) get(id uuid.UUID, now time.Time) (string, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	name, ok := n.names[id]
-	return name, ok
+	known, ok := n.names[id]
+	return known.name, ok && now.Before(known.until)
 }
 
-func (n *flowNames) put(id uuid.UUID, name string) {
+func (n *flowNames) put(id uuid.UUID, name string, now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.names == nil || len(n.names) >= flowNamesKept {
-		n.names = map[uuid.UUID]string{}
+		n.names = map[uuid.UUID]flowName{}
 	}
-	n.names[id] = name
+	n.names[id] = flowName{name, now.Add(flowNameKept)}
 }
 
 // flowName is the name of a run's flow; empty when the flow is gone.
@@ -108,7 +128,7 @@ func (s *Service) flowName(ctx context.Context, ws uuid.UUID, flowID string) (st
 	if err != nil {
 		return "", fmt.Errorf("read the id of a flow: %w", err)
 	}
-	if name, ok := s.names.get(id); ok {
+	if name, ok := s.names.get(id, s.runs.Store().Now()); ok {
 		return name, nil
 	}
 	flow, err := s.flows.Get(ctx, ws, id)
@@ -118,6 +138,6 @@ func (s *Service) flowName(ctx context.Context, ws uuid.UUID, flowID string) (st
 	if err != nil {
 		return "", err
 	}
-	s.names.put(id, flow.GetName())
+	s.names.put(id, flow.GetName(), s.runs.Store().Now())
 	return flow.GetName(), nil
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/google/uuid"
+
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
@@ -18,14 +20,40 @@ func (s *Service) SetFlowRunState(ctx context.Context, r *orchv1.SetFlowRunState
 	if err != nil {
 		return nil, unknownRun(err, r.GetId())
 	}
-	policy := rules.CoreFlowPolicy
-	if r.GetTransition().GetForce() {
-		policy = rules.MinimalFlowPolicy
+	t, err := s.transit(ctx, ws, id, policyOf(r.GetTransition().GetForce()), always(r.GetTransition().GetState()))
+	if err != nil {
+		return nil, unknownRun(err, r.GetId())
 	}
+	return answer(ctx, t)
+}
+
+func policyOf(force bool) rules.Policy {
+	if force {
+		return rules.MinimalFlowPolicy
+	}
+	return rules.CoreFlowPolicy
+}
+
+// proposal is what is proposed to a run as it is at the moment, with what writing it causes besides the history and the
+// event; nil proposes nothing. It may be asked several times.
+type proposal func(current *orchv1.FlowRun) (*orchv1.StateCreate, []store.Effect, error)
+
+// always proposes one state, whatever the run's state is.
+func always(state *orchv1.StateCreate) proposal {
+	return func(*orchv1.FlowRun) (*orchv1.StateCreate, []store.Effect, error) { return state, nil, nil }
+}
+
+// transit lets a policy judge a proposal and writes what it lets pass. The transition is nil when nothing was proposed.
+func (s *Service) transit(ctx context.Context, ws, id uuid.UUID, policy rules.Policy, propose proposal) (*rules.Transition, error) {
 	of := s.runs.Store()
 	var t *rules.Transition
-	_, err = s.runs.Mutate(ctx, ws, id, func(current *orchv1.FlowRun, revision int64) (*store.Change[*orchv1.FlowRun], error) {
-		t = rules.Propose(current, r.GetTransition().GetState(), of.Now(), of.NewID)
+	_, err := s.runs.Mutate(ctx, ws, id, func(current *orchv1.FlowRun, revision int64) (*store.Change[*orchv1.FlowRun], error) {
+		t = nil
+		state, causes, err := propose(current)
+		if err != nil || state == nil {
+			return nil, err
+		}
+		t = rules.Propose(current, state, of.Now(), of.NewID)
 		policy.Judge(t)
 		if !t.Written() {
 			return nil, nil
@@ -38,11 +66,19 @@ func (s *Service) SetFlowRunState(ctx context.Context, r *orchv1.SetFlowRunState
 		if err != nil {
 			return nil, err
 		}
+		if t.Result().GetStatus() == orchv1.SetStateStatus_SET_STATE_STATUS_ACCEPT {
+			effects = append(effects, causes...)
+		}
 		return &store.Change[*orchv1.FlowRun]{Message: t.Run, Effects: effects}, nil
 	})
 	if err != nil {
-		return nil, unknownRun(err, r.GetId())
+		return nil, err
 	}
+	return t, nil
+}
+
+// answer is what clients read of a judgement, with 201 where a state was written.
+func answer(ctx context.Context, t *rules.Transition) (*orchv1.OrchestrationResult, error) {
 	if t.Written() {
 		if err := rpc.SetStatus(ctx, http.StatusCreated); err != nil {
 			return nil, err

@@ -31,7 +31,7 @@ func (s *Service) CreateFlow(ctx context.Context, r *orchv1.CreateFlowRequest) (
 		if !errors.Is(err, store.ErrNotFound) {
 			return nil, err
 		}
-		flow, err = s.insert(ctx, info.Workspace, r.GetFlow())
+		flow, err = s.insert(ctx, info.Workspace, s.flows.Store().NewID(), r.GetFlow())
 		if err == nil {
 			return flow, rpc.SetStatus(ctx, http.StatusCreated)
 		}
@@ -42,21 +42,22 @@ func (s *Service) CreateFlow(ctx context.Context, r *orchv1.CreateFlowRequest) (
 	return nil, fmt.Errorf("create the flow: %w", store.ErrContention)
 }
 
-func (s *Service) insert(ctx context.Context, ws uuid.UUID, create *orchv1.FlowCreate) (*orchv1.Flow, error) {
-	flow := &orchv1.Flow{
-		Id:     s.flows.Store().NewID().String(),
-		Name:   create.GetName(),
-		Tags:   create.GetTags(),
-		Labels: create.GetLabels(),
-	}
-	if flow.Labels == nil {
-		flow.Labels = &orchv1.Labels{}
-	}
+func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, create *orchv1.FlowCreate) (*orchv1.Flow, error) {
+	flow := newFlow(id, create)
 	created, err := s.lifecycle(ws, flow, "created")
 	if err != nil {
 		return nil, err
 	}
 	return flow, s.flows.Insert(ctx, ws, flow, created)
+}
+
+// newFlow is the flow as it was asked for.
+func newFlow(id uuid.UUID, create *orchv1.FlowCreate) *orchv1.Flow {
+	flow := &orchv1.Flow{Id: id.String(), Name: create.GetName(), Tags: create.GetTags(), Labels: create.GetLabels()}
+	if flow.Labels == nil {
+		flow.Labels = &orchv1.Labels{}
+	}
+	return flow
 }
 
 func (s *Service) byName(ctx context.Context, ws uuid.UUID, name string) (*orchv1.Flow, error) {

@@ -2,9 +2,13 @@ package flows
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	"github.com/google/uuid"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -16,15 +20,50 @@ func (s *Service) DeleteFlow(ctx context.Context, r *orchv1.DeleteFlowRequest) (
 	if err != nil {
 		return nil, translate(err)
 	}
-	err = s.flows.Delete(ctx, ws, id, func(current *orchv1.Flow) ([]store.Effect, error) {
+	if err := s.delete(ctx, ws, id); err != nil {
+		return nil, translate(err)
+	}
+	return &emptypb.Empty{}, nil
+}
+
+// BulkDeleteFlows deletes flows that match, the first ones by name.
+func (s *Service) BulkDeleteFlows(ctx context.Context, r *orchv1.BulkDeleteFlowsRequest) (*orchv1.FlowBulkDeleteResponse, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	selection, err := s.selection(ctx, r.GetQuery())
+	if err != nil {
+		return nil, err
+	}
+	flows, err := s.page(ctx, selection, orchv1.FlowSort_FLOW_SORT_UNSPECIFIED, 0, r.GetQuery().GetLimit())
+	if err != nil {
+		return nil, err
+	}
+	response := &orchv1.FlowBulkDeleteResponse{}
+	for _, flow := range flows {
+		id, err := uuid.Parse(flow.GetId())
+		if err != nil {
+			return nil, fmt.Errorf("read the id of a flow: %w", err)
+		}
+		err = s.delete(ctx, info.Workspace, id)
+		if errors.Is(err, store.ErrNotFound) { // Somebody else was faster.
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		response.Deleted = append(response.Deleted, flow.GetId())
+	}
+	return response, nil
+}
+
+func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
+	return s.flows.Delete(ctx, ws, id, func(current *orchv1.Flow) ([]store.Effect, error) {
 		deleted, err := s.lifecycle(ws, current, "deleted")
 		if err != nil {
 			return nil, err
 		}
 		return []store.Effect{deleted, flowruns.DeleteOfFlow(s.flows.Store(), ws, id)}, nil
 	})
-	if err != nil {
-		return nil, translate(err)
-	}
-	return &emptypb.Empty{}, nil
 }

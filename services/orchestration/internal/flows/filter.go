@@ -18,7 +18,53 @@ func (s *Service) ReadFlows(ctx context.Context, r *orchv1.ReadFlowsRequest) (*o
 	if err != nil {
 		return nil, err
 	}
-	order := q.GetSort()
+	selection, err := s.selection(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	flows, err := s.page(ctx, selection, q.GetSort(), q.GetOffset(), limit)
+	return &orchv1.FlowList{Flows: flows}, err
+}
+
+// ListFlows answers a page of all flows.
+func (s *Service) ListFlows(ctx context.Context, r *orchv1.ListFlowsRequest) (*orchv1.FlowList, error) {
+	limit, err := page.Limit(r.GetLimit())
+	if err != nil {
+		return nil, err
+	}
+	selection, err := s.selection(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	flows, err := s.page(ctx, selection, orchv1.FlowSort_FLOW_SORT_UNSPECIFIED, r.GetOffset(), limit)
+	return &orchv1.FlowList{Flows: flows}, err
+}
+
+// PaginateFlows answers one page of the flows that match, and how many there are.
+func (s *Service) PaginateFlows(ctx context.Context, r *orchv1.PaginateFlowsRequest) (*orchv1.FlowPage, error) {
+	q := r.GetQuery()
+	limit, err := page.Limit(q.GetLimit())
+	if err != nil {
+		return nil, err
+	}
+	selection, err := s.selection(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	count, err := selection.Count(ctx)
+	if err != nil {
+		return nil, err
+	}
+	number := max(q.GetPage(), 1)
+	flows, err := s.page(ctx, selection, q.GetSort(), page.Offset(number, limit), limit)
+	return &orchv1.FlowPage{Results: flows, Count: count, Limit: limit, Pages: page.Pages(count, limit), Page: number}, err
+}
+
+// page reads flows. Without a sort, they are ordered by name.
+func (s *Service) page(ctx context.Context, of *query.Selection, order orchv1.FlowSort, offset, limit int64) ([]*orchv1.Flow, error) {
+	if limit == 0 {
+		return nil, nil
+	}
 	if order == orchv1.FlowSort_FLOW_SORT_UNSPECIFIED {
 		order = orchv1.FlowSort_FLOW_SORT_NAME_ASC
 	}
@@ -26,23 +72,19 @@ func (s *Service) ReadFlows(ctx context.Context, r *orchv1.ReadFlowsRequest) (*o
 	if err != nil {
 		return nil, err
 	}
-	selection, err := s.selection(ctx, q)
-	if err != nil || limit == 0 {
-		return &orchv1.FlowList{}, err
-	}
-	raws, err := selection.Page(ctx, sort, q.GetOffset(), limit)
+	raws, err := of.Page(ctx, sort, offset, limit)
 	if err != nil {
 		return nil, err
 	}
-	list := &orchv1.FlowList{Flows: make([]*orchv1.Flow, 0, len(raws))}
+	flows := make([]*orchv1.Flow, 0, len(raws))
 	for _, raw := range raws {
 		flow, err := s.flows.Decode(raw)
 		if err != nil {
 			return nil, err
 		}
-		list.Flows = append(list.Flows, flow)
+		flows = append(flows, flow)
 	}
-	return list, nil
+	return flows, nil
 }
 
 // CountFlows counts the flows that match.

@@ -28,13 +28,6 @@ func stages(span Span, now time.Time) []bson.D {
 	runTime := op("$add",
 		op("$ifNull", "$total_run_time", 0),
 		op("$cond", op("$eq", "$state.type", "RUNNING"), seconds(op("$max", 0, op("$subtract", moment, "$state.timestamp"))), 0))
-	started := op("$gt", "$start_time", "$expected_start_time")
-	overdue := op("$and",
-		op("$eq", op("$ifNull", "$start_time", nil), nil),
-		op("$lt", "$expected_start_time", moment),
-		op("$not", op("$in", "$state.type", terminal())))
-	lateness := op("$cond", overdue, seconds(op("$subtract", moment, "$expected_start_time")),
-		op("$cond", started, seconds(op("$subtract", "$start_time", "$expected_start_time")), 0))
 	return []bson.D{
 		{{Key: "$match", Value: bson.D{{Key: "state.type", Value: bson.D{{Key: "$exists", Value: true}}}}}},
 		{{Key: "$group", Value: bson.D{
@@ -46,9 +39,21 @@ func stages(span Span, now time.Time) []bson.D {
 			}},
 			{Key: "count", Value: op("$sum", int64(1))},
 			{Key: "run_time", Value: bson.D{{Key: "$sum", Value: runTime}}},
-			{Key: "lateness", Value: bson.D{{Key: "$sum", Value: lateness}}},
+			{Key: "lateness", Value: bson.D{{Key: "$sum", Value: Lateness(now)}}},
 		}}},
 	}
+}
+
+// Lateness is by how many seconds a run started late, or is late; 0 when it is on time or will not start.
+func Lateness(now time.Time) bson.D {
+	moment := now.UnixMicro()
+	started := op("$gt", "$start_time", "$expected_start_time")
+	overdue := op("$and",
+		op("$eq", op("$ifNull", "$start_time", nil), nil),
+		op("$lt", "$expected_start_time", moment),
+		op("$not", op("$in", "$state.type", terminal())))
+	return op("$cond", overdue, seconds(op("$subtract", moment, "$expected_start_time")),
+		op("$cond", started, seconds(op("$subtract", "$start_time", "$expected_start_time")), 0))
 }
 
 func seconds(micros any) bson.D { return op("$divide", micros, 1e6) }

@@ -2,6 +2,7 @@
 package page
 
 import (
+	"math"
 	"net/http"
 
 	"github.com/orch-project/orch/pkg/rpc"
@@ -23,4 +24,20 @@ func Limit(limit *orchv1.PageLimit) (int64, error) {
 		return 0, rpc.Detail(http.StatusUnprocessableEntity, "Invalid limit: must be greater than or equal to 0.")
 	}
 	return limit.GetValue(), nil
+}
+
+// Offset is where a page begins; pages are counted from 1. One beyond all numbers begins after everything.
+func Offset(number, limit int64) int64 {
+	if limit > 0 && number > math.MaxInt64/limit {
+		return math.MaxInt64
+	}
+	return (number - 1) * limit
+}
+
+// Pages is how many pages hold so many members. Where a page holds none, there are none.
+func Pages(count, limit int64) int64 {
+	if limit == 0 {
+		return 0
+	}
+	return (count + limit - 1) / limit
 }

@@ -1,0 +1,44 @@
+package flowruns
+
+import (
+	"context"
+	"maps"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// UpdateFlowRunLabels adds labels to a run; those of the same names are replaced, the others stay.
+func (s *Service) UpdateFlowRunLabels(ctx context.Context, r *orchv1.UpdateFlowRunLabelsRequest) (*emptypb.Empty, error) {
+	ws, id, err := locate(ctx, r.GetId())
+	if err != nil {
+		return nil, translate(err)
+	}
+	labels := &orchv1.Labels{}
+	if err := restjson.Unmarshal(r.GetLabels(), labels); err != nil {
+		if faults := restjson.AsErrors(err); faults != nil {
+			return nil, rpc.Invalid(faults.List...)
+		}
+		return nil, err
+	}
+	_, err = s.runs.Mutate(ctx, ws, id, func(current *orchv1.FlowRun, _ int64) (*store.Change[*orchv1.FlowRun], error) {
+		next := proto.Clone(current).(*orchv1.FlowRun)
+		if next.Labels == nil {
+			next.Labels = map[string]*orchv1.Scalar{}
+		}
+		maps.Copy(next.Labels, labels.GetValues())
+		if proto.Equal(current, next) {
+			return nil, nil
+		}
+		return &store.Change[*orchv1.FlowRun]{Message: next}, nil
+	})
+	if err != nil {
+		return nil, translate(err)
+	}
+	return &emptypb.Empty{}, nil
+}

@@ -1,0 +1,43 @@
+package flows
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// ReplaceFlow makes a flow of that id what was asked for, or creates it: 200 or 201. A name that another flow has is
+// refused.
+func (s *Service) ReplaceFlow(ctx context.Context, r *orchv1.ReplaceFlowRequest) (*orchv1.Flow, error) {
+	ws, id, err := locate(ctx, r.GetId())
+	if err != nil {
+		return nil, translate(err)
+	}
+	next := newFlow(id, r.GetFlow())
+	flow, err := s.flows.Mutate(ctx, ws, id, func(current *orchv1.Flow, _ int64) (*store.Change[*orchv1.Flow], error) {
+		flow := proto.Clone(next).(*orchv1.Flow)
+		flow.Created, flow.Updated = current.Created, current.Updated
+		if proto.Equal(current, flow) {
+			return nil, nil
+		}
+		updated, err := s.lifecycle(ws, flow, "updated")
+		if err != nil {
+			return nil, err
+		}
+		return &store.Change[*orchv1.Flow]{Message: flow, Effects: []store.Effect{updated}}, nil
+	})
+	if !errors.Is(err, store.ErrNotFound) {
+		return flow, err
+	}
+	// Another call may create it between the look and the insert; then that one wins, and this one is a conflict.
+	if flow, err = s.insert(ctx, ws, id, r.GetFlow()); err != nil {
+		return nil, err
+	}
+	return flow, rpc.SetStatus(ctx, http.StatusCreated)
+}
