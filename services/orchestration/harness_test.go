@@ -54,7 +54,7 @@ func newDomain(t *testing.T, opts ...option) *domain {
 		o(&cfg)
 	}
 	service, err := orchestration.New(t.Context(), cfg, orchestration.Deps{
-		Broker: conn, Dialer: store.ContextDialer(), Log: log,
+		Broker: conn, Dialer: store.ContextDialer(), Log: log, Client: newMonitor(t).watch,
 		CompileTemplate: func(template string) error {
 			if template == "{{" {
 				return fmt.Errorf("line 1: unexpected end of template")

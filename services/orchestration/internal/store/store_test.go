@@ -4,24 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
-	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/embeddedmongo"
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/testkit"
-	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -46,175 +48,42 @@ func flows(s *store.Store) *store.Collection[*orchv1.Flow] {
 	return store.NewCollection(s, query.Flow, &orchv1.Flow{})
 }
 
-func TestInsertStampsAndRefusesDuplicates(t *testing.T) {
+func TestConformance(t *testing.T) {
 	t.Parallel()
-	s, done := open(t, t.TempDir(), embeddedmongo.Options{})
-	defer done()
-	c, ws := flows(s), uuid.New()
-	flow := &orchv1.Flow{Id: uuid.NewString(), Name: "etl", Labels: &orchv1.Labels{}}
-	require.NoError(t, c.Insert(t.Context(), ws, flow))
-	require.NotNil(t, flow.Created)
-	read, err := c.Get(t.Context(), ws, uuid.MustParse(flow.GetId()))
-	require.NoError(t, err)
-	require.True(t, proto.Equal(flow, read), "%v is not %v", read, flow)
-
-	again := &orchv1.Flow{Id: uuid.NewString(), Name: "etl"}
-	require.ErrorIs(t, c.Insert(t.Context(), ws, again), store.ErrDuplicate)
-	_, err = c.Get(t.Context(), ws, uuid.MustParse(again.GetId()))
-	require.ErrorIs(t, err, store.ErrNotFound)
-	_, err = c.Get(t.Context(), uuid.New(), uuid.MustParse(flow.GetId()))
-	require.ErrorIs(t, err, store.ErrNotFound, "another workspace does not see it")
-}
-
-func TestMutateLosesNoUpdate(t *testing.T) {
-	t.Parallel()
-	s, done := open(t, t.TempDir(), embeddedmongo.Options{})
-	defer done()
-	c, ws := flows(s), uuid.New()
-	key := uuid.New()
-	require.NoError(t, c.Insert(t.Context(), ws, &orchv1.Flow{Id: key.String(), Name: "etl"}))
-	const writers, each = 8, 10
-	var group sync.WaitGroup
-	var mu sync.Mutex
-	written, revisions := 0, map[int64]bool{}
-	for w := range writers {
-		group.Go(func() {
-			for i := range each {
-				var made int64
-				_, err := c.Mutate(t.Context(), ws, key, func(current *orchv1.Flow, revision int64) (*store.Change[*orchv1.Flow], error) {
-					made = revision
-					next := proto.Clone(current).(*orchv1.Flow)
-					next.Tags = append(next.Tags, fmt.Sprintf("%d.%d", w, i))
-					return &store.Change[*orchv1.Flow]{Message: next}, nil
-				})
-				if errors.Is(err, store.ErrContention) {
-					continue
-				}
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				mu.Lock()
-				written++
-				revisions[made] = true
-				mu.Unlock()
-			}
+	t.Run("embedded", func(t *testing.T) {
+		t.Parallel()
+		storetest.Run(t, func(t *testing.T) *store.Store {
+			s, done := open(t, t.TempDir(), embeddedmongo.Options{})
+			t.Cleanup(done)
+			return s
 		})
-	}
-	group.Wait()
-	read, revision, err := c.GetRevision(t.Context(), ws, key)
-	require.NoError(t, err)
-	require.Len(t, read.GetTags(), written, "every change that was made is there")
-	require.Equal(t, int64(written+1), revision, "revisions have no gap")
-	require.Len(t, revisions, written, "each has one winner")
-}
-
-func TestDecisionsOwnErrorsAndNoChange(t *testing.T) {
-	t.Parallel()
-	s, done := open(t, t.TempDir(), embeddedmongo.Options{})
-	defer done()
-	c, ws, key := flows(s), uuid.New(), uuid.New()
-	require.NoError(t, c.Insert(t.Context(), ws, &orchv1.Flow{Id: key.String(), Name: "etl"}))
-	no := errors.New("no")
-	_, err := c.Mutate(t.Context(), ws, key, func(*orchv1.Flow, int64) (*store.Change[*orchv1.Flow], error) { return nil, no })
-	require.ErrorIs(t, err, no)
-	_, err = c.Mutate(t.Context(), ws, key, func(*orchv1.Flow, int64) (*store.Change[*orchv1.Flow], error) { return nil, nil })
-	require.NoError(t, err)
-	_, revision, err := c.GetRevision(t.Context(), ws, key)
-	require.NoError(t, err)
-	require.Equal(t, int64(1), revision)
-	_, err = c.Mutate(t.Context(), ws, uuid.New(), func(*orchv1.Flow, int64) (*store.Change[*orchv1.Flow], error) { return nil, nil })
-	require.ErrorIs(t, err, store.ErrNotFound)
-}
-
-func TestEffectsStayUntilTheyAreDone(t *testing.T) {
-	t.Parallel()
-	s, done := open(t, t.TempDir(), embeddedmongo.Options{})
-	defer done()
-	c, ws, key := flows(s), uuid.New(), uuid.New()
-	woken := make(chan uuid.UUID, 8)
-	s.OnEffects(func(_ query.Collection, id uuid.UUID) { woken <- id })
-	effect := func(kind string) store.Effect {
-		return store.Effect{ID: uuid.New(), At: s.Now(), Kind: kind, Body: []byte(kind)}
-	}
-	require.NoError(t, c.Insert(t.Context(), ws, &orchv1.Flow{Id: key.String(), Name: "etl"}, effect("one")))
-	require.Equal(t, key, <-woken)
-	_, err := c.Mutate(t.Context(), ws, key, func(current *orchv1.Flow, _ int64) (*store.Change[*orchv1.Flow], error) {
-		next := proto.Clone(current).(*orchv1.Flow)
-		next.Tags = []string{"t"}
-		return &store.Change[*orchv1.Flow]{Message: next, Effects: []store.Effect{effect("two"), effect("three")}}, nil
 	})
-	require.NoError(t, err)
-	pending, err := s.Pending(t.Context(), query.Flow, key)
-	require.NoError(t, err)
-	require.Len(t, pending, 3)
-	for i, kind := range []string{"one", "two", "three"} {
-		require.Equal(t, kind, pending[i].Kind, "in the order of the writes")
-		require.Equal(t, kind, string(pending[i].Body))
-	}
-	due, err := s.Due(t.Context(), query.Flow, s.Now().Add(time.Second), 10)
-	require.NoError(t, err)
-	require.Equal(t, []uuid.UUID{key}, due)
-	require.NoError(t, s.Done(t.Context(), query.Flow, key, pending[:2]))
-	pending, err = s.Pending(t.Context(), query.Flow, key)
-	require.NoError(t, err)
-	require.Len(t, pending, 1)
-	require.NoError(t, s.Done(t.Context(), query.Flow, key, pending))
-	due, err = s.Due(t.Context(), query.Flow, s.Now().Add(time.Second), 10)
-	require.NoError(t, err)
-	require.Empty(t, due)
-}
-
-// TestEffectsOfOneIdAreRefused guards against losing an event in a crash: the effects of a state shared the state's id,
-// so the history's leaving the outbox took the event with it before it was published.
-func TestEffectsOfOneIdAreRefused(t *testing.T) {
-	t.Parallel()
-	s, done := open(t, t.TempDir(), embeddedmongo.Options{})
-	defer done()
-	c, ws, key := flows(s), uuid.New(), uuid.New()
-	twins := []store.Effect{{ID: key, At: s.Now(), Kind: "a"}, {ID: key, At: s.Now(), Kind: "b"}}
-	require.ErrorContains(t, c.Insert(t.Context(), ws, &orchv1.Flow{Id: key.String(), Name: "etl"}, twins...), "one id")
-	require.NoError(t, c.Insert(t.Context(), ws, &orchv1.Flow{Id: key.String(), Name: "etl"}))
-	_, err := c.Mutate(t.Context(), ws, key, func(current *orchv1.Flow, _ int64) (*store.Change[*orchv1.Flow], error) {
-		return &store.Change[*orchv1.Flow]{Message: current, Effects: twins}, nil
+	t.Run("server", func(t *testing.T) {
+		t.Parallel()
+		uri := os.Getenv("ORCH_TEST_MONGODB_URI")
+		if uri == "" {
+			t.Skip("ORCH_TEST_MONGODB_URI names no server")
+		}
+		storetest.Run(t, func(t *testing.T) *store.Store { return remote(t, uri) })
 	})
-	require.ErrorContains(t, err, "one id")
 }
 
-func TestDeletedLeavesItsWorkspaceAtOnce(t *testing.T) {
-	t.Parallel()
-	s, done := open(t, t.TempDir(), embeddedmongo.Options{})
-	defer done()
-	c, ws, key := flows(s), uuid.New(), uuid.New()
-	for i := range 3 { // The same name again and again, while no relay removes the deleted ones.
-		key = uuid.New()
-		require.NoError(t, c.Insert(t.Context(), ws, &orchv1.Flow{Id: key.String(), Name: "etl"}), i)
-		require.NoError(t, c.Delete(t.Context(), ws, key, func(*orchv1.Flow) ([]store.Effect, error) { return nil, nil }))
-	}
-	_, err := c.Get(t.Context(), ws, key)
-	require.ErrorIs(t, err, store.ErrNotFound)
-	require.ErrorIs(t, c.Delete(t.Context(), ws, key, func(*orchv1.Flow) ([]store.Effect, error) { return nil, nil }), store.ErrNotFound)
-	n, err := c.Count(t.Context(), ws, bson.D{})
+// remote opens a database of its own on a server, and drops it in the end.
+func remote(t *testing.T, uri string) *store.Store {
+	t.Helper()
+	name := "orch_store_" + strings.ReplaceAll(uuid.NewString(), "-", "")
+	s, err := store.Open(t.Context(), store.Config{URI: uri, Database: name, Clock: clock.System{}, IDs: id.System()})
 	require.NoError(t, err)
-	require.Zero(t, n)
-	pending, err := s.Pending(t.Context(), query.Flow, key)
-	require.NoError(t, err)
-	require.Equal(t, store.KindRemove, pending[0].Kind)
-	require.NoError(t, s.Remove(t.Context(), query.Flow, key))
-	pending, err = s.Pending(t.Context(), query.Flow, key)
-	require.NoError(t, err)
-	require.Empty(t, pending)
-}
-
-func TestClaimRefusesAnotherVocabulary(t *testing.T) {
-	t.Parallel()
-	s, done := open(t, t.TempDir(), embeddedmongo.Options{})
-	defer done()
-	require.NoError(t, s.Claim(t.Context(), vocabulary.Orch))
-	require.NoError(t, s.Claim(t.Context(), vocabulary.Orch))
-	err := s.Claim(t.Context(), vocabulary.Prefect)
-	require.ErrorIs(t, err, store.ErrFormat)
-	require.ErrorContains(t, err, `"orch"`)
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		client, err := mongo.Connect(options.Client().ApplyURI(uri))
+		require.NoError(t, err)
+		require.NoError(t, client.Database(name).Drop(ctx))
+		require.NoError(t, client.Disconnect(ctx))
+		require.NoError(t, s.Close(ctx))
+	})
+	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
+	return s
 }
 
 // TestPowerCut cuts the power under writers and looks for every write that was acknowledged. What was not synced is gone.

@@ -1,0 +1,88 @@
+package orchestration_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+// monitor watches what the product asks of its database. Whatever the table in the embedded store's doc.go does not list
+// fails the test: the product must run on the embedded store and on MongoDB alike.
+type monitor struct {
+	mu   sync.Mutex
+	seen map[string]string // The word to the command that it was first seen in.
+}
+
+func newMonitor(t *testing.T) *monitor {
+	t.Helper()
+	m := &monitor{seen: map[string]string{}}
+	listed := subset(t)
+	t.Cleanup(func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		for word, command := range m.seen {
+			if !listed[word] {
+				t.Errorf("the product uses %s (in %s), which pkg/embeddedmongo/doc.go does not list", word, command)
+			}
+		}
+	})
+	return m
+}
+
+func (m *monitor) watch(o *options.ClientOptions) {
+	o.SetMonitor(&event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.note(e.CommandName, e.CommandName)
+		m.walk(e.Command, e.CommandName)
+	}})
+}
+
+func (m *monitor) note(word, command string) {
+	if _, known := m.seen[word]; !known {
+		m.seen[word] = command
+	}
+}
+
+// walk notes the operators and stages of a command: the keys that begin with a dollar sign.
+func (m *monitor) walk(doc bson.Raw, command string) {
+	elements, err := doc.Elements()
+	if err != nil {
+		return
+	}
+	for _, e := range elements {
+		if key := e.Key(); strings.HasPrefix(key, "$") && key != "$db" && key != "$clusterTime" && key != "$readPreference" {
+			m.note(key, command)
+		}
+		switch v := e.Value(); v.Type {
+		case bson.TypeEmbeddedDocument, bson.TypeArray:
+			m.walk(v.Value, command)
+		default:
+		}
+	}
+}
+
+// subset reads the words of the table.
+func subset(t *testing.T) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "pkg", "embeddedmongo", "doc.go"))
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(text), "// # Subset")
+	require.True(t, found)
+	table, _, found = strings.Cut(table, "// Not in it")
+	require.True(t, found)
+	words := map[string]bool{}
+	for _, word := range strings.FieldsFunc(table, func(r rune) bool { return strings.ContainsRune(" \t\n/·(),:;", r) }) {
+		words[word] = true
+	}
+	require.True(t, words["findAndModify"] && words["$elemMatch"], "the table was read")
+	return words
+}
