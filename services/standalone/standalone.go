@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/rpc"
@@ -170,8 +171,8 @@ func (s *Server) Close(ctx context.Context) error {
 
 func (s *Server) closeAll(ctx context.Context) error {
 	var errs []error
-	for i := len(s.closers) - 1; i >= 0; i-- {
-		errs = append(errs, s.closers[i](ctx))
+	for _, v := range slices.Backward(s.closers) {
+		errs = append(errs, v(ctx))
 	}
 	s.closers = nil
 	return errors.Join(errs...)

@@ -43,7 +43,7 @@ func start(t *testing.T, dir string) *server {
 	require.NoError(t, err)
 	s, err := standalone.New(t.Context(), cfg, "test", quiet)
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
 	transport := &http.Transport{}
@@ -147,7 +147,7 @@ func mongo(t *testing.T) string {
 	require.NoError(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- m.Serve(ctx, ln) }()
 	t.Cleanup(func() {
