@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
@@ -35,6 +36,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/taskruns"
 	"github.com/orch-project/orch/services/orchestration/internal/webhooks"
 )
 
@@ -52,6 +54,8 @@ type Deps struct {
 	Log   *slog.Logger
 	Clock clock.Clock
 	IDs   *id.Source
+	// Random gives numbers in [0, 1), by which retries are spread; it defaults to the runtime's.
+	Random func() float64
 }
 
 func (d Deps) withDefaults() Deps {
@@ -64,6 +68,9 @@ func (d Deps) withDefaults() Deps {
 	if d.IDs == nil {
 		d.IDs = id.System()
 	}
+	if d.Random == nil {
+		d.Random = rand.Float64
+	}
 	return d
 }
 
@@ -75,6 +82,7 @@ type Orchestration struct {
 	relay    *outbox.Relay
 	flows    *flows.Service
 	runs     *flowruns.Service
+	tasks    *taskruns.Service
 	events   *events.Service
 	webhooks *webhooks.Service
 }
@@ -110,6 +118,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 
 	o.flows = flows.New(o.store, cfg.Vocabulary)
 	o.runs = flowruns.New(o.store, cfg.Vocabulary)
+	o.tasks = taskruns.New(o.store, cfg.Vocabulary, deps.Random)
 	o.events = events.New(o.store, deps.Broker, cfg.Vocabulary, cfg.EventsRetention)
 	o.webhooks = webhooks.New(webhooks.Deps{
 		Store: o.store, Catalogue: definitions, Compile: deps.CompileTemplate, Flush: o.flush, Log: o.log,
@@ -121,7 +130,10 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	for kind, handler := range o.runs.Handlers() {
 		handlers[kind] = handler
 	}
-	o.relay = outbox.New(o.store, []query.Collection{query.Flow, query.FlowRun, query.Webhook}, handlers, o.log)
+	for kind, handler := range o.tasks.Handlers() {
+		handlers[kind] = handler
+	}
+	o.relay = outbox.New(o.store, []query.Collection{query.Flow, query.FlowRun, query.TaskRun, query.Webhook}, handlers, o.log)
 	o.store.OnEffects(o.relay.Wake)
 	return o, nil
 }
@@ -131,6 +143,8 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterFlowServiceServer(r, o.flows)
 	orchv1.RegisterFlowRunServiceServer(r, o.runs)
 	orchv1.RegisterFlowRunStateServiceServer(r, o.runs)
+	orchv1.RegisterTaskRunServiceServer(r, o.tasks)
+	orchv1.RegisterTaskRunStateServiceServer(r, o.tasks)
 	orchv1.RegisterFlowRunInputServiceServer(r, o.runs)
 	orchv1.RegisterEventServiceServer(r, o.events)
 	orchv1.RegisterWebhookServiceServer(r, o.webhooks)

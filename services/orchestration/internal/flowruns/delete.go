@@ -12,6 +12,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/taskruns"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 	kindDeleteOfFlow = "flow_runs_delete"
 )
 
-// DeleteFlowRun deletes a run and, after it, its history.
+// DeleteFlowRun deletes a run and, after it, its task runs and its history.
 func (s *Service) DeleteFlowRun(ctx context.Context, r *orchv1.DeleteFlowRunRequest) (*emptypb.Empty, error) {
 	ws, id, err := locate(ctx, r.GetId())
 	if err != nil {
@@ -50,7 +51,7 @@ func (s *Service) deleteIf(ctx context.Context, ws, id uuid.UUID, goes func(*orc
 		if err != nil {
 			return nil, err
 		}
-		return []store.Effect{deleted, within(of, ws, id, kindForget)}, nil
+		return []store.Effect{deleted, taskruns.DeleteOfFlowRun(of, ws, id), within(of, ws, id, kindForget)}, nil
 	})
 }
 

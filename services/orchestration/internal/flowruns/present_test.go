@@ -38,15 +38,3 @@ func TestPresentComputesTimes(t *testing.T) {
 		})
 	}
 }
-
-func TestRandomNamesAreTwoWords(t *testing.T) {
-	for range 100 {
-		require.Regexp(t, `^[a-z]+-[a-z]+$`, randomName())
-	}
-}
-
-func TestTruncateCountsCharacters(t *testing.T) {
-	require.Equal(t, "äöü", truncate("äöüß", 3))
-	require.Equal(t, "ä", truncate("ä", 3))
-	require.Empty(t, truncate("", 3))
-}

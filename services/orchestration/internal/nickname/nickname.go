@@ -1,8 +1,9 @@
-package flowruns
+// Package nickname gives names to what nobody named.
+package nickname
 
 import "math/rand/v2"
 
-// A run that nobody named gets two words that people can say to each other. Names need not be unique.
+// A name is two words that people can say to each other.
 var (
 	adjectives = []string{
 		"amber", "ancient", "azure", "bold", "brave", "bright", "brisk", "calm", "careful", "cheerful", "clever", "copper",
@@ -22,6 +23,7 @@ var (
 	}
 )
 
-func randomName() string {
+// New gives a name such as "amber-fox". Names need not be unique.
+func New() string {
 	return adjectives[rand.IntN(len(adjectives))] + "-" + animals[rand.IntN(len(animals))]
 }

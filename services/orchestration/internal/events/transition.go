@@ -1,0 +1,120 @@
+package events
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
+)
+
+// Transition is a state that a run was given.
+type Transition struct {
+	Kind string // "flow-run"
+	// Of is the run's id.
+	Of       string
+	Name     string
+	RunCount int64
+	// Judgement is the one that wrote the state.
+	Judgement *rules.Judgement
+	Related   []*orchv1.RelatedResource
+}
+
+const (
+	// followsWithin is how near the previous state must be to be named as the one that the event follows.
+	followsWithin = 5 * time.Minute
+	// maxStateMessage bounds the message in an event's labels, in characters.
+	maxStateMessage = 250
+)
+
+// Event is what the world learns of a written state. Its id is the state's.
+func (t Transition) Event(v vocabulary.Vocabulary) *orchv1.ReceivedEvent {
+	before, state := t.Judgement.Initial, t.Judgement.Proposed
+	e := &orchv1.ReceivedEvent{
+		Id:       state.GetId(),
+		Occurred: state.GetTimestamp(),
+		Received: timestamppb.New(t.Judgement.Now),
+		Event:    v.Name(t.Kind, state.GetName()),
+		Resource: &orchv1.Resource{Labels: map[string]string{
+			v.ResourceID():            v.Name(t.Kind, t.Of),
+			v.ResourceName():          t.Name,
+			v.Name("run-count"):       strconv.FormatInt(t.RunCount, 10),
+			v.Name("state-message"):   truncate(state.GetMessage(), maxStateMessage),
+			v.Name("state-name"):      state.GetName(),
+			v.Name("state-timestamp"): state.GetTimestamp().AsTime().Format(time.RFC3339Nano),
+			v.Name("state-type"):      word(state.GetType()),
+		}},
+		Related: t.Related,
+		Payload: t.payload(),
+	}
+	if before != nil && state.GetTimestamp().AsTime().Sub(before.GetTimestamp().AsTime()) <= followsWithin {
+		e.Follows = &before.Id
+	}
+	return e
+}
+
+type transitionState struct {
+	Type            string  `json:"type"`
+	Name            string  `json:"name"`
+	Message         *string `json:"message"`
+	PauseReschedule string  `json:"pause_reschedule,omitempty"`
+}
+
+func (t Transition) payload() []byte {
+	describe := func(s *orchv1.State) *transitionState {
+		if s == nil {
+			return nil
+		}
+		d := &transitionState{Type: word(s.GetType()), Name: s.GetName(), Message: new(s.GetMessage())}
+		if s.GetType() == orchv1.StateType_STATE_TYPE_PAUSED {
+			d.PauseReschedule = strconv.FormatBool(s.GetStateDetails().GetPauseReschedule())
+		}
+		return d
+	}
+	var payload struct {
+		Intended struct {
+			From *string `json:"from"`
+			To   *string `json:"to"`
+		} `json:"intended"`
+		Initial   *transitionState `json:"initial_state"`
+		Validated *transitionState `json:"validated_state"`
+	}
+	if t.Judgement.Initial != nil {
+		payload.Intended.From = new(word(t.Judgement.Initial.GetType()))
+	}
+	payload.Intended.To = new(word(t.Judgement.Intended))
+	payload.Initial, payload.Validated = describe(t.Judgement.Initial), describe(t.Judgement.Proposed)
+	text, err := json.Marshal(payload)
+	if err != nil { // Strings and nothing else: it cannot be.
+		return []byte("{}")
+	}
+	return text
+}
+
+// Tags are the tags of a run as related resources, each once and in order.
+func Tags(v vocabulary.Vocabulary, tags ...[]string) []*orchv1.RelatedResource {
+	var related []*orchv1.RelatedResource
+	for _, tag := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(tags...)))) {
+		related = append(related, Related(v, "tag", tag, "tag", ""))
+	}
+	return related
+}
+
+func word(kind orchv1.StateType) string { return kind.String()[len("STATE_TYPE_"):] }
+
+// truncate cuts a text to a number of characters.
+func truncate(text string, characters int) string {
+	n := 0
+	for i := range text {
+		if n == characters {
+			return text[:i]
+		}
+		n++
+	}
+	return text
+}

@@ -1,0 +1,148 @@
+package taskruns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/nickname"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// CreateTaskRun stores a run, or answers the run of the same flow run, task and dynamic key as it is: 201 or 200.
+func (s *Service) CreateTaskRun(ctx context.Context, r *orchv1.CreateTaskRunRequest) (*orchv1.TaskRun, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	create := r.GetTaskRun()
+	if utf8.RuneCountInString(create.GetCacheKey()) > rules.MaxCacheKey {
+		return nil, rpc.Invalid(rpc.BodyFault("value_error",
+			fmt.Sprintf("Value error, Cache key exceeded maximum allowed length of %d characters.", rules.MaxCacheKey), "cache_key"))
+	}
+	run, err := s.newRun(create)
+	if err != nil {
+		return nil, err
+	}
+	flowRun, err := s.flowRun(ctx, info.Workspace, run)
+	if err != nil {
+		return nil, err
+	}
+	if run.FlowRunId != nil && flowRun == nil {
+		return nil, fmt.Errorf("create a task run of a flow run that does not exist: %w", store.ErrDuplicate)
+	}
+	s.belong(run, flowRun, create.GetLabels())
+
+	// The run of those keys may be deleted between the insert that met it and the read that looks for it.
+	for range 3 {
+		created, err := s.insert(ctx, info.Workspace, run, create.GetState(), flowRun)
+		if err == nil {
+			return created, rpc.SetStatus(ctx, http.StatusCreated)
+		}
+		if !errors.Is(err, store.ErrDuplicate) {
+			return nil, err
+		}
+		found, err := s.byKeys(ctx, info.Workspace, run)
+		if err == nil {
+			return present(found, s.runs.Store().Now()), nil
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return nil, err
+		}
+	}
+	// Its keys are free, so it is the id that another run has.
+	return nil, fmt.Errorf("create a task run: %w", store.ErrDuplicate)
+}
+
+// byKeys finds the run of the same flow run, task and dynamic key.
+func (s *Service) byKeys(ctx context.Context, ws uuid.UUID, run *orchv1.TaskRun) (*orchv1.TaskRun, error) {
+	keys := bson.D{{Key: "flow_run_id", Value: nil}}
+	if run.FlowRunId != nil {
+		id, err := uuid.Parse(run.GetFlowRunId())
+		if err != nil {
+			return nil, fmt.Errorf("read the id of a flow run: %w", err)
+		}
+		keys[0].Value = store.Binary(id)
+	}
+	return s.runs.First(ctx, ws, append(keys,
+		bson.E{Key: "task_key", Value: run.GetTaskKey()}, bson.E{Key: "dynamic_key", Value: run.GetDynamicKey()}))
+}
+
+func (s *Service) insert(
+	ctx context.Context, ws uuid.UUID, run *orchv1.TaskRun, proposal *orchv1.StateCreate, flowRun *orchv1.FlowRun,
+) (*orchv1.TaskRun, error) {
+	of := s.runs.Store()
+	now := of.Now()
+	if proposal == nil {
+		proposal = &orchv1.StateCreate{Type: orchv1.StateType_STATE_TYPE_PENDING}
+	}
+	t := rules.ProposeTask(run, proposal, rules.TaskFacts{FlowRun: flowRun, Random: s.random}, now, of.NewID)
+	rules.MinimalTaskPolicy.Judge(t)
+	effects, err := s.effects(ws, t, 1)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.runs.Insert(ctx, ws, t.Run, effects...); err != nil {
+		return nil, err
+	}
+	return present(t.Run, now), nil
+}
+
+// newRun is the run as it was asked for, before its first state.
+func (s *Service) newRun(create *orchv1.TaskRunCreate) (*orchv1.TaskRun, error) {
+	id := s.runs.Store().NewID()
+	if create.Id != nil {
+		var err error
+		if id, err = uuid.Parse(create.GetId()); err != nil {
+			return nil, fmt.Errorf("read the id of a task run: %w", err)
+		}
+	}
+	run := &orchv1.TaskRun{
+		Id:              id.String(),
+		Name:            create.GetName(),
+		FlowRunId:       create.FlowRunId,
+		TaskKey:         create.GetTaskKey(),
+		DynamicKey:      create.GetDynamicKey(),
+		CacheKey:        create.CacheKey,
+		CacheExpiration: create.CacheExpiration,
+		TaskVersion:     create.TaskVersion,
+		EmpiricalPolicy: &orchv1.TaskRunPolicy{},
+		Tags:            create.GetTags(),
+		TaskInputs:      create.GetTaskInputs(),
+	}
+	if run.Name == "" {
+		run.Name = nickname.New()
+	}
+	if create.GetEmpiricalPolicy() != nil {
+		run.EmpiricalPolicy = proto.Clone(create.GetEmpiricalPolicy()).(*orchv1.TaskRunPolicy)
+	}
+	return run, nil
+}
+
+// belong gives a run what it has of its flow run, and labels: those of the flow run, that of the server, and its own;
+// the later win.
+func (s *Service) belong(run *orchv1.TaskRun, flowRun *orchv1.FlowRun, own *orchv1.Labels) {
+	labels := map[string]*orchv1.Scalar{}
+	if flowRun != nil {
+		run.FlowId = new(flowRun.GetFlowId())
+		run.DeploymentId = flowRun.DeploymentId
+		for key, value := range flowRun.GetLabels() {
+			labels[key] = value
+		}
+		labels[s.words.Name("flow-run", "id")] = &orchv1.Scalar{Kind: &orchv1.Scalar_StringValue{StringValue: flowRun.GetId()}}
+	}
+	for key, value := range own.GetValues() {
+		labels[key] = value
+	}
+	run.Labels = &orchv1.Labels{Values: labels}
+}

@@ -1,0 +1,136 @@
+package taskruns
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/events"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+const (
+	// kindHistory is the effect that writes a row of the history.
+	kindHistory = "task_run_state"
+	// kindCache is the effect that keeps a state under its cache key.
+	kindCache = "task_run_cache"
+)
+
+// effects are what a written state causes: its row of the history and its event, both known by the state's id, and
+// perhaps its entry in the cache.
+func (s *Service) effects(ws uuid.UUID, t *rules.TaskTransition, revision int64) ([]store.Effect, error) {
+	state := t.Proposed
+	id, err := uuid.Parse(state.GetId())
+	if err != nil {
+		return nil, fmt.Errorf("read the id of a state: %w", err)
+	}
+	row, err := effect(ws, id, t.Now, kindHistory, &orchv1.TaskRunStateRecord{
+		Id: state.GetId(), TaskRunId: t.Run.GetId(), RunRevision: revision, Timestamp: state.GetTimestamp(), State: state,
+	})
+	if err != nil {
+		return nil, err
+	}
+	event, err := events.Publish(ws, s.event(t))
+	if err != nil {
+		return nil, err
+	}
+	if !t.Caches {
+		return []store.Effect{row, event}, nil
+	}
+	entry, err := effect(ws, uuid.NewSHA1(id, []byte(kindCache)), t.Now, kindCache, t.CacheEntry())
+	if err != nil {
+		return nil, err
+	}
+	// The cache first: who reads of the completion finds the entry soon.
+	return []store.Effect{entry, row, event}, nil
+}
+
+// effect is one whose body is a workspace and a message.
+func effect(ws, id uuid.UUID, at time.Time, kind string, m proto.Message) (store.Effect, error) {
+	body, err := proto.MarshalOptions{}.MarshalAppend(append([]byte(nil), ws[:]...), m)
+	if err != nil {
+		return store.Effect{}, fmt.Errorf("write the effect %q: %w", kind, err)
+	}
+	return store.Effect{ID: id, At: at, Kind: kind, Body: body}, nil
+}
+
+// read takes such a body apart.
+func read(e store.Effect, m proto.Message) (ws uuid.UUID, err error) {
+	if len(e.Body) < len(ws) {
+		return ws, fmt.Errorf("read the effect %q: %d bytes are too few", e.Kind, len(e.Body))
+	}
+	if err := proto.Unmarshal(e.Body[len(ws):], m); err != nil {
+		return ws, fmt.Errorf("read the effect %q: %w", e.Kind, err)
+	}
+	return uuid.UUID(e.Body[:len(ws)]), nil
+}
+
+// WriteHistory writes rows of the history.
+func (s *Service) WriteHistory(ctx context.Context, effects []store.Effect) error {
+	rows := make([]bson.Raw, 0, len(effects))
+	for _, e := range effects {
+		record := &orchv1.TaskRunStateRecord{}
+		ws, err := read(e, record)
+		if err != nil {
+			return err
+		}
+		row, err := store.NewDocument(ws, record, time.Time{})
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row)
+	}
+	return s.states.InsertNew(ctx, rows)
+}
+
+// WriteCache writes entries of the cache.
+func (s *Service) WriteCache(ctx context.Context, effects []store.Effect) error {
+	rows := make([]bson.Raw, 0, len(effects))
+	for _, e := range effects {
+		entry := &orchv1.TaskRunCacheEntry{}
+		ws, err := read(e, entry)
+		if err != nil {
+			return err
+		}
+		var expire time.Time
+		if entry.Expiration != nil {
+			expire = entry.GetExpiration().AsTime()
+		}
+		row, err := store.NewDocument(ws, entry, expire)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row)
+	}
+	return s.cache.InsertNew(ctx, rows)
+}
+
+// event is what the world learns of a written state. It says that the server judged it: the events of clients that
+// judge for themselves are recorded, those of the server are not.
+func (s *Service) event(t *rules.TaskTransition) *orchv1.ReceivedEvent {
+	run, v := t.Run, s.words
+	var related []*orchv1.RelatedResource
+	var flowRunTags []string
+	if run.FlowRunId != nil {
+		related = append(related, events.Related(v, "flow-run", run.GetFlowRunId(), "flow-run", t.Facts.FlowRun.GetName()))
+		flowRunTags = t.Facts.FlowRun.GetTags()
+	}
+	if run.FlowId != nil {
+		related = append(related, events.Related(v, "flow", run.GetFlowId(), "flow", ""))
+	}
+	if run.DeploymentId != nil {
+		related = append(related, events.Related(v, "deployment", run.GetDeploymentId(), "deployment", ""))
+	}
+	event := events.Transition{
+		Kind: "task-run", Of: run.GetId(), Name: run.GetName(), RunCount: run.GetRunCount(), Judgement: &t.Judgement,
+		Related: append(related, events.Tags(v, run.GetTags(), flowRunTags)...),
+	}.Event(v)
+	event.Resource.Labels[v.Name("orchestration")] = "server"
+	return event
+}

@@ -1,0 +1,44 @@
+package taskruns
+
+import (
+	"time"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/estimate"
+)
+
+// present fills in what a run shows and does not store.
+func present(run *orchv1.TaskRun, now time.Time) *orchv1.TaskRun {
+	state := run.GetState()
+	if state != nil {
+		run.StateId = &state.Id
+		run.StateType = state.Type.Enum()
+		run.StateName = state.Name
+	}
+	run.EstimatedRunTime = estimate.RunTime(run.GetTotalRunTime(), state, now)
+	run.EstimatedStartTimeDelta = estimate.Lateness(run.ExpectedStartTime, run.StartTime, state, now)
+	return run
+}
+
+// summary is what a numbered page tells of a run.
+func summary(run *orchv1.TaskRun) *orchv1.TaskRunSummary {
+	return &orchv1.TaskRunSummary{
+		Id:                      run.GetId(),
+		Created:                 run.Created,
+		Updated:                 run.Updated,
+		Name:                    run.GetName(),
+		FlowRunId:               run.FlowRunId,
+		TaskKey:                 run.GetTaskKey(),
+		TaskVersion:             run.TaskVersion,
+		EmpiricalPolicy:         run.EmpiricalPolicy,
+		Tags:                    run.GetTags(),
+		StateId:                 run.StateId,
+		TaskInputs:              run.GetTaskInputs(),
+		StartTime:               run.StartTime,
+		EndTime:                 run.EndTime,
+		TotalRunTime:            run.GetTotalRunTime(),
+		EstimatedRunTime:        run.GetEstimatedRunTime(),
+		EstimatedStartTimeDelta: run.GetEstimatedStartTimeDelta(),
+		State:                   run.State,
+	}
+}

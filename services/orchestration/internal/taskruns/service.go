@@ -1,0 +1,111 @@
+// Package taskruns keeps task runs and lets the rules judge their states.
+//
+// It works as flowruns does: a run embeds its current state and a revision, a proposal is judged against what is stored
+// and written where the revision is still the one that was judged. What the rules must know of other documents (the
+// flow run, a cached state) is read before the judgement; what a judgement causes goes through the run's outbox:
+//
+//	proposal ──► flow run, cached state ──► rules ──► task run ──► outbox ──┬─► history
+//	                                                     ▲                  ├─► event
+//	flow run with a parent task run ──► outbox ──────────┘                  └─► cache
+package taskruns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// Service serves task runs and their states.
+type Service struct {
+	orchv1.UnimplementedTaskRunServiceServer
+	orchv1.UnimplementedTaskRunStateServiceServer
+	runs     *store.Collection[*orchv1.TaskRun]
+	states   *store.Collection[*orchv1.TaskRunStateRecord]
+	cache    *store.Collection[*orchv1.TaskRunCacheEntry]
+	flowRuns *store.Collection[*orchv1.FlowRun]
+	resolver query.Resolver
+	words    vocabulary.Vocabulary
+	random   func() float64
+}
+
+// New returns the service over a store. Random gives numbers in [0, 1), by which retries are spread.
+func New(s *store.Store, words vocabulary.Vocabulary, random func() float64) *Service {
+	return &Service{
+		runs:     store.NewCollection(s, query.TaskRun, &orchv1.TaskRun{}),
+		states:   store.NewCollection(s, query.TaskRunState, &orchv1.TaskRunStateRecord{}),
+		cache:    store.NewCollection(s, query.TaskRunCache, &orchv1.TaskRunCacheEntry{}),
+		flowRuns: store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}),
+		resolver: query.Resolver{Reader: s.Reader()},
+		words:    words,
+		random:   random,
+	}
+}
+
+// Handlers are the effects that this package carries out, by kind.
+func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) error {
+	return map[string]func(context.Context, []store.Effect) error{
+		kindHistory:         s.WriteHistory,
+		kindCache:           s.WriteCache,
+		kindForget:          s.Forget,
+		kindDeleteOfFlowRun: s.DeleteRuns,
+		kindSubflow:         s.FollowSubflow,
+	}
+}
+
+func translate(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return rpc.Detail(http.StatusNotFound, "Task not found")
+	}
+	return err
+}
+
+// locate reads the workspace of a call and an id that the contract has checked.
+func locate(ctx context.Context, id string) (ws, parsed uuid.UUID, err error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return uuid.Nil, uuid.Nil, err
+	}
+	if parsed, err = uuid.Parse(id); err != nil {
+		return uuid.Nil, uuid.Nil, fmt.Errorf("read the id of a task run: %w", errors.Join(store.ErrNotFound, err))
+	}
+	return info.Workspace, parsed, nil
+}
+
+// ReadTaskRun answers a run.
+func (s *Service) ReadTaskRun(ctx context.Context, r *orchv1.ReadTaskRunRequest) (*orchv1.TaskRun, error) {
+	ws, id, err := locate(ctx, r.GetId())
+	if err != nil {
+		return nil, translate(err)
+	}
+	run, err := s.runs.Get(ctx, ws, id)
+	if err != nil {
+		return nil, translate(err)
+	}
+	return present(run, s.runs.Store().Now()), nil
+}
+
+// flowRun reads the flow run that a task run belongs to; nil when it belongs to none, or that one is gone.
+func (s *Service) flowRun(ctx context.Context, ws uuid.UUID, run *orchv1.TaskRun) (*orchv1.FlowRun, error) {
+	if run.FlowRunId == nil {
+		return nil, nil
+	}
+	id, err := uuid.Parse(run.GetFlowRunId())
+	if err != nil {
+		return nil, fmt.Errorf("read the id of a flow run: %w", err)
+	}
+	flowRun, err := s.flowRuns.Get(ctx, ws, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	return flowRun, err
+}

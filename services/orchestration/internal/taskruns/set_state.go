@@ -1,0 +1,107 @@
+package taskruns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// SetTaskRunState lets the rules judge a proposed state: 201 when a state was written, 200 when none was.
+func (s *Service) SetTaskRunState(ctx context.Context, r *orchv1.SetTaskRunStateRequest) (*orchv1.OrchestrationResult, error) {
+	ws, id, err := locate(ctx, r.GetId())
+	if err != nil {
+		return nil, unknownRun(err, r.GetId())
+	}
+	t, err := s.transition(ctx, ws, id, r.GetTransition().GetState(), func(current *orchv1.TaskRun) rules.TaskPolicy {
+		switch {
+		case r.GetTransition().GetForce():
+			return rules.MinimalTaskPolicy
+		case background(current, r.GetTransition().GetState()):
+			return rules.BackgroundTaskPolicy
+		}
+		return rules.CoreTaskPolicy
+	})
+	if err != nil {
+		return nil, unknownRun(err, r.GetId())
+	}
+	if t.MissingFlowRun() {
+		return nil, rpc.ExceptionMessage(http.StatusNotFound, fmt.Sprintf(
+			"Unable to read flow run associated with task run: %s, this flow run might have been deleted", r.GetId()))
+	}
+	if t.Written() {
+		if err := rpc.SetStatus(ctx, http.StatusCreated); err != nil {
+			return nil, err
+		}
+	}
+	return t.Result(), nil
+}
+
+// background tells whether no flow run waits for a run: it belongs to none, or was deferred to whoever takes it.
+func background(run *orchv1.TaskRun, proposal *orchv1.StateCreate) bool {
+	return run.FlowRunId == nil || run.GetState().GetStateDetails().GetDeferred() || proposal.GetStateDetails().GetDeferred()
+}
+
+// transition judges a proposal by the policy that fits the run as it is stored, and writes what the judgement says.
+func (s *Service) transition(
+	ctx context.Context, ws, id uuid.UUID, proposal *orchv1.StateCreate, policy func(*orchv1.TaskRun) rules.TaskPolicy,
+) (*rules.TaskTransition, error) {
+	of := s.runs.Store()
+	var t *rules.TaskTransition
+	_, err := s.runs.Mutate(ctx, ws, id, func(current *orchv1.TaskRun, revision int64) (*store.Change[*orchv1.TaskRun], error) {
+		now := of.Now()
+		facts, err := s.facts(ctx, ws, current, proposal, now)
+		if err != nil {
+			return nil, err
+		}
+		t = rules.ProposeTask(current, proposal, facts, now, of.NewID)
+		policy(current).Judge(t)
+		if !t.Written() {
+			return nil, nil
+		}
+		effects, err := s.effects(ws, t, revision)
+		if err != nil {
+			return nil, err
+		}
+		return &store.Change[*orchv1.TaskRun]{Message: t.Run, Effects: effects}, nil
+	})
+	return t, err
+}
+
+// facts reads what the rules must know, and what the event tells of the flow run.
+func (s *Service) facts(
+	ctx context.Context, ws uuid.UUID, run *orchv1.TaskRun, proposal *orchv1.StateCreate, now time.Time,
+) (facts rules.TaskFacts, err error) {
+	facts.Random = s.random
+	if facts.FlowRun, err = s.flowRun(ctx, ws, run); err != nil || !rules.AsksCache(proposal) {
+		return facts, err
+	}
+	entries, err := s.cache.Find(ctx, ws, bson.D{
+		{Key: "cache_key", Value: proposal.GetStateDetails().GetCacheKey()},
+		{Key: "$or", Value: bson.A{
+			bson.D{{Key: "expiration", Value: nil}},
+			bson.D{{Key: "expiration", Value: bson.D{{Key: "$gt", Value: now.UnixMicro()}}}},
+		}},
+	}, bson.D{{Key: "timestamp", Value: -1}, {Key: "_id", Value: -1}}, 0, 1)
+	if err == nil && len(entries) > 0 {
+		facts.Cached = entries[0].GetState()
+	}
+	return facts, err
+}
+
+// unknownRun is the answer of set_state, which differs from that of the other operations.
+func unknownRun(err error, id string) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return rpc.ExceptionMessage(http.StatusNotFound, fmt.Sprintf("Task run with id %s not found", id))
+	}
+	return err
+}

@@ -1,0 +1,105 @@
+package taskruns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// kindSubflow is the effect that gives a task run the state of the flow run that it stands for.
+const kindSubflow = "task_run_subflow_state"
+
+// SubflowState is the effect that a state of a flow run has on the task run that stands for it.
+func SubflowState(ws uuid.UUID, run *orchv1.FlowRun, state *orchv1.State, at time.Time) (store.Effect, error) {
+	id, err := uuid.Parse(state.GetId())
+	if err != nil {
+		return store.Effect{}, fmt.Errorf("read the id of a state: %w", err)
+	}
+	return effect(ws, uuid.NewSHA1(id, []byte(kindSubflow)), at, kindSubflow, &orchv1.SubflowState{
+		TaskRunId: run.GetParentTaskRunId(), FlowRunId: run.GetId(), State: state,
+	})
+}
+
+// FollowSubflow forces copies of flow runs' states onto the task runs that stand for them. A copy's id follows from the
+// state's, so that one that is there already is known again; a task run that is gone has nothing to follow.
+func (s *Service) FollowSubflow(ctx context.Context, effects []store.Effect) error {
+	for _, e := range effects {
+		of := &orchv1.SubflowState{}
+		ws, err := read(e, of)
+		if err != nil {
+			return err
+		}
+		if err := s.follow(ctx, ws, of); err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) follow(ctx context.Context, ws uuid.UUID, of *orchv1.SubflowState) error {
+	id, err := uuid.Parse(of.GetTaskRunId())
+	if err != nil {
+		return fmt.Errorf("read the id of a task run: %w", err)
+	}
+	original, err := uuid.Parse(of.GetState().GetId())
+	if err != nil {
+		return fmt.Errorf("read the id of a state: %w", err)
+	}
+	copied := uuid.NewSHA1(id, original[:])
+	proposal := &orchv1.StateCreate{
+		Type: of.GetState().GetType(), Name: of.GetState().Name, Message: of.GetState().Message, Data: of.GetState().Data,
+		StateDetails: &orchv1.StateDetails{},
+	}
+	proto.Merge(proposal.StateDetails, of.GetState().GetStateDetails())
+	proposal.StateDetails.ChildFlowRunId = new(of.GetFlowRunId())
+	_, err = s.runs.Mutate(ctx, ws, id, func(current *orchv1.TaskRun, revision int64) (*store.Change[*orchv1.TaskRun], error) {
+		if known, err := s.known(ctx, ws, id, current, copied); known || err != nil {
+			return nil, err
+		}
+		now := s.runs.Store().Now()
+		facts, err := s.facts(ctx, ws, current, proposal, now)
+		if err != nil {
+			return nil, err
+		}
+		t := rules.ProposeTask(current, proposal, facts, now, s.runs.Store().NewID)
+		t.Proposed.Id = copied.String()
+		t.Proposed.Timestamp = of.GetState().GetTimestamp()
+		rules.MinimalTaskPolicy.Judge(t)
+		effects, err := s.effects(ws, t, revision)
+		if err != nil {
+			return nil, err
+		}
+		return &store.Change[*orchv1.TaskRun]{Message: t.Run, Effects: effects}, nil
+	})
+	return err
+}
+
+// known tells whether a run has or had a state.
+func (s *Service) known(ctx context.Context, ws, id uuid.UUID, run *orchv1.TaskRun, state uuid.UUID) (bool, error) {
+	if run.GetState().GetId() == state.String() {
+		return true, nil
+	}
+	// The outbox first: a row that leaves it meanwhile is found in the history.
+	waiting, err := s.waiting(ctx, ws, id)
+	if err != nil {
+		return false, err
+	}
+	for _, record := range waiting {
+		if record.GetId() == state.String() {
+			return true, nil
+		}
+	}
+	_, err = s.states.Get(ctx, ws, state)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
