@@ -24,6 +24,8 @@ type Config struct {
 	AllowLazySync bool   `env:"ORCH_ALLOW_LAZY_SYNC" envDefault:"false" desc:"Accept a broker that acknowledges before its disk has it: a power failure then loses events."`
 
 	EventsRetention time.Duration `env:"ORCH_EVENTS_RETENTION" envDefault:"168h" desc:"How long events are kept; 0 keeps them for ever."`
+
+	Timers Timers
 }
 
 // Validate implements config.Validator.
@@ -34,6 +36,9 @@ func (c *Config) Validate() error {
 	}
 	if c.EventsRetention < 0 {
 		errs = append(errs, fmt.Errorf("ORCH_EVENTS_RETENTION: %s is negative", c.EventsRetention))
+	}
+	if c.Timers.PauseExpirations < 0 || c.Timers.LateRuns < 0 || c.Timers.CancellationCleanup < 0 {
+		errs = append(errs, errors.New("ORCH_PAUSE_EXPIRATIONS_EVERY, ORCH_LATE_RUNS_EVERY, ORCH_CANCELLATION_CLEANUP_EVERY: must not be negative"))
 	}
 	if c.NATSShards < 1 || c.NATSReplicas < 1 {
 		errs = append(errs, errors.New("ORCH_NATS_SHARDS, ORCH_NATS_REPLICAS: must be 1 or more"))

@@ -85,6 +85,7 @@ type Orchestration struct {
 	tasks    *taskruns.Service
 	events   *events.Service
 	webhooks *webhooks.Service
+	every    Timers
 }
 
 // New connects to the database, claims it, and wires the services. Close it.
@@ -93,7 +94,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		return nil, fmt.Errorf("configure the orchestration service: %w", err)
 	}
 	deps = deps.withDefaults()
-	o := &Orchestration{log: deps.Log.With("component", "orchestration"), broker: deps.Broker}
+	o := &Orchestration{log: deps.Log.With("component", "orchestration"), broker: deps.Broker, every: cfg.Timers}
 	o.store, err = store.Open(ctx, store.Config{
 		URI: cfg.MongoDBURI, Database: cfg.MongoDBDatabase, Dialer: deps.Dialer, Client: deps.Client, Clock: deps.Clock, IDs: deps.IDs,
 	})
@@ -157,12 +158,12 @@ func (o *Orchestration) Interceptors() []grpc.UnaryServerInterceptor {
 
 // Workers are what runs beside the calls, in the order of dependence.
 func (o *Orchestration) Workers() []run.Worker {
-	return []run.Worker{
+	return append([]run.Worker{
 		o.relay,
 		outbox.Sweeper{Relay: o.relay},
 		webhooks.Reconciler{Service: o.webhooks},
 		events.Persister{Service: o.events},
-	}
+	}, o.timers(o.every)...)
 }
 
 // flush carries out the effects of one document now; services are made before the relay that does it.

@@ -19,6 +19,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -37,10 +38,13 @@ type Service struct {
 	words    vocabulary.Vocabulary
 	names    flowNames
 	hydrator *parameters.Hydrator
+	slots    slots
+
+	onCancelled func(ctx context.Context, ws uuid.UUID, runs []uuid.UUID) error
 }
 
 // New returns the service over a store.
-func New(s *store.Store, words vocabulary.Vocabulary) *Service {
+func New(s *store.Store, words vocabulary.Vocabulary, limits *concurrency.Limits) *Service {
 	return &Service{
 		runs:     store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}),
 		states:   store.NewCollection(s, query.FlowRunState, &orchv1.FlowRunStateRecord{}),
@@ -48,6 +52,7 @@ func New(s *store.Store, words vocabulary.Vocabulary) *Service {
 		flows:    store.NewCollection(s, query.Flow, &orchv1.Flow{}),
 		resolver: query.Resolver{Reader: s.Reader()},
 		words:    words,
+		slots:    slots{limits: limits, deployments: store.NewCollection(s, query.Deployment, &orchv1.Deployment{})},
 		hydrator: parameters.NewHydrator(parameters.NoVariables),
 	}
 }

@@ -17,12 +17,33 @@ const (
 	WorkQueue    Collection = "work_queue"
 	Webhook      Collection = "webhook"
 	Event        Collection = "event"
+	Artifact     Collection = "artifact"
+	// ArtifactLatest has one document per key of artifacts.
+	ArtifactLatest Collection = "artifact_latest"
+	Variable       Collection = "variable"
+	SavedSearch    Collection = "saved_search"
+	// Configuration has the documents that administrators set, one of each kind in a workspace.
+	Configuration Collection = "configuration"
+
+	ConcurrencyLimit Collection = "concurrency_limit"
+	ConcurrencyLease Collection = "concurrency_lease"
 )
 
 // queryFields are the fields of query messages that hold filters, with the collection that each speaks of.
 var queryFields = map[string]Collection{
 	"flows": Flow, "flow_runs": FlowRun, "task_runs": TaskRun, "deployments": Deployment,
 	"work_pools": WorkPool, "work_pool_queues": WorkQueue, "work_queues": WorkQueue, "webhooks": Webhook,
+	"artifacts": Artifact, "variables": Variable,
+}
+
+// fieldCollection is the collection that a field of a query message speaks of. Keys are listed by the filter of their
+// latest artifacts, in the same field as artifacts.
+func fieldCollection(own Collection, field string) (Collection, bool) {
+	c, ok := queryFields[field]
+	if c == Artifact && own == ArtifactLatest {
+		return own, ok
+	}
+	return c, ok
 }
 
 // relation says that a document of from and one of to belong together when local of the one equals foreign of the other.
@@ -50,9 +71,14 @@ var (
 	deploymentRuns  = relation{Deployment, "_id", FlowRun, "deployment_id"}
 	deploymentQueue = relation{Deployment, "work_queue_id", WorkQueue, "_id"}
 	queuePool       = relation{WorkQueue, "work_pool_id", WorkPool, "_id"}
+	artifactRun     = relation{Artifact, "flow_run_id", FlowRun, "_id"}
+	artifactTask    = relation{Artifact, "task_run_id", TaskRun, "_id"}
+	latestRun       = relation{ArtifactLatest, "flow_run_id", FlowRun, "_id"}
+	latestTask      = relation{ArtifactLatest, "task_run_id", TaskRun, "_id"}
 	allRelations    = []relation{
 		flowRuns, flowDeployments, runFlow, runDeployment, runTaskRuns, runWorkQueue, runParentTask, taskFlowRun,
 		taskFlow, taskDeployment, taskSubflowRun, deploymentFlow, deploymentRuns, deploymentQueue, queuePool,
+		artifactRun, artifactTask, latestRun, latestTask,
 	}
 )
 
@@ -77,4 +103,10 @@ var routes = map[Collection]map[Collection][]relation{
 		WorkQueue: {deploymentQueue}, WorkPool: {deploymentQueue, queuePool},
 	},
 	WorkQueue: {WorkPool: {queuePool}},
+	Artifact: {
+		FlowRun: {artifactRun}, TaskRun: {artifactTask}, Flow: {artifactRun, runFlow}, Deployment: {artifactRun, runDeployment},
+	},
+	ArtifactLatest: {
+		FlowRun: {latestRun}, TaskRun: {latestTask}, Flow: {latestRun, runFlow}, Deployment: {latestRun, runDeployment},
+	},
 }

@@ -62,6 +62,10 @@ func Indexes() []Index {
 			Collection: FlowRun, Keys: keys("state.name", "next_scheduled_start_time"), Partial: present("next_scheduled_start_time"),
 			For: "runs that are late, of all workspaces",
 		},
+		{
+			Collection: FlowRun, Keys: keys("state.type", "parent_task_run_id"), Partial: present("parent_task_run_id"),
+			For: "unfinished subflows of all workspaces",
+		},
 		{Collection: FlowRun, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
 		{Collection: FlowRun, Keys: keys("outbox.id"), Sparse: true, For: "a state whose row of the history is not written yet"},
 
@@ -108,6 +112,39 @@ func Indexes() []Index {
 		{Collection: Event, Keys: scoped("resource_ids", "occurred", "_id"), For: "related.id, any_resource.id"},
 		{Collection: Event, Keys: keys("expire_at"), TTL: true, For: "retention"},
 
+		{Collection: ConcurrencyLimit, Keys: scoped("name"), Unique: true, For: "one limit per name; lists by name; limits of tags"},
+		{Collection: ConcurrencyLimit, Keys: scoped("holders.lease_id"), For: "renewing and ending a lease"},
+		{Collection: ConcurrencyLimit, Keys: keys("holders.expires"), Sparse: true, For: "expired leases of all workspaces"},
+		{Collection: ConcurrencyLimit, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: ConcurrencyLease, Keys: keys("expires"), For: "expired leases that hold nothing"},
+
+		{Collection: Artifact, Keys: scoped("_id"), For: "ID_DESC; id"},
+		{Collection: Artifact, Keys: scoped("key", "created", "_id"), For: "the newest of a key; key"},
+		{Collection: Artifact, Keys: scoped("key", "_id"), For: "KEY_*"},
+		{Collection: Artifact, Keys: scoped("created", "_id"), For: "CREATED_DESC"},
+		{Collection: Artifact, Keys: scoped("updated", "_id"), For: "UPDATED_DESC"},
+		{Collection: Artifact, Keys: scoped("flow_run_id", "_id"), For: "artifacts of runs"},
+		{Collection: Artifact, Keys: scoped("task_run_id", "_id"), For: "artifacts of task runs"},
+		{Collection: Artifact, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+
+		{Collection: ArtifactLatest, Keys: scoped("key"), Unique: true, For: "one document per key; KEY_*; key"},
+		{Collection: ArtifactLatest, Keys: scoped("_id"), For: "ID_DESC"},
+		{Collection: ArtifactLatest, Keys: scoped("latest_id"), For: "latest_id"},
+		{Collection: ArtifactLatest, Keys: scoped("created", "_id"), For: "CREATED_DESC"},
+		{Collection: ArtifactLatest, Keys: scoped("updated", "_id"), For: "UPDATED_DESC"},
+		{Collection: ArtifactLatest, Keys: scoped("flow_run_id", "_id"), For: "keys by runs"},
+		{Collection: ArtifactLatest, Keys: scoped("task_run_id", "_id"), For: "keys by task runs"},
+		{Collection: ArtifactLatest, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+
+		{Collection: Variable, Keys: scoped("name"), Unique: true, For: "one variable per name; NAME_*; name.any_; read by name"},
+		{Collection: Variable, Keys: scoped("created", "_id"), For: "CREATED_DESC"},
+		{Collection: Variable, Keys: scoped("updated", "_id"), For: "UPDATED_DESC"},
+		{Collection: Variable, Keys: scoped("tags"), For: "tags"},
+		{Collection: Variable, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+
+		{Collection: SavedSearch, Keys: scoped("name"), Unique: true, For: "one search per name; listed by name"},
+		{Collection: SavedSearch, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+
 		{Collection: Webhook, Keys: keys("slug"), Unique: true, For: "one webhook per address; look-up by address"},
 		{Collection: Webhook, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},
 		{Collection: Webhook, Keys: scoped("created", "_id"), For: "CREATED_DESC"},
@@ -116,6 +153,11 @@ func Indexes() []Index {
 
 		// What related filters need of collections that are described elsewhere.
 		{Collection: Deployment, Keys: scoped("flow_id", "name"), Unique: true, For: "one deployment per flow and name; flows by their deployments"},
+		{Collection: Deployment, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},
+		{Collection: Deployment, Keys: scoped("created", "_id"), For: "CREATED_DESC"},
+		{Collection: Deployment, Keys: scoped("updated", "_id"), For: "UPDATED_DESC"},
+		{Collection: Deployment, Keys: scoped("tags"), For: "tags"},
+		{Collection: Deployment, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
 		{Collection: Deployment, Keys: scoped("work_queue_id"), For: "deployments by work queue and pool"},
 		{Collection: WorkQueue, Keys: scoped("work_pool_id", "name"), Unique: true, For: "one queue per pool and name; queues by pool"},
 	}

@@ -1,0 +1,88 @@
+package flowruns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
+)
+
+const (
+	// cancellingFor is how long a run may take to stop.
+	cancellingFor = 5 * time.Minute
+	// cancelledSince is how far back the task runs of cancelled runs are looked for: they are told of by their clients,
+	// and may come after the cancellation.
+	cancelledSince = time.Hour
+)
+
+// OnCancelled names what is to be done, again and again for a while, for the runs of a workspace that were cancelled. It
+// is called before the first clean-up.
+func (s *Service) OnCancelled(do func(ctx context.Context, ws uuid.UUID, runs []uuid.UUID) error) {
+	s.onCancelled = do
+}
+
+// CleanUpCancellations ends what cancellations left behind: runs that do not stop, subflows of cancelled runs, and what
+// OnCancelled names.
+func (s *Service) CleanUpCancellations(ctx context.Context) error {
+	return errors.Join(s.endCancellations(ctx), s.cancelSubflows(ctx), s.tellCancelled(ctx))
+}
+
+// endCancellations cancels the runs that have been stopping for too long.
+func (s *Service) endCancellations(ctx context.Context) error {
+	before := s.runs.Store().Now().Add(-cancellingFor)
+	return s.sweep(ctx, bson.D{
+		{Key: "state.type", Value: word(orchv1.StateType_STATE_TYPE_CANCELLING)},
+		{Key: "state.timestamp", Value: bson.D{{Key: "$lt", Value: before.UnixMicro()}}},
+	}, "state.timestamp", rules.MinimalFlowPolicy, func(current *orchv1.FlowRun) *orchv1.StateCreate {
+		state := current.GetState()
+		if state.GetType() != orchv1.StateType_STATE_TYPE_CANCELLING || !state.GetTimestamp().AsTime().Before(before) {
+			return nil
+		}
+		return &orchv1.StateCreate{
+			Type: orchv1.StateType_STATE_TYPE_CANCELLED, Message: new("The flow run did not stop in time and counts as cancelled."),
+		}
+	})
+}
+
+// tellCancelled names the runs that were cancelled lately to who asked for them.
+func (s *Service) tellCancelled(ctx context.Context) error {
+	if s.onCancelled == nil {
+		return nil
+	}
+	since := s.runs.Store().Now().Add(-cancelledSince).UnixMicro()
+	for {
+		found, err := s.runs.FirstOfAll(ctx, bson.D{
+			{Key: "state.type", Value: word(orchv1.StateType_STATE_TYPE_CANCELLED)},
+			{Key: "state.timestamp", Value: bson.D{{Key: "$gte", Value: since}}},
+		}, bson.D{{Key: "state.timestamp", Value: 1}}, sweepBatch)
+		if err != nil {
+			return err
+		}
+		byWorkspace := map[uuid.UUID][]uuid.UUID{}
+		for _, one := range found {
+			id, err := uuid.Parse(one.Message.GetId())
+			if err != nil {
+				return fmt.Errorf("read the id of a flow run: %w", err)
+			}
+			byWorkspace[one.Workspace] = append(byWorkspace[one.Workspace], id)
+		}
+		for ws, runs := range byWorkspace {
+			if err := s.onCancelled(ctx, ws, runs); err != nil {
+				return err
+			}
+		}
+		if len(found) < sweepBatch {
+			return nil
+		}
+		// Runs that share the moment of the last one and did not fit come with the next batch; more than a batch of one
+		// moment cannot be passed, and are cut.
+		next := found[len(found)-1].Message.GetState().GetTimestamp().AsTime().UnixMicro()
+		since = max(next, since+1)
+	}
+}

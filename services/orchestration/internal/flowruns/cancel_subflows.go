@@ -1,0 +1,146 @@
+package flowruns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// messageParentCancelled says why a run was cancelled that nobody cancelled itself.
+const messageParentCancelled = "The parent flow run was cancelled."
+
+// unfinished are the types of runs that a cancelled parent takes with it.
+func unfinished() bson.A {
+	var words bson.A
+	for number := range int32(len(orchv1.StateType_name)) {
+		if kind := orchv1.StateType(number); number > 0 && !rules.Terminal(kind) {
+			words = append(words, word(kind))
+		}
+	}
+	return words
+}
+
+// cancelSubflows cancels the unfinished subflows of cancelled runs; those of deployments, which have a process of their
+// own, are asked to stop.
+func (s *Service) cancelSubflows(ctx context.Context) error {
+	var failures []error
+	after := bson.D{}
+	for {
+		found, err := s.runs.FirstOfAll(ctx, append(bson.D{
+			{Key: "state.type", Value: bson.D{{Key: "$in", Value: unfinished()}}},
+			{Key: "parent_task_run_id", Value: bson.D{{Key: "$exists", Value: true}}},
+		}, after...), bson.D{{Key: "_id", Value: 1}}, sweepBatch)
+		if err != nil {
+			return errors.Join(append(failures, err)...)
+		}
+		orphans, err := s.ofCancelled(ctx, found)
+		if err != nil {
+			return errors.Join(append(failures, err)...)
+		}
+		for _, orphan := range orphans {
+			if _, err := s.suggest(ctx, orphan, rules.MinimalFlowPolicy, cancelSubflow); err != nil {
+				failures = append(failures, err)
+			}
+		}
+		if len(found) < sweepBatch || ctx.Err() != nil {
+			return errors.Join(failures...)
+		}
+		last, err := uuid.Parse(found[len(found)-1].Message.GetId())
+		if err != nil {
+			return fmt.Errorf("read the id of a flow run: %w", err)
+		}
+		after = bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: store.Binary(last)}}}}
+	}
+}
+
+func cancelSubflow(current *orchv1.FlowRun) *orchv1.StateCreate {
+	kind := current.GetState().GetType()
+	to := orchv1.StateType_STATE_TYPE_CANCELLED
+	if current.DeploymentId != nil {
+		to = orchv1.StateType_STATE_TYPE_CANCELLING
+	}
+	if rules.Terminal(kind) || kind == to {
+		return nil
+	}
+	return &orchv1.StateCreate{Type: to, Message: new(messageParentCancelled)}
+}
+
+// ofCancelled gives the subflows whose parents are cancelled.
+func (s *Service) ofCancelled(ctx context.Context, subflows []store.Owned[*orchv1.FlowRun]) ([]store.Owned[*orchv1.FlowRun], error) {
+	byWorkspace := map[uuid.UUID][]*orchv1.FlowRun{}
+	for _, one := range subflows {
+		byWorkspace[one.Workspace] = append(byWorkspace[one.Workspace], one.Message)
+	}
+	var orphans []store.Owned[*orchv1.FlowRun]
+	for ws, runs := range byWorkspace {
+		cancelled, err := s.cancelledParents(ctx, ws, runs)
+		if err != nil {
+			return nil, err
+		}
+		for _, run := range runs {
+			if cancelled[run.GetParentTaskRunId()] {
+				orphans = append(orphans, store.Owned[*orchv1.FlowRun]{Workspace: ws, Message: run})
+			}
+		}
+	}
+	return orphans, nil
+}
+
+// cancelledParents are the ids of those parent task runs whose flow runs are cancelled.
+func (s *Service) cancelledParents(ctx context.Context, ws uuid.UUID, subflows []*orchv1.FlowRun) (map[string]bool, error) {
+	var tasks bson.A
+	for _, run := range subflows {
+		id, err := uuid.Parse(run.GetParentTaskRunId())
+		if err != nil {
+			return nil, fmt.Errorf("read the id of a task run: %w", err)
+		}
+		tasks = append(tasks, store.Binary(id))
+	}
+	reader := s.resolver.Reader
+	tasksOf := map[uuid.UUID][]string{}
+	var parents bson.A
+	for doc, err := range reader.Stream(ctx, query.TaskRun, query.Scope(ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: tasks}}}}),
+		query.StreamOptions{Fields: []string{"flow_run_id"}}) {
+		if err != nil {
+			return nil, fmt.Errorf("read the parents of subflows: %w", err)
+		}
+		task, err := store.UUID(doc.Lookup("_id"))
+		if err != nil {
+			return nil, err
+		}
+		parent, err := store.UUID(doc.Lookup("flow_run_id"))
+		if err != nil { // A task run may belong to none.
+			continue
+		}
+		tasksOf[parent] = append(tasksOf[parent], task.String())
+		parents = append(parents, store.Binary(parent))
+	}
+	cancelled := map[string]bool{}
+	if len(parents) == 0 {
+		return cancelled, nil
+	}
+	for doc, err := range reader.Stream(ctx, query.FlowRun, query.Scope(ws, bson.D{
+		{Key: "_id", Value: bson.D{{Key: "$in", Value: parents}}},
+		{Key: "state.type", Value: word(orchv1.StateType_STATE_TYPE_CANCELLED)},
+	}), query.StreamOptions{Fields: []string{"state.type"}}) {
+		if err != nil {
+			return nil, fmt.Errorf("read the parents of subflows: %w", err)
+		}
+		parent, err := store.UUID(doc.Lookup("_id"))
+		if err != nil {
+			return nil, err
+		}
+		for _, task := range tasksOf[parent] {
+			cancelled[task] = true
+		}
+	}
+	return cancelled, nil
+}

@@ -1,0 +1,40 @@
+package flowruns
+
+import (
+	"context"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
+)
+
+// lateAfter is how long after its time a run may start and not be called late.
+const lateAfter = 15 * time.Second
+
+// Names of states of scheduled runs: as they are made, and when nobody took them in time.
+const (
+	nameScheduled = "Scheduled"
+	nameLate      = "Late"
+)
+
+// MarkLate tells of the runs that should have started by now and did not. They keep their time.
+func (s *Service) MarkLate(ctx context.Context) error {
+	before := s.runs.Store().Now().Add(-lateAfter)
+	return s.sweep(ctx, bson.D{
+		{Key: "state.name", Value: nameScheduled},
+		{Key: "next_scheduled_start_time", Value: bson.D{{Key: "$lt", Value: before.UnixMicro()}}},
+		{Key: "state.type", Value: word(orchv1.StateType_STATE_TYPE_SCHEDULED)},
+	}, "next_scheduled_start_time", rules.MarkLatePolicy, func(current *orchv1.FlowRun) *orchv1.StateCreate {
+		state, next := current.GetState(), current.GetNextScheduledStartTime()
+		if state.GetType() != orchv1.StateType_STATE_TYPE_SCHEDULED || state.GetName() != nameScheduled ||
+			next == nil || !next.AsTime().Before(before) {
+			return nil
+		}
+		return &orchv1.StateCreate{
+			Type: orchv1.StateType_STATE_TYPE_SCHEDULED, Name: new(nameLate),
+			StateDetails: &orchv1.StateDetails{ScheduledTime: next},
+		}
+	})
+}

@@ -1,0 +1,138 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/embeddedmongo"
+	"github.com/orch-project/orch/pkg/id"
+	"github.com/orch-project/orch/pkg/testkit"
+	"github.com/orch-project/orch/services/orchestration/internal/lease"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+type world struct {
+	*testing.T
+	clock *clock.Manual
+	store *store.Store
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	server, err := embeddedmongo.Open(t.TempDir(), embeddedmongo.Options{NoSync: true})
+	require.NoError(t, err)
+	c := clock.NewManual(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
+	s, err := store.Open(t.Context(), store.Config{
+		URI: server.URI(), Database: "orch", Dialer: server.ContextDialer(), Clock: c, IDs: id.System(),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, s.Close(context.WithoutCancel(t.Context())))
+		require.NoError(t, server.Close())
+	})
+	return &world{t, c, s}
+}
+
+// replica is a task that counts how often it is done.
+type replica struct {
+	*lease.Task
+	done int
+	fail error
+}
+
+func (w *world) replica(name string, every time.Duration) *replica {
+	r := &replica{}
+	r.Task = lease.NewTask(w.store, name, every, slog.New(slog.DiscardHandler), func(ctx context.Context) error {
+		deadline, ok := ctx.Deadline()
+		require.True(w, ok, "a task ends with its lease")
+		require.LessOrEqual(w, time.Until(deadline), lease.Term)
+		r.done++
+		return r.fail
+	})
+	return r
+}
+
+func TestOneReplicaDoesATask(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, b, other := w.replica("late", 5*time.Second), w.replica("late", 5*time.Second), w.replica("pauses", 5*time.Second)
+	for range 10 {
+		a.Tick(t.Context())
+		b.Tick(t.Context())
+		other.Tick(t.Context())
+		w.clock.Advance(5 * time.Second)
+	}
+	require.Equal(t, []int{10, 0, 10}, []int{a.done, b.done, other.done}, "a renewed lease stays, and each name is its own")
+
+	// The holder is gone: the other one follows when the lease is over, and not before.
+	a.done = 0
+	for range 2 {
+		b.Tick(t.Context())
+		require.Zero(t, b.done)
+		w.clock.Advance(5 * time.Second)
+	}
+	b.Tick(t.Context())
+	require.Equal(t, 1, b.done)
+	a.Tick(t.Context())
+	require.Zero(t, a.done, "who comes back late finds it taken")
+}
+
+func TestATaskKeepsItsPeriod(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.replica("clean-up", 20*time.Second)
+	r.fail = errors.New("no")
+	for range 13 {
+		r.Tick(t.Context())
+		w.clock.Advance(5 * time.Second)
+	}
+	require.Equal(t, 4, r.done, "at 0, 20, 40 and 60 seconds, whether or not it fails")
+}
+
+func TestALeaseEndsWithItsWorker(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, b := w.replica("late", time.Hour), w.replica("late", time.Hour)
+	ctx, cancel := context.WithCancel(t.Context())
+	a.Tick(ctx)
+	cancel()
+	require.NoError(t, a.Run(ctx))
+	b.Tick(t.Context())
+	require.Equal(t, 1, b.done, "the next one need not wait")
+}
+
+func TestEpochsGrow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, b := w.store.NewID(), w.store.NewID()
+	last := int64(0)
+	for _, holder := range []struct {
+		id   [16]byte
+		held bool
+	}{{a, true}, {b, false}, {a, true}} {
+		epoch, held, err := w.store.TakeLease(t.Context(), "x", holder.id, w.clock.Now().Add(lease.Term))
+		require.NoError(t, err)
+		require.Equal(t, holder.held, held)
+		if held {
+			require.Greater(t, epoch, last)
+			last = epoch
+		}
+	}
+	require.NoError(t, w.store.EndLease(t.Context(), "x", b), "of another one")
+	_, held, err := w.store.TakeLease(t.Context(), "x", b, w.clock.Now().Add(lease.Term))
+	require.NoError(t, err)
+	require.False(t, held)
+	w.clock.Advance(lease.Term)
+	epoch, held, err := w.store.TakeLease(t.Context(), "x", b, w.clock.Now().Add(lease.Term))
+	require.NoError(t, err)
+	require.True(t, held)
+	require.Greater(t, epoch, last)
+}
