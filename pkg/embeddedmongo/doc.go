@@ -24,8 +24,8 @@
 //	find          filter · sort · projection · skip · limit · batchSize · singleBatch · hint
 //	all           maxTimeMS · comment · lsid · readConcern (local, majority, available, linearizable: all the same here) ·
 //	              writeConcern (w: 0, 1, majority; j)
-//	filters       $eq $ne $gt $gte $lt $lte $in $nin · $and $or $nor $not · $exists $type · $all $elemMatch $size · $mod $regex
-//	              (RE2 syntax; options i, m, s, u) $expr $comment · dotted paths, array positions
+//	filters       $eq $ne $gt $gte $lt $lte $in $nin · $and $or $nor $not · $exists $type · $all $elemMatch $size · $mod $regex $options
+//	              (RE2 syntax; i, m, s, u) $expr $comment · dotted paths, array positions
 //	projections   inclusion · exclusion · _id · $slice · $elemMatch · path.$ · computed fields
 //	updates       $set $unset $setOnInsert $inc $mul $min $max $rename $currentDate · $push ($each $slice $position $sort) $addToSet
 //	              ($each) $pull $pullAll $pop · $ $[] $[x] with arrayFilters · replacement · pipeline of $set $addFields $unset

@@ -29,11 +29,13 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/deployments"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/fault"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/flows"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
+	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/taskruns"
@@ -76,16 +78,17 @@ func (d Deps) withDefaults() Deps {
 
 // Orchestration is the service, ready to be registered and run.
 type Orchestration struct {
-	log      *slog.Logger
-	store    *store.Store
-	broker   *broker.Conn
-	relay    *outbox.Relay
-	flows    *flows.Service
-	runs     *flowruns.Service
-	tasks    *taskruns.Service
-	events   *events.Service
-	webhooks *webhooks.Service
-	every    Timers
+	log         *slog.Logger
+	store       *store.Store
+	broker      *broker.Conn
+	relay       *outbox.Relay
+	flows       *flows.Service
+	runs        *flowruns.Service
+	tasks       *taskruns.Service
+	deployments *deployments.Service
+	events      *events.Service
+	webhooks    *webhooks.Service
+	every       Timers
 }
 
 // New connects to the database, claims it, and wires the services. Close it.
@@ -120,6 +123,10 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.flows = flows.New(o.store, cfg.Vocabulary)
 	o.runs = flowruns.New(o.store, cfg.Vocabulary)
 	o.tasks = taskruns.New(o.store, cfg.Vocabulary, deps.Random)
+	o.deployments = deployments.New(deployments.Deps{
+		Store: o.store, Runs: o.runs, Variable: parameters.NoVariables, Limit: deployments.NoLimits, Flush: o.flush,
+		Words: cfg.Vocabulary, Log: o.log,
+	})
 	o.events = events.New(o.store, deps.Broker, cfg.Vocabulary, cfg.EventsRetention)
 	o.webhooks = webhooks.New(webhooks.Deps{
 		Store: o.store, Catalogue: definitions, Compile: deps.CompileTemplate, Flush: o.flush, Log: o.log,
@@ -134,7 +141,10 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	for kind, handler := range o.tasks.Handlers() {
 		handlers[kind] = handler
 	}
-	o.relay = outbox.New(o.store, []query.Collection{query.Flow, query.FlowRun, query.TaskRun, query.Webhook}, handlers, o.log)
+	for kind, handler := range o.deployments.Handlers() {
+		handlers[kind] = handler
+	}
+	o.relay = outbox.New(o.store, []query.Collection{query.Flow, query.FlowRun, query.TaskRun, query.Deployment, query.Webhook}, handlers, o.log)
 	o.store.OnEffects(o.relay.Wake)
 	return o, nil
 }
@@ -147,6 +157,7 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterTaskRunServiceServer(r, o.tasks)
 	orchv1.RegisterTaskRunStateServiceServer(r, o.tasks)
 	orchv1.RegisterFlowRunInputServiceServer(r, o.runs)
+	orchv1.RegisterDeploymentServiceServer(r, o.deployments)
 	orchv1.RegisterEventServiceServer(r, o.events)
 	orchv1.RegisterWebhookServiceServer(r, o.webhooks)
 }

@@ -10,11 +10,12 @@ import (
 
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/deployments"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// DeleteFlow deletes a flow and, after it, its runs.
+// DeleteFlow deletes a flow and, after it, its deployments and its runs.
 func (s *Service) DeleteFlow(ctx context.Context, r *orchv1.DeleteFlowRequest) (*emptypb.Empty, error) {
 	ws, id, err := locate(ctx, r.GetId())
 	if err != nil {
@@ -64,6 +65,7 @@ func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 		if err != nil {
 			return nil, err
 		}
-		return []store.Effect{deleted, flowruns.DeleteOfFlow(s.flows.Store(), ws, id)}, nil
+		of := s.flows.Store()
+		return []store.Effect{deleted, deployments.DeleteOfFlow(of, ws, id), flowruns.DeleteOfFlow(of, ws, id)}, nil
 	})
 }

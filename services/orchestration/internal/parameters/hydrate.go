@@ -50,8 +50,11 @@ func (h *Hydrator) Hydrate(ctx context.Context, ws uuid.UUID, params []byte) ([]
 	if err != nil {
 		return nil, err
 	}
-	if value == nil {
+	if len(value) == 0 {
 		return []byte("{}"), nil
+	}
+	if value[0] != '{' {
+		return nil, refuse("The parameters are no object")
 	}
 	return value, nil
 }
@@ -203,11 +206,11 @@ func (h hydration) text(list []member, key, otherwise string) (value string, ok 
 
 // parse reads JSON text; numbers stay as they are written.
 func parse(source string) ([]byte, error) {
-	var value json.RawMessage
-	if err := json.Unmarshal([]byte(source), &value); err != nil {
+	var value bytes.Buffer
+	if err := json.Compact(&value, []byte(source)); err != nil {
 		return nil, refuse("Invalid JSON: %s", err)
 	}
-	return value, nil
+	return value.Bytes(), nil
 }
 
 func (h hydration) render(source string) ([]byte, error) {

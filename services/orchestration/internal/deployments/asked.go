@@ -1,0 +1,189 @@
+package deployments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/parameters"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// asked is a deployment as a client asked for it, checked as far as that does not depend on what is stored.
+type asked struct {
+	create *orchv1.DeploymentCreate
+	// mask names the fields that were sent.
+	mask []string
+	// labels are those of the flow, those of the server and the client's own.
+	labels map[string]*orchv1.Scalar
+	now    time.Time
+	newID  func() uuid.UUID
+}
+
+// everything is the mask of all fields.
+var everything = func() []string {
+	fields := (&orchv1.DeploymentCreate{}).ProtoReflect().Descriptor().Fields()
+	names := make([]string, fields.Len())
+	for i := range names {
+		names[i] = string(fields.Get(i).Name())
+	}
+	return names
+}()
+
+// prepare checks what a deployment refers to.
+func (s *Service) prepare(ctx context.Context, ws uuid.UUID, create *orchv1.DeploymentCreate, mask []string) (*asked, error) {
+	flowID, err := parse(create.GetFlowId())
+	if err != nil {
+		return nil, err
+	}
+	flow, err := s.flows.Get(ctx, ws, flowID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, fmt.Errorf("create a deployment of a flow that does not exist: %w", store.ErrDuplicate)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkReferences(ctx, ws, create); err != nil {
+		return nil, err
+	}
+	of := s.deployments.Store()
+	a := &asked{create: create, mask: mask, labels: map[string]*orchv1.Scalar{}, now: of.Now(), newID: of.NewID}
+	maps.Copy(a.labels, flow.GetLabels().GetValues())
+	a.labels[s.words.Name("flow", "id")] = &orchv1.Scalar{Kind: &orchv1.Scalar_StringValue{StringValue: flow.GetId()}}
+	maps.Copy(a.labels, create.GetLabels().GetValues())
+	return a, nil
+}
+
+// references are what a deployment may refer to; unset is no reference.
+type references interface {
+	GetGlobalConcurrencyLimitId() string
+	GetInfrastructureDocumentId() string
+	GetStorageDocumentId() string
+	GetWorkPoolName() string
+	GetWorkQueueName() string
+}
+
+// checkReferences refuses a deployment that refers to what is not there. There are no work pools and no blocks yet.
+func (s *Service) checkReferences(ctx context.Context, ws uuid.UUID, r references) error {
+	const rebuilt = "This usually occurs when applying a deployment specification that was built against a different database or workspace."
+	switch {
+	case r.GetWorkPoolName() != "":
+		return rpc.Detail(http.StatusNotFound, fmt.Sprintf("Work pool %q not found.", r.GetWorkPoolName()))
+	case r.GetWorkQueueName() != "":
+		return rpc.Detail(http.StatusBadRequest, fmt.Sprintf("The work queue %q needs a work pool.", r.GetWorkQueueName()))
+	case r.GetInfrastructureDocumentId() != "":
+		return rpc.Detail(http.StatusConflict, fmt.Sprintf(
+			"Error creating deployment. Could not find infrastructure block with id: %s. %s", r.GetInfrastructureDocumentId(), rebuilt))
+	case r.GetStorageDocumentId() != "":
+		return rpc.Detail(http.StatusConflict, fmt.Sprintf(
+			"Error creating deployment. Could not find storage block with id: %s. %s", r.GetStorageDocumentId(), rebuilt))
+	case r.GetGlobalConcurrencyLimitId() == "":
+		return nil
+	}
+	id, err := uuid.Parse(r.GetGlobalConcurrencyLimitId())
+	if err != nil {
+		return fmt.Errorf("read the id of a concurrency limit: %w", err)
+	}
+	limit, err := s.limit(ctx, ws, id)
+	if err == nil && limit == nil {
+		return rpc.Detail(http.StatusNotFound, "Concurrency limit not found")
+	}
+	return err
+}
+
+// apply writes what was sent into a deployment.
+func (a *asked) apply(d *orchv1.Deployment) error {
+	c := a.create
+	for _, field := range a.mask {
+		switch field {
+		case "name":
+			d.Name = c.GetName()
+		case "flow_id":
+			d.FlowId = c.GetFlowId()
+		case "paused":
+			d.Paused = c.GetPaused()
+		case "concurrency_limit":
+			d.ConcurrencySlots = c.ConcurrencyLimit
+		case "concurrency_options":
+			d.ConcurrencyOptions = c.GetConcurrencyOptions()
+		case "global_concurrency_limit_id":
+			d.ConcurrencyLimitId = c.GlobalConcurrencyLimitId
+		case "enforce_parameter_schema":
+			d.EnforceParameterSchema = c.GetEnforceParameterSchema()
+		case "parameter_openapi_schema":
+			d.ParameterOpenapiSchema = c.GetParameterOpenapiSchema()
+		case "parameters":
+			d.Parameters = c.GetParameters()
+		case "tags":
+			d.Tags = c.GetTags()
+		case "pull_steps":
+			d.PullSteps = steps(c.GetPullSteps())
+		case "work_pool_name", "work_queue_name":
+			d.WorkPoolName, d.WorkQueueName, d.WorkQueueId = nil, nil, nil
+		case "storage_document_id":
+			d.StorageDocumentId = c.StorageDocumentId
+		case "infrastructure_document_id":
+			d.InfrastructureDocumentId = c.InfrastructureDocumentId
+		case "description":
+			d.Description = c.Description
+		case "path":
+			d.Path = c.Path
+		case "version":
+			d.Version = c.Version
+		case "entrypoint":
+			d.Entrypoint = c.Entrypoint
+		case "job_variables":
+			d.JobVariables = c.GetJobVariables()
+		}
+	}
+	if slices.Contains(a.mask, "labels") || len(d.GetLabels()) == 0 {
+		d.Labels = a.labels
+	}
+	if err := a.schedule(d); err != nil {
+		return err
+	}
+	return checkParameters(d)
+}
+
+func steps(given *orchv1.JsonObjects) *orchv1.JsonObjects {
+	if given == nil {
+		return &orchv1.JsonObjects{}
+	}
+	return given
+}
+
+// checkParameters refuses parameters that do not fit their schema; those that are not there yet, runs may bring. What
+// markers stand for is seen when a run is made.
+func checkParameters(d *orchv1.Deployment) error {
+	if len(d.GetParameters()) > parameters.MaxBytes {
+		return rpc.Invalid(rpc.BodyFault("value_error", "Value error, "+parameters.ErrTooLarge.Error(), "parameters"))
+	}
+	if !d.GetEnforceParameterSchema() || len(d.GetParameterOpenapiSchema()) == 0 {
+		return nil
+	}
+	schema, err := parameters.CompileSchema(d.GetParameterOpenapiSchema(), true)
+	if errors.Is(err, parameters.ErrSchema) {
+		return rpc.Invalid(rpc.BodyFault("value_error", "Value error, "+err.Error(), "parameter_openapi_schema"))
+	}
+	if err != nil {
+		return err
+	}
+	known, err := parameters.WithoutMarkers(d.GetParameters())
+	if err != nil {
+		return err
+	}
+	err = schema.Validate(known)
+	var invalid *parameters.InvalidError
+	if errors.As(err, &invalid) {
+		return rpc.Invalid(rpc.BodyFault("value_error", "Value error, "+invalid.Error(), "parameters"))
+	}
+	return err
+}

@@ -1,0 +1,131 @@
+package deployments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// CreateDeployment stores a deployment, or changes the one of that flow and name: 201 or 200. What was not sent stays
+// then, except that the schedules are always those of the request.
+func (s *Service) CreateDeployment(ctx context.Context, r *orchv1.CreateDeploymentRequest) (*orchv1.Deployment, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mask := r.GetUpdateMask().GetPaths()
+	var faults []*orchv1.FieldError
+	for _, field := range []string{"name", "flow_id"} {
+		if !slices.Contains(mask, field) {
+			faults = append(faults, rpc.BodyFault("missing", "Field required", field))
+		}
+	}
+	if len(faults) > 0 {
+		return nil, rpc.Invalid(faults...)
+	}
+	if !slices.Contains(mask, "schedules") {
+		mask = append(slices.Clone(mask), "schedules")
+	}
+	asked, err := s.prepare(ctx, info.Workspace, r.GetDeployment(), mask)
+	if err != nil {
+		return nil, err
+	}
+	flowID, err := parse(asked.create.GetFlowId())
+	if err != nil {
+		return nil, err
+	}
+
+	// The deployment of that name may be deleted between the insert that met it and the change that looks for it.
+	for range 3 {
+		existing, err := s.byName(ctx, info.Workspace, flowID, asked.create.GetName())
+		if errors.Is(err, store.ErrNotFound) {
+			d, err := s.insert(ctx, info.Workspace, s.deployments.Store().NewID(), asked)
+			if errors.Is(err, store.ErrDuplicate) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			if err := rpc.SetStatus(ctx, http.StatusCreated); err != nil {
+				return nil, err
+			}
+			return s.present(ctx, info.Workspace, d)
+		}
+		if err != nil {
+			return nil, err
+		}
+		id, err := parse(existing.GetId())
+		if err != nil {
+			return nil, err
+		}
+		d, err := s.change(ctx, info.Workspace, id, asked.apply)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return s.present(ctx, info.Workspace, d)
+	}
+	return nil, fmt.Errorf("create a deployment: %w", store.ErrContention)
+}
+
+// insert stores a new deployment.
+func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, asked *asked) (*orchv1.Deployment, error) {
+	d := newDeployment(id)
+	if err := asked.apply(d); err != nil {
+		return nil, err
+	}
+	created, err := s.lifecycle(ws, d, "created", nil)
+	if err != nil {
+		return nil, err
+	}
+	return d, s.deployments.Insert(ctx, ws, d, created)
+}
+
+// newDeployment has what is not sent.
+func newDeployment(id uuid.UUID) *orchv1.Deployment {
+	return &orchv1.Deployment{
+		Id:                     id.String(),
+		EnforceParameterSchema: true,
+		Status:                 orchv1.DeploymentStatus_DEPLOYMENT_STATUS_NOT_READY.Enum(),
+		PullSteps:              &orchv1.JsonObjects{},
+		Labels:                 map[string]*orchv1.Scalar{},
+	}
+}
+
+// change edits a deployment, tells of it, and deletes the runs that were scheduled under the old settings.
+func (s *Service) change(ctx context.Context, ws, id uuid.UUID, edit func(*orchv1.Deployment) error) (*orchv1.Deployment, error) {
+	of := s.deployments.Store()
+	changed, err := s.deployments.Mutate(ctx, ws, id, func(current *orchv1.Deployment, _ int64) (*store.Change[*orchv1.Deployment], error) {
+		next := proto.Clone(current).(*orchv1.Deployment)
+		if err := edit(next); err != nil {
+			return nil, err
+		}
+		if proto.Equal(current, next) {
+			return nil, nil
+		}
+		updated, err := s.updated(ws, current, next)
+		if err != nil {
+			return nil, err
+		}
+		obsolete := flowruns.DeleteUnstarted(of, ws, id, flowruns.AutoScheduled)
+		return &store.Change[*orchv1.Deployment]{Message: next, Effects: []store.Effect{updated, obsolete}}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.spread(ctx, id)
+	return changed, nil
+}

@@ -1,0 +1,114 @@
+package deployments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// kindDeleteOfFlow is the effect that deletes the deployments of a deleted flow.
+const kindDeleteOfFlow = "deployments_delete"
+
+// DeleteDeployment deletes a deployment and the runs of it that have not begun. The others keep its id.
+func (s *Service) DeleteDeployment(ctx context.Context, r *orchv1.DeleteDeploymentRequest) (*emptypb.Empty, error) {
+	ws, id, err := locate(ctx, r.GetId())
+	if err != nil {
+		return nil, translate(err)
+	}
+	if err := s.delete(ctx, ws, id); err != nil {
+		return nil, translate(err)
+	}
+	return &emptypb.Empty{}, nil
+}
+
+// bulkDelete is how many deployments one call deletes where it names no limit.
+const bulkDelete = 50
+
+// BulkDeleteDeployments deletes deployments that match, the first ones by name.
+func (s *Service) BulkDeleteDeployments(ctx context.Context, r *orchv1.BulkDeleteDeploymentsRequest) (*orchv1.DeploymentBulkDeleteResponse, error) {
+	ws, selection, err := s.selection(ctx, r.GetQuery())
+	if err != nil {
+		return nil, err
+	}
+	limit := r.GetQuery().GetLimit()
+	if limit == 0 {
+		limit = bulkDelete
+	}
+	found, err := s.page(ctx, ws, selection, orchv1.DeploymentSort_DEPLOYMENT_SORT_UNSPECIFIED, 0, limit)
+	if err != nil {
+		return nil, err
+	}
+	response := &orchv1.DeploymentBulkDeleteResponse{}
+	for _, d := range found {
+		id, err := parse(d.GetId())
+		if err != nil {
+			return nil, err
+		}
+		err = s.delete(ctx, ws, id)
+		if errors.Is(err, store.ErrNotFound) { // Somebody else was faster.
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		response.Deleted = append(response.Deleted, d.GetId())
+	}
+	return response, nil
+}
+
+func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
+	err := s.deployments.Delete(ctx, ws, id, func(current *orchv1.Deployment) ([]store.Effect, error) {
+		deleted, err := s.lifecycle(ws, current, "deleted", nil)
+		if err != nil {
+			return nil, err
+		}
+		return []store.Effect{deleted, flowruns.DeleteUnstarted(s.deployments.Store(), ws, id, flowruns.AnyScheduled)}, nil
+	})
+	if err != nil {
+		return err
+	}
+	s.spread(ctx, id)
+	return nil
+}
+
+// DeleteOfFlow is the effect that deletes the deployments of a flow.
+func DeleteOfFlow(of *store.Store, ws, flow uuid.UUID) store.Effect {
+	return store.Effect{ID: of.NewID(), At: of.Now(), Kind: kindDeleteOfFlow, Body: append(append([]byte(nil), ws[:]...), flow[:]...)}
+}
+
+// Handlers are the effects that this package carries out, by kind.
+func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) error {
+	return map[string]func(context.Context, []store.Effect) error{kindDeleteOfFlow: s.DeleteDeployments}
+}
+
+// DeleteDeployments deletes the deployments of deleted flows.
+func (s *Service) DeleteDeployments(ctx context.Context, effects []store.Effect) error {
+	for _, e := range effects {
+		if len(e.Body) != 32 {
+			return fmt.Errorf("read an effect: %d bytes are no two ids", len(e.Body))
+		}
+		ws, flow := uuid.UUID(e.Body[:16]), uuid.UUID(e.Body[16:])
+		found, err := s.deployments.Find(ctx, ws, bson.D{{Key: "flow_id", Value: store.Binary(flow)}}, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+		if err != nil {
+			return err
+		}
+		for _, d := range found {
+			id, err := parse(d.GetId())
+			if err != nil {
+				return err
+			}
+			if err := s.delete(ctx, ws, id); err != nil && !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package deployments
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// PauseDeployment makes the schedules rest, and deletes their runs that have not begun.
+func (s *Service) PauseDeployment(ctx context.Context, r *orchv1.PauseDeploymentRequest) (*emptypb.Empty, error) {
+	return s.pause(ctx, r.GetId(), true)
+}
+
+// ResumeDeployment takes the schedules up again.
+func (s *Service) ResumeDeployment(ctx context.Context, r *orchv1.ResumeDeploymentRequest) (*emptypb.Empty, error) {
+	return s.pause(ctx, r.GetId(), false)
+}
+
+func (s *Service) pause(ctx context.Context, deployment string, paused bool) (*emptypb.Empty, error) {
+	ws, id, err := locate(ctx, deployment)
+	if err != nil {
+		return nil, translate(err)
+	}
+	_, err = s.change(ctx, ws, id, func(d *orchv1.Deployment) error {
+		d.Paused = paused
+		return nil
+	})
+	if err != nil {
+		return nil, translate(err)
+	}
+	return &emptypb.Empty{}, nil
+}

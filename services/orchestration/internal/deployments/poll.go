@@ -1,0 +1,80 @@
+package deployments
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// pollGrain is how exactly the moment of the last poll is kept: a process that polls more often writes no more often.
+const pollGrain = 5 * time.Second
+
+// GetScheduledFlowRunsForDeployments answers the scheduled runs of deployments, the next one first. A deployment that
+// is asked for is ready: somebody will run it.
+func (s *Service) GetScheduledFlowRunsForDeployments(ctx context.Context, r *orchv1.GetScheduledFlowRunsForDeploymentsRequest) (*orchv1.FlowRunList, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q := r.GetQuery()
+	filter := &orchv1.FlowRunFilter{
+		DeploymentId: &orchv1.OptionalUuidFilter{Any_: &orchv1.UuidList{Values: q.GetDeploymentIds()}},
+		State: &orchv1.FlowRunFilterState{Type: &orchv1.StateTypeFilter{
+			Any_: &orchv1.StateTypeList{Values: []orchv1.StateType{orchv1.StateType_STATE_TYPE_SCHEDULED}},
+		}},
+	}
+	if q.ScheduledBefore != nil {
+		filter.NextScheduledStartTime = &orchv1.TimeFilter{Before_: q.GetScheduledBefore()}
+	}
+	runs, err := s.runs.ReadFlowRuns(ctx, &orchv1.ReadFlowRunsRequest{Query: &orchv1.FlowRunQuery{
+		FlowRuns: filter, Limit: q.GetLimit(), Sort: orchv1.FlowRunSort_FLOW_RUN_SORT_NEXT_SCHEDULED_START_TIME_ASC,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range q.GetDeploymentIds() {
+		if err := s.polled(ctx, info.Workspace, id); err != nil {
+			return nil, err
+		}
+	}
+	return runs, nil
+}
+
+// polled marks a deployment as ready. That is no change of the deployment, so the time of its last change stays.
+func (s *Service) polled(ctx context.Context, ws uuid.UUID, deployment string) error {
+	id, err := parse(deployment)
+	if err != nil {
+		return err
+	}
+	now := s.deployments.Store().Now()
+	_, err = s.deployments.Mutate(ctx, ws, id, func(current *orchv1.Deployment, _ int64) (*store.Change[*orchv1.Deployment], error) {
+		ready := current.GetStatus() == orchv1.DeploymentStatus_DEPLOYMENT_STATUS_READY
+		if ready && now.Sub(current.GetLastPolled().AsTime()) < pollGrain {
+			return nil, nil
+		}
+		next := proto.Clone(current).(*orchv1.Deployment)
+		next.LastPolled = timestamppb.New(now)
+		next.Status = orchv1.DeploymentStatus_DEPLOYMENT_STATUS_READY.Enum()
+		change := &store.Change[*orchv1.Deployment]{Message: next, Quiet: true}
+		if !ready {
+			told, err := s.lifecycle(ws, next, "ready", nil)
+			if err != nil {
+				return nil, err
+			}
+			change.Effects = []store.Effect{told}
+		}
+		return change, nil
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}

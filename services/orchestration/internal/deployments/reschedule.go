@@ -1,0 +1,75 @@
+package deployments
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// reschedule brings the schedules of an update to a deployment.
+//
+//	all existing and all given have slugs   those of one slug are changed, the others added; what is not named stays
+//	all existing have, not all given have   refused: it is not clear which ones are meant
+//	otherwise                               the given ones instead of the existing ones
+//
+// A schedule that replaces another one's slug takes its place and its id.
+func reschedule(d *orchv1.Deployment, given []*orchv1.DeploymentScheduleUpdate, now time.Time, newID func() uuid.UUID) error {
+	existing := d.GetSchedules()
+	existingNamed := len(existing) > 0
+	for _, s := range existing {
+		existingNamed = existingNamed && s.Slug != nil
+	}
+	givenNamed := true
+	for _, g := range given {
+		givenNamed = givenNamed && g.Slug != nil
+	}
+	switch {
+	case existingNamed && !givenNamed:
+		return rpc.Detail(http.StatusUnprocessableEntity,
+			"Please provide a slug for each schedule in your request to ensure schedules are updated correctly.")
+	case !existingNamed:
+		d.Schedules = nil
+	}
+	for _, g := range given {
+		at := slices.IndexFunc(d.GetSchedules(), func(s *orchv1.DeploymentSchedule) bool {
+			return s.Slug != nil && (s.GetSlug() == g.GetSlug() || (g.Replaces != nil && s.GetSlug() == g.GetReplaces()))
+		})
+		if existingNamed && at >= 0 {
+			edited, err := overlaySchedule(d.GetSchedules()[at], g, sent(g), now)
+			if err != nil {
+				return err
+			}
+			d.Schedules[at] = edited
+			continue
+		}
+		if g.Schedule == nil {
+			return errNoSchedule()
+		}
+		added, err := newSchedule(&orchv1.DeploymentScheduleCreate{
+			Schedule: g.GetSchedule(), Active: g.Active == nil || g.GetActive(), MaxScheduledRuns: g.MaxScheduledRuns,
+			Parameters: g.GetParameters(), Slug: g.Slug,
+		}, d.GetId(), newID(), now)
+		if err != nil {
+			return err
+		}
+		d.Schedules = append(d.Schedules, added)
+	}
+	return distinctSlugs(d.GetSchedules())
+}
+
+// sent names the fields of an update below the top of a request, where no mask tells null from absent: unset stays.
+func sent(g *orchv1.DeploymentScheduleUpdate) []string {
+	mask := []string{"schedule", "active", "slug"}
+	if g.MaxScheduledRuns != nil {
+		mask = append(mask, "max_scheduled_runs")
+	}
+	if len(g.GetParameters()) > 0 {
+		mask = append(mask, "parameters")
+	}
+	return mask
+}

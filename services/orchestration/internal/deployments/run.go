@@ -1,0 +1,164 @@
+package deployments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
+	"github.com/orch-project/orch/services/orchestration/internal/parameters"
+)
+
+// CreateFlowRunFromDeployment makes a run, or answers the run of the same flow and idempotency key: 201 or 200.
+func (s *Service) CreateFlowRunFromDeployment(ctx context.Context, r *orchv1.CreateFlowRunFromDeploymentRequest) (*orchv1.FlowRun, error) {
+	ws, id, err := locate(ctx, r.GetId())
+	if err != nil {
+		return nil, translate(err)
+	}
+	d, err := s.deployments.Get(ctx, ws, id)
+	if err != nil {
+		return nil, translate(err)
+	}
+	run, created, err := s.run(ctx, ws, d, r.GetFlowRun())
+	if err != nil || !created {
+		return run, err
+	}
+	return run, rpc.SetStatus(ctx, http.StatusCreated)
+}
+
+// maxBulk bounds how many runs one call makes.
+const maxBulk = 100
+
+// CreateFlowRunsFromDeployment makes runs. One that is refused does not keep the others from being made.
+func (s *Service) CreateFlowRunsFromDeployment(ctx context.Context, r *orchv1.CreateFlowRunsFromDeploymentRequest) (*orchv1.FlowRunBulkCreateResponse, error) {
+	ws, id, err := locate(ctx, r.GetId())
+	if err != nil {
+		return nil, translate(err)
+	}
+	if len(r.GetFlowRuns()) > maxBulk {
+		return nil, rpc.Detail(http.StatusUnprocessableEntity, fmt.Sprintf("Cannot create more than %d flow runs at once.", maxBulk))
+	}
+	d, err := s.deployments.Get(ctx, ws, id)
+	if err != nil {
+		return nil, translate(err)
+	}
+	response := &orchv1.FlowRunBulkCreateResponse{}
+	for _, create := range r.GetFlowRuns() {
+		run, _, err := s.run(ctx, ws, d, create)
+		result := &orchv1.FlowRunCreateResult{Status: orchv1.FlowRunCreateStatus_FLOW_RUN_CREATE_STATUS_CREATED}
+		if err == nil {
+			result.FlowRunId = &run.Id
+		} else {
+			reason, refused := refusal(err)
+			if !refused {
+				return nil, err
+			}
+			result.Status, result.Error = orchv1.FlowRunCreateStatus_FLOW_RUN_CREATE_STATUS_FAILED, &reason
+		}
+		response.Results = append(response.Results, result)
+	}
+	return response, nil
+}
+
+// refusal is the text of an answer that finds fault with a request; other errors speak of the server.
+func refusal(err error) (string, bool) {
+	e := rpc.HTTPError(err)
+	if e.GetStatus() < 400 || e.GetStatus() >= 500 {
+		return "", false
+	}
+	if faults := e.GetFieldErrors().GetErrors(); len(faults) > 0 {
+		return faults[0].GetMsg(), true
+	}
+	return e.GetDetail() + e.GetExceptionMessage(), true
+}
+
+// run makes one run of a deployment.
+func (s *Service) run(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment, create *orchv1.DeploymentFlowRunCreate) (*orchv1.FlowRun, bool, error) {
+	if create.GetWorkQueueName() != "" && d.WorkPoolName == nil {
+		return nil, false, rpc.Detail(http.StatusBadRequest, fmt.Sprintf(
+			"Cannot create a flow run for the work queue %q: the deployment %q has no work pool.", create.GetWorkQueueName(), d.GetName()))
+	}
+	params, err := s.parameters(ctx, ws, d, create)
+	if err != nil {
+		return nil, false, err
+	}
+	run := &orchv1.FlowRunCreate{
+		Name:                     create.GetName(),
+		FlowId:                   d.GetFlowId(),
+		DeploymentId:             &d.Id,
+		Parameters:               params,
+		Context:                  create.GetContext(),
+		ParentTaskRunId:          create.ParentTaskRunId,
+		InfrastructureDocumentId: create.InfrastructureDocumentId,
+		EmpiricalPolicy:          create.GetEmpiricalPolicy(),
+		Tags:                     union(create.GetTags(), d.GetTags()),
+		IdempotencyKey:           create.IdempotencyKey,
+		Labels:                   &orchv1.Labels{Values: maps.Clone(d.GetLabels())},
+		JobVariables:             create.GetJobVariables(),
+		State:                    create.GetState(),
+		WorkQueueName:            d.WorkQueueName,
+	}
+	if run.InfrastructureDocumentId == nil {
+		run.InfrastructureDocumentId = d.InfrastructureDocumentId
+	}
+	if run.Labels.Values == nil {
+		run.Labels.Values = map[string]*orchv1.Scalar{}
+	}
+	maps.Copy(run.Labels.Values, create.GetLabels().GetValues())
+	if run.State == nil {
+		run.State = &orchv1.StateCreate{Type: orchv1.StateType_STATE_TYPE_SCHEDULED}
+	}
+	return s.runs.Create(ctx, ws, flowruns.Creation{
+		Run: run, DeploymentVersion: d.Version, WorkQueueID: d.WorkQueueId, WorkPoolName: d.WorkPoolName,
+	})
+}
+
+// union is the tags of both, each once, in the order of their first appearance.
+func union(a, b []string) []string {
+	var tags []string
+	for _, tag := range slices.Concat(a, b) {
+		if !slices.Contains(tags, tag) {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
+
+// parameters are the deployment's with those of the request over them, hydrated and checked.
+func (s *Service) parameters(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment, create *orchv1.DeploymentFlowRunCreate) ([]byte, error) {
+	merged, err := parameters.Merge(d.GetParameters(), create.GetParameters())
+	if err != nil {
+		return nil, err
+	}
+	params, err := s.hydrator.Hydrate(ctx, ws, merged)
+	var refused *parameters.HydrationError
+	if errors.As(err, &refused) {
+		return nil, rpc.Detail(http.StatusBadRequest, "Error hydrating flow run parameters: "+refused.Error())
+	}
+	if err != nil {
+		return nil, err
+	}
+	enforce := d.GetEnforceParameterSchema()
+	if create.EnforceParameterSchema != nil {
+		enforce = create.GetEnforceParameterSchema()
+	}
+	if !enforce || len(d.GetParameterOpenapiSchema()) == 0 {
+		return params, nil
+	}
+	schema, err := parameters.CompileSchema(d.GetParameterOpenapiSchema(), false)
+	if err == nil {
+		err = schema.Validate(params)
+	}
+	var invalid *parameters.InvalidError
+	if errors.As(err, &invalid) || errors.Is(err, parameters.ErrSchema) {
+		return nil, rpc.Detail(http.StatusConflict, "Error creating flow run: "+err.Error())
+	}
+	return params, err
+}

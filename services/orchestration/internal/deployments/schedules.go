@@ -1,0 +1,128 @@
+package deployments
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// ReadDeploymentSchedules answers the schedules of a deployment.
+func (s *Service) ReadDeploymentSchedules(ctx context.Context, r *orchv1.ReadDeploymentSchedulesRequest) (*orchv1.DeploymentScheduleList, error) {
+	ws, id, err := locate(ctx, r.GetId())
+	if err != nil {
+		return nil, translate(err)
+	}
+	d, err := s.deployments.Get(ctx, ws, id)
+	if err != nil {
+		return nil, translate(err)
+	}
+	return &orchv1.DeploymentScheduleList{Schedules: d.GetSchedules()}, nil
+}
+
+// CreateDeploymentSchedules adds schedules to a deployment, and answers those.
+func (s *Service) CreateDeploymentSchedules(ctx context.Context, r *orchv1.CreateDeploymentSchedulesRequest) (*orchv1.DeploymentScheduleList, error) {
+	ws, id, err := locate(ctx, r.GetId())
+	if err != nil {
+		return nil, translate(err)
+	}
+	of := s.deployments.Store()
+	added := &orchv1.DeploymentScheduleList{}
+	for _, create := range r.GetSchedules() {
+		schedule, err := newSchedule(create, id.String(), of.NewID(), of.Now())
+		if err != nil {
+			return nil, err
+		}
+		added.Schedules = append(added.Schedules, schedule)
+	}
+	_, err = s.change(ctx, ws, id, func(d *orchv1.Deployment) error {
+		d.Schedules = append(d.GetSchedules(), added.GetSchedules()...)
+		return distinctSlugs(d.GetSchedules())
+	})
+	return added, translate(err)
+}
+
+// UpdateDeploymentSchedule changes what was sent of a schedule.
+func (s *Service) UpdateDeploymentSchedule(ctx context.Context, r *orchv1.UpdateDeploymentScheduleRequest) (*emptypb.Empty, error) {
+	return s.changeSchedule(ctx, r.GetId(), func(d *orchv1.Deployment) error {
+		at := find(d, r.GetScheduleId())
+		if at < 0 {
+			return errScheduleNotFound()
+		}
+		edited, err := overlaySchedule(d.GetSchedules()[at], r.GetSchedule(), r.GetUpdateMask().GetPaths(), s.deployments.Store().Now())
+		if err != nil {
+			return err
+		}
+		d.Schedules[at] = edited
+		return distinctSlugs(d.GetSchedules())
+	})
+}
+
+// DeleteDeploymentSchedule deletes a schedule.
+func (s *Service) DeleteDeploymentSchedule(ctx context.Context, r *orchv1.DeleteDeploymentScheduleRequest) (*emptypb.Empty, error) {
+	return s.changeSchedule(ctx, r.GetId(), func(d *orchv1.Deployment) error {
+		at := find(d, r.GetScheduleId())
+		if at < 0 {
+			return errScheduleNotFound()
+		}
+		d.Schedules = slices.Delete(d.GetSchedules(), at, at+1)
+		return nil
+	})
+}
+
+func (s *Service) changeSchedule(ctx context.Context, deployment string, edit func(*orchv1.Deployment) error) (*emptypb.Empty, error) {
+	ws, id, err := locate(ctx, deployment)
+	if err != nil {
+		return nil, translate(err)
+	}
+	if _, err := s.change(ctx, ws, id, edit); err != nil {
+		return nil, translate(err)
+	}
+	return &emptypb.Empty{}, nil
+}
+
+func errScheduleNotFound() error { return rpc.Detail(http.StatusNotFound, "Schedule not found") }
+
+// find is the place of a schedule, -1 when the deployment has none of that id.
+func find(d *orchv1.Deployment, id string) int {
+	return slices.IndexFunc(d.GetSchedules(), func(s *orchv1.DeploymentSchedule) bool { return s.GetId() == id })
+}
+
+// overlaySchedule is a schedule with the fields that a mask names. Null leaves what a schedule always has.
+func overlaySchedule(current *orchv1.DeploymentSchedule, update *orchv1.DeploymentScheduleUpdate, mask []string, now time.Time) (*orchv1.DeploymentSchedule, error) {
+	next := proto.Clone(current).(*orchv1.DeploymentSchedule)
+	for _, field := range mask {
+		switch field {
+		case "schedule":
+			if update.Schedule == nil {
+				continue
+			}
+			times, err := settle(update.GetSchedule(), now)
+			if err != nil {
+				return nil, err
+			}
+			next.Schedule = times
+		case "active":
+			if update.Active != nil {
+				next.Active = update.GetActive()
+			}
+		case "max_scheduled_runs":
+			next.MaxScheduledRuns = update.MaxScheduledRuns
+		case "parameters":
+			next.Parameters = update.GetParameters()
+		case "slug":
+			next.Slug = update.Slug
+		}
+	}
+	if !proto.Equal(current, next) {
+		next.Updated = timestamppb.New(now)
+	}
+	return next, nil
+}

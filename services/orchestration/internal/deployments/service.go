@@ -1,0 +1,125 @@
+// Package deployments keeps deployments: flows made ready to be run, with their parameters and schedules.
+//
+// A deployment is known by its flow and its name within a workspace; creating it again changes the one that exists.
+// Every change makes the runs obsolete that were scheduled under the old settings, so it deletes those that have not
+// begun, as an effect of the write:
+//
+//	create, update, pause, schedules ──► store ──► outbox: event, delete the auto-scheduled runs
+//	create_flow_run ──► parameters (merge, hydrate, validate) ──► package flowruns
+package deployments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
+	"github.com/orch-project/orch/services/orchestration/internal/parameters"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// Service serves deployments.
+type Service struct {
+	orchv1.UnimplementedDeploymentServiceServer
+	deployments *store.Collection[*orchv1.Deployment]
+	flows       *store.Collection[*orchv1.Flow]
+	runs        *flowruns.Service
+	resolver    query.Resolver
+	words       vocabulary.Vocabulary
+	hydrator    *parameters.Hydrator
+	limit       Limit
+	flush       func(ctx context.Context, collection query.Collection, id uuid.UUID) error
+	log         *slog.Logger
+}
+
+// Limit reads a concurrency limit of a workspace as deployments show it; nil when there is none of that id.
+type Limit func(ctx context.Context, ws, id uuid.UUID) (*orchv1.DeploymentConcurrencyLimit, error)
+
+// NoLimits is a workspace without concurrency limits.
+func NoLimits(context.Context, uuid.UUID, uuid.UUID) (*orchv1.DeploymentConcurrencyLimit, error) {
+	return nil, nil
+}
+
+// Deps are what the service works with.
+type Deps struct {
+	Store *store.Store
+	// Runs are where the deployments' runs are made.
+	Runs *flowruns.Service
+	// Variable and Limit look up what other packages keep.
+	Variable parameters.Variable
+	Limit    Limit
+	// Flush carries out the effects of a document now.
+	Flush func(ctx context.Context, collection query.Collection, id uuid.UUID) error
+	Words vocabulary.Vocabulary
+	Log   *slog.Logger
+}
+
+// New returns the service.
+func New(d Deps) *Service {
+	return &Service{
+		deployments: store.NewCollection(d.Store, query.Deployment, &orchv1.Deployment{}),
+		flows:       store.NewCollection(d.Store, query.Flow, &orchv1.Flow{}),
+		runs:        d.Runs,
+		resolver:    query.Resolver{Reader: d.Store.Reader()},
+		words:       d.Words,
+		hydrator:    parameters.NewHydrator(d.Variable),
+		limit:       d.Limit,
+		flush:       d.Flush,
+		log:         d.Log,
+	}
+}
+
+func translate(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return rpc.Detail(http.StatusNotFound, "Deployment not found")
+	}
+	return err
+}
+
+// locate reads the workspace of a call and an id that the contract has checked.
+func locate(ctx context.Context, id string) (ws, parsed uuid.UUID, err error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return uuid.Nil, uuid.Nil, err
+	}
+	parsed, err = parse(id)
+	return info.Workspace, parsed, err
+}
+
+func parse(id string) (uuid.UUID, error) {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return uuid.Nil, fmt.Errorf("read the id of a deployment: %w", errors.Join(store.ErrNotFound, err))
+	}
+	return parsed, nil
+}
+
+// spread deletes the runs that a change made obsolete before the call is answered. What cannot be done now is done by
+// the relay later.
+func (s *Service) spread(ctx context.Context, id uuid.UUID) {
+	if err := s.flush(ctx, query.Deployment, id); err != nil {
+		s.log.WarnContext(ctx, "the scheduled runs of a deployment will be deleted later", "deployment_id", id, "error", err)
+	}
+}
+
+// present fills in what a deployment shows and does not store.
+func (s *Service) present(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment) (*orchv1.Deployment, error) {
+	if d.ConcurrencyLimitId == nil {
+		return d, nil
+	}
+	id, err := uuid.Parse(d.GetConcurrencyLimitId())
+	if err != nil {
+		return nil, fmt.Errorf("read the id of a concurrency limit: %w", err)
+	}
+	d.GlobalConcurrencyLimit, err = s.limit(ctx, ws, id)
+	return d, err
+}
