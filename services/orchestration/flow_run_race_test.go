@@ -1,0 +1,72 @@
+package orchestration_test
+
+import (
+	"flag"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// raceRuns is how many runs are raced for; the more, the longer.
+var raceRuns = flag.Int("race-runs", 10, "the number of runs that 64 writers race for")
+
+// attempt is one answered set_state, with the moments of its request and its answer by a clock that all writers share.
+type attempt struct {
+	state      string
+	begin, end int64
+}
+
+// Whatever 64 writers do to one run at once: each state that was accepted is in the history once and nothing else is,
+// and the order of the history is one in which the requests may have happened one after the other.
+func TestHistoryIsLinearizable(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	flow := d.flow("race")
+	kinds := []orchv1.StateType{running, completed, pending, scheduled, paused}
+	for range *raceRuns {
+		run := d.run(flow)
+		var ticks atomic.Int64
+		var mu sync.Mutex
+		accepted := map[string]attempt{}
+		var group sync.WaitGroup
+		for i := range 64 {
+			group.Go(func() {
+				a := attempt{begin: ticks.Add(1)}
+				result, _, err := try[*orchv1.OrchestrationResult](d, orchv1.FlowRunService_SetFlowRunState_FullMethodName, &orchv1.SetFlowRunStateRequest{
+					Id: run.GetId(), Transition: &orchv1.FlowRunTransition{State: &orchv1.StateCreate{Type: kinds[i%len(kinds)]}, Force: true},
+				})
+				a.end = ticks.Add(1)
+				if err != nil { // Lost every time, and was told so.
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				a.state = result.GetState().GetId()
+				accepted[a.state] = a
+			})
+		}
+		group.Wait()
+		states := call[*orchv1.StateList](d, orchv1.FlowRunStateService_ReadFlowRunStates_FullMethodName,
+			&orchv1.ReadFlowRunStatesRequest{FlowRunId: run.GetId()}).GetStates()
+		require.NotEmpty(t, accepted)
+		require.Len(t, states, len(accepted)+1, "one state for each winner, and the first one")
+		require.Equal(t, states[len(states)-1].GetId(), d.readRun(run.GetId()).GetStateId())
+		latest := int64(0) // The latest beginning among the states so far.
+		var ran int64
+		for i, state := range states[1:] {
+			require.True(t, state.GetTimestamp().AsTime().After(states[i].GetTimestamp().AsTime()))
+			a, ok := accepted[state.GetId()]
+			require.True(t, ok, "a state that nobody was told of")
+			require.Greater(t, a.end, latest, "it was answered before one ahead of it was asked for")
+			latest = max(latest, a.begin)
+			if state.GetType() == running {
+				ran++
+			}
+		}
+		require.Equal(t, ran, d.readRun(run.GetId()).GetRunCount(), "each running state counts once")
+	}
+}
