@@ -22,15 +22,7 @@ func (s *Service) SetTaskRunState(ctx context.Context, r *orchv1.SetTaskRunState
 	if err != nil {
 		return nil, unknownRun(err, r.GetId())
 	}
-	t, err := s.transition(ctx, ws, id, r.GetTransition().GetState(), func(current *orchv1.TaskRun) rules.TaskPolicy {
-		switch {
-		case r.GetTransition().GetForce():
-			return rules.MinimalTaskPolicy
-		case background(current, r.GetTransition().GetState()):
-			return rules.BackgroundTaskPolicy
-		}
-		return rules.CoreTaskPolicy
-	})
+	t, err := s.transition(ctx, ws, id, r.GetTransition().GetState(), policyOf(r.GetTransition()))
 	if err != nil {
 		return nil, unknownRun(err, r.GetId())
 	}
@@ -44,6 +36,19 @@ func (s *Service) SetTaskRunState(ctx context.Context, r *orchv1.SetTaskRunState
 		}
 	}
 	return t.Result(), nil
+}
+
+// policyOf gives the policy that judges a proposal, which depends on the run as it is stored.
+func policyOf(r *orchv1.TaskRunTransition) func(*orchv1.TaskRun) rules.TaskPolicy {
+	return func(current *orchv1.TaskRun) rules.TaskPolicy {
+		switch {
+		case r.GetForce():
+			return rules.MinimalTaskPolicy
+		case background(current, r.GetState()):
+			return rules.BackgroundTaskPolicy
+		}
+		return rules.CoreTaskPolicy
+	}
 }
 
 // background tells whether no flow run waits for a run: it belongs to none, or was deferred to whoever takes it.

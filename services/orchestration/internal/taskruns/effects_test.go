@@ -1,0 +1,125 @@
+package taskruns
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/embeddedmongo"
+	"github.com/orch-project/orch/pkg/id"
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/testkit"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// service is a service whose effects nobody carries out but the test.
+func service(t *testing.T) *Service {
+	t.Helper()
+	server, err := embeddedmongo.Open(t.TempDir(), embeddedmongo.Options{NoSync: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	s, err := store.Open(t.Context(), store.Config{
+		URI: server.URI(), Database: "orch", Dialer: server.ContextDialer(), Clock: clock.System{}, IDs: id.System(),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close(context.Background())) })
+	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
+	return New(s, vocabulary.Orch, func() float64 { return 0.5 })
+}
+
+// create stores a task run of no flow run.
+func create(t *testing.T, s *Service) *orchv1.TaskRun {
+	t.Helper()
+	run, err := s.newRun(&orchv1.TaskRunCreate{TaskKey: "t", DynamicKey: uuid.NewString()})
+	require.NoError(t, err)
+	run, err = s.insert(t.Context(), request.DefaultWorkspace, run, nil, nil)
+	require.NoError(t, err)
+	return run
+}
+
+// pending are the effects of a run that nobody has carried out.
+func pending(t *testing.T, s *Service, run *orchv1.TaskRun) []store.Effect {
+	t.Helper()
+	effects, err := s.runs.Store().Pending(t.Context(), query.TaskRun, uuid.MustParse(run.GetId()))
+	require.NoError(t, err)
+	return effects
+}
+
+// A copy that was made is known again, while its row of the history waits, after it was written, and when the run has
+// gone on since.
+func TestSubflowStateIsCopiedOnce(t *testing.T) {
+	t.Parallel()
+	s := service(t)
+	run := create(t, s)
+	runID := uuid.MustParse(run.GetId())
+	child := &orchv1.FlowRun{Id: uuid.NewString(), ParentTaskRunId: new(run.GetId())}
+	follow := func(state *orchv1.State) {
+		e, err := SubflowState(request.DefaultWorkspace, child, state, time.Now())
+		require.NoError(t, err)
+		require.NoError(t, s.FollowSubflow(t.Context(), []store.Effect{e}))
+	}
+	state := func(kind orchv1.StateType) *orchv1.State {
+		return &orchv1.State{Id: uuid.NewString(), Type: kind, Name: new("mine"), Timestamp: timestamppb.Now(), StateDetails: &orchv1.StateDetails{}}
+	}
+	first, second := state(orchv1.StateType_STATE_TYPE_RUNNING), state(orchv1.StateType_STATE_TYPE_COMPLETED)
+	follow(first)
+	follow(first)
+	follow(second)
+	follow(first)
+	got, revision, err := s.runs.GetRevision(t.Context(), request.DefaultWorkspace, runID)
+	require.NoError(t, err)
+	require.Equal(t, int64(3), revision)
+	require.Equal(t, orchv1.StateType_STATE_TYPE_COMPLETED, got.GetState().GetType())
+	require.Equal(t, child.GetId(), got.GetState().GetStateDetails().GetChildFlowRunId())
+
+	for _, e := range pending(t, s, run) {
+		if e.Kind == kindHistory {
+			require.NoError(t, s.WriteHistory(t.Context(), []store.Effect{e, e}))
+		}
+		require.NoError(t, s.runs.Store().Done(t.Context(), query.TaskRun, runID, []store.Effect{e}))
+	}
+	follow(first)
+	follow(second)
+	_, revision, err = s.runs.GetRevision(t.Context(), request.DefaultWorkspace, runID)
+	require.NoError(t, err)
+	require.Equal(t, int64(3), revision)
+}
+
+func TestEffectsThatAreDamagedAreErrors(t *testing.T) {
+	t.Parallel()
+	s := service(t)
+	for kind, handle := range s.Handlers() {
+		for _, body := range [][]byte{nil, make([]byte, 15), append(make([]byte, 16), 0xff)} {
+			require.Error(t, handle(t.Context(), []store.Effect{{ID: uuid.New(), Kind: kind, Body: body}}), "%s %d", kind, len(body))
+		}
+	}
+}
+
+func TestCacheEntryIsWrittenOnce(t *testing.T) {
+	t.Parallel()
+	s := service(t)
+	run := create(t, s)
+	_, err := s.transition(t.Context(), request.DefaultWorkspace, uuid.MustParse(run.GetId()), &orchv1.StateCreate{
+		Type: orchv1.StateType_STATE_TYPE_COMPLETED, StateDetails: &orchv1.StateDetails{CacheKey: new("k")},
+	}, policyOf(&orchv1.TaskRunTransition{}))
+	require.NoError(t, err)
+	for _, e := range pending(t, s, run) {
+		if e.Kind == kindCache {
+			require.NoError(t, s.WriteCache(t.Context(), []store.Effect{e}))
+			require.NoError(t, s.WriteCache(t.Context(), []store.Effect{e}))
+		}
+	}
+	n, err := s.cache.Count(t.Context(), request.DefaultWorkspace, nil)
+	require.NoError(t, err)
+	require.Equal(t, int64(1), n)
+}
