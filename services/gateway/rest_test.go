@@ -91,7 +91,7 @@ func TestAnswers(t *testing.T) {
 func TestAllowNamesTheMethods(t *testing.T) {
 	t.Parallel()
 	s := start(t, gateway.Deps{})
-	require.Equal(t, "DELETE, GET, HEAD, PATCH", s.do(t, "PUT", "/api/flows/"+flowID, "").header.Get("Allow"))
+	require.Equal(t, "DELETE, GET, HEAD, PATCH", s.do(t, "PUT", "/api/flow_runs/"+flowID, "").header.Get("Allow"))
 	require.Equal(t, "POST", s.do(t, "GET", "/api/flows/filter", "").header.Get("Allow"))
 }
 
