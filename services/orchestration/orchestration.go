@@ -29,6 +29,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/deployments"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/fault"
@@ -86,6 +87,7 @@ type Orchestration struct {
 	runs        *flowruns.Service
 	tasks       *taskruns.Service
 	deployments *deployments.Service
+	limits      *concurrency.Service
 	events      *events.Service
 	webhooks    *webhooks.Service
 	every       Timers
@@ -120,11 +122,13 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		return nil, err
 	}
 
+	limits := concurrency.NewLimits(o.store, cfg.Vocabulary, deps.Random)
+	o.limits = concurrency.New(limits)
 	o.flows = flows.New(o.store, cfg.Vocabulary)
-	o.runs = flowruns.New(o.store, cfg.Vocabulary)
+	o.runs = flowruns.New(o.store, cfg.Vocabulary, limits)
 	o.tasks = taskruns.New(o.store, cfg.Vocabulary, deps.Random)
 	o.deployments = deployments.New(deployments.Deps{
-		Store: o.store, Runs: o.runs, Variable: parameters.NoVariables, Limit: deployments.NoLimits, Flush: o.flush,
+		Store: o.store, Runs: o.runs, Variable: parameters.NoVariables, Limit: limits.Show, Flush: o.flush,
 		Words: cfg.Vocabulary, Log: o.log,
 	})
 	o.events = events.New(o.store, deps.Broker, cfg.Vocabulary, cfg.EventsRetention)
@@ -144,7 +148,10 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	for kind, handler := range o.deployments.Handlers() {
 		handlers[kind] = handler
 	}
-	o.relay = outbox.New(o.store, []query.Collection{query.Flow, query.FlowRun, query.TaskRun, query.Deployment, query.Webhook}, handlers, o.log)
+	for kind, handler := range o.limits.Handlers() {
+		handlers[kind] = handler
+	}
+	o.relay = outbox.New(o.store, []query.Collection{query.Flow, query.FlowRun, query.TaskRun, query.Deployment, query.ConcurrencyLimit, query.Webhook}, handlers, o.log)
 	o.store.OnEffects(o.relay.Wake)
 	return o, nil
 }
@@ -158,6 +165,8 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterTaskRunStateServiceServer(r, o.tasks)
 	orchv1.RegisterFlowRunInputServiceServer(r, o.runs)
 	orchv1.RegisterDeploymentServiceServer(r, o.deployments)
+	orchv1.RegisterConcurrencyLimitV2ServiceServer(r, o.limits)
+	orchv1.RegisterConcurrencyLimitServiceServer(r, o.limits)
 	orchv1.RegisterEventServiceServer(r, o.events)
 	orchv1.RegisterWebhookServiceServer(r, o.webhooks)
 }
@@ -174,6 +183,7 @@ func (o *Orchestration) Workers() []run.Worker {
 		outbox.Sweeper{Relay: o.relay},
 		webhooks.Reconciler{Service: o.webhooks},
 		events.Persister{Service: o.events},
+		concurrency.Repossessor{Limits: o.limits.Limits, Log: o.log},
 	}, o.timers(o.every)...)
 }
 

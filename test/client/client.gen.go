@@ -19,6 +19,27 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for ConcurrencyHolderType.
+const (
+	ConcurrencyHolderTypeDeployment ConcurrencyHolderType = "deployment"
+	ConcurrencyHolderTypeFlowRun    ConcurrencyHolderType = "flow_run"
+	ConcurrencyHolderTypeTaskRun    ConcurrencyHolderType = "task_run"
+)
+
+// Valid indicates whether the value is a known member of the ConcurrencyHolderType enum.
+func (e ConcurrencyHolderType) Valid() bool {
+	switch e {
+	case ConcurrencyHolderTypeDeployment:
+		return true
+	case ConcurrencyHolderTypeFlowRun:
+		return true
+	case ConcurrencyHolderTypeTaskRun:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ConcurrencyLimitStrategy.
 const (
 	ConcurrencyLimitStrategyCANCELNEW ConcurrencyLimitStrategy = "CANCEL_NEW"
@@ -31,6 +52,24 @@ func (e ConcurrencyLimitStrategy) Valid() bool {
 	case ConcurrencyLimitStrategyCANCELNEW:
 		return true
 	case ConcurrencyLimitStrategyENQUEUE:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ConcurrencyMode.
+const (
+	ConcurrencyModeConcurrency ConcurrencyMode = "concurrency"
+	ConcurrencyModeRateLimit   ConcurrencyMode = "rate_limit"
+)
+
+// Valid indicates whether the value is a known member of the ConcurrencyMode enum.
+func (e ConcurrencyMode) Valid() bool {
+	switch e {
+	case ConcurrencyModeConcurrency:
+		return true
+	case ConcurrencyModeRateLimit:
 		return true
 	default:
 		return false
@@ -521,6 +560,22 @@ type BodyAverageFlowRunLatenessFlowRunsLatenessPost struct {
 	WorkPools      *WorkPoolFilter   `json:"work_pools,omitempty"`
 }
 
+// BodyBulkDecrementActiveSlotsV2ConcurrencyLimitsDecrementPost defines model for Body_bulk_decrement_active_slots_v2_concurrency_limits_decrement_post.
+type BodyBulkDecrementActiveSlotsV2ConcurrencyLimitsDecrementPost struct {
+	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+	CreateIfMissing *bool    `json:"create_if_missing,omitempty"`
+	Names           []string `json:"names"`
+
+	// OccupancySeconds For how long the slots were held, in seconds.
+	OccupancySeconds *float64 `json:"occupancy_seconds,omitempty"`
+	Slots            int64    `json:"slots"`
+}
+
+// BodyBulkDecrementActiveSlotsWithLeaseV2ConcurrencyLimitsDecrementWithLeasePost defines model for Body_bulk_decrement_active_slots_with_lease_v2_concurrency_limits_decrement_with_lease_post.
+type BodyBulkDecrementActiveSlotsWithLeaseV2ConcurrencyLimitsDecrementWithLeasePost struct {
+	LeaseId openapi_types.UUID `json:"lease_id"`
+}
+
 // BodyBulkDeleteDeploymentsDeploymentsBulkDeletePost DeploymentBulkDeleteQuery selects deployments to be deleted.
 type BodyBulkDeleteDeploymentsDeploymentsBulkDeletePost struct {
 	Deployments *DeploymentFilter `json:"deployments,omitempty"`
@@ -537,6 +592,27 @@ type BodyBulkDeleteFlowRunsFlowRunsBulkDeletePost struct {
 type BodyBulkDeleteFlowsFlowsBulkDeletePost struct {
 	Flows *FlowFilter `json:"flows,omitempty"`
 	Limit *int64      `json:"limit,omitempty"`
+}
+
+// BodyBulkIncrementActiveSlotsV2ConcurrencyLimitsIncrementPost defines model for Body_bulk_increment_active_slots_v2_concurrency_limits_increment_post.
+type BodyBulkIncrementActiveSlotsV2ConcurrencyLimitsIncrementPost struct {
+	// CreateIfMissing Ignored: limits are made by those who may.
+	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+	CreateIfMissing *bool            `json:"create_if_missing,omitempty"`
+	Mode            *ConcurrencyMode `json:"mode,omitempty"`
+	Names           []string         `json:"names"`
+	Slots           int64            `json:"slots"`
+}
+
+// BodyBulkIncrementActiveSlotsWithLeaseV2ConcurrencyLimitsIncrementWithLeasePost defines model for Body_bulk_increment_active_slots_with_lease_v2_concurrency_limits_increment_with_lease_post.
+type BodyBulkIncrementActiveSlotsWithLeaseV2ConcurrencyLimitsIncrementWithLeasePost struct {
+	Holder *ConcurrencyLeaseHolder `json:"holder,omitempty"`
+
+	// LeaseDuration Seconds after which the slots come back unless the lease is renewed.
+	LeaseDuration *float64         `json:"lease_duration,omitempty"`
+	Mode          *ConcurrencyMode `json:"mode,omitempty"`
+	Names         []string         `json:"names"`
+	Slots         int64            `json:"slots"`
 }
 
 // BodyBulkSetFlowRunStateFlowRunsBulkSetStatePost FlowRunBulkTransition proposes a state to the flow runs that it selects.
@@ -617,6 +693,12 @@ type BodyCreateFlowRunInputFlowRunsIdInputPost struct {
 	Value  string  `json:"value"`
 }
 
+// BodyDecrementConcurrencyLimitsV1ConcurrencyLimitsDecrementPost defines model for Body_decrement_concurrency_limits_v1_concurrency_limits_decrement_post.
+type BodyDecrementConcurrencyLimitsV1ConcurrencyLimitsDecrementPost struct {
+	Names     []string           `json:"names"`
+	TaskRunId openapi_types.UUID `json:"task_run_id"`
+}
+
 // BodyFilterFlowRunInputFlowRunsIdInputFilterPost FlowRunInputQuery selects inputs of one flow run.
 type BodyFilterFlowRunInputFlowRunsIdInputFilterPost struct {
 	ExcludeKeys *[]string `json:"exclude_keys,omitempty"`
@@ -648,6 +730,13 @@ type BodyGetScheduledFlowRunsForDeploymentsDeploymentsGetScheduledFlowRunsPost s
 
 	// ScheduledBefore At or before; all when absent.
 	ScheduledBefore *time.Time `json:"scheduled_before,omitempty"`
+}
+
+// BodyIncrementConcurrencyLimitsV1ConcurrencyLimitsIncrementPost defines model for Body_increment_concurrency_limits_v1_concurrency_limits_increment_post.
+type BodyIncrementConcurrencyLimitsV1ConcurrencyLimitsIncrementPost struct {
+	// Names Tags; those without a limit count for nothing.
+	Names     []string           `json:"names"`
+	TaskRunId openapi_types.UUID `json:"task_run_id"`
 }
 
 // BodyPaginateDeploymentsDeploymentsPaginatePost DeploymentPageQuery selects one page of deployments.
@@ -711,6 +800,20 @@ type BodyPaginateTaskRunsTaskRunsPaginatePost struct {
 	Page     *int64         `json:"page,omitempty"`
 	Sort     *TaskRunSort   `json:"sort,omitempty"`
 	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
+}
+
+// BodyReadAllConcurrencyLimitsV2V2ConcurrencyLimitsFilterPost defines model for Body_read_all_concurrency_limits_v2_v2_concurrency_limits_filter_post.
+type BodyReadAllConcurrencyLimitsV2V2ConcurrencyLimitsFilterPost struct {
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit  *int64 `json:"limit,omitempty"`
+	Offset *int64 `json:"offset,omitempty"`
+}
+
+// BodyReadConcurrencyLimitsConcurrencyLimitsFilterPost defines model for Body_read_concurrency_limits_concurrency_limits_filter_post.
+type BodyReadConcurrencyLimitsConcurrencyLimitsFilterPost struct {
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit  *int64 `json:"limit,omitempty"`
+	Offset *int64 `json:"offset,omitempty"`
 }
 
 // BodyReadDeploymentsDeploymentsFilterPost DeploymentQuery selects and orders deployments, by their own fields and by those of what belongs to them.
@@ -785,6 +888,17 @@ type BodyReadTaskRunsTaskRunsFilterPost struct {
 	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
 }
 
+// BodyRenewConcurrencyLeaseV2ConcurrencyLimitsLeasesLeaseIdRenewPost defines model for Body_renew_concurrency_lease_v2_concurrency_limits_leases__lease_id__renew_post.
+type BodyRenewConcurrencyLeaseV2ConcurrencyLimitsLeasesLeaseIdRenewPost struct {
+	LeaseDuration *float64 `json:"lease_duration,omitempty"`
+}
+
+// BodyResetConcurrencyLimitByTagConcurrencyLimitsTagTagResetPost defines model for Body_reset_concurrency_limit_by_tag_concurrency_limits_tag__tag__reset_post.
+type BodyResetConcurrencyLimitByTagConcurrencyLimitsTagTagResetPost struct {
+	// SlotOverride The task runs that hold the slots from now on.
+	SlotOverride *[]openapi_types.UUID `json:"slot_override,omitempty"`
+}
+
 // BodyResumeFlowRunFlowRunsIdResumePost FlowRunResumption is what a paused flow run may be waiting for.
 type BodyResumeFlowRunFlowRunsIdResumePost struct {
 	RunInput *map[string]interface{} `json:"run_input,omitempty"`
@@ -828,8 +942,86 @@ type BodyTaskRunHistoryTaskRunsHistoryPost struct {
 	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
 }
 
+// ConcurrencyHolderType defines model for ConcurrencyHolderType.
+type ConcurrencyHolderType string
+
+// ConcurrencyLeaseHolder defines model for ConcurrencyLeaseHolder.
+type ConcurrencyLeaseHolder struct {
+	Id   openapi_types.UUID    `json:"id"`
+	Type ConcurrencyHolderType `json:"type"`
+}
+
+// ConcurrencyLimit ConcurrencyLimit is how many task runs of one tag run at once, and which do.
+type ConcurrencyLimit struct {
+	// ActiveSlots The ids of the task runs that hold slots.
+	ActiveSlots      *[]openapi_types.UUID `json:"active_slots,omitempty"`
+	ConcurrencyLimit int64                 `json:"concurrency_limit"`
+	Created          *time.Time            `json:"created"`
+	Id               openapi_types.UUID    `json:"id"`
+	Tag              string                `json:"tag"`
+	Updated          *time.Time            `json:"updated"`
+}
+
+// ConcurrencyLimitCreate defines model for ConcurrencyLimitCreate.
+type ConcurrencyLimitCreate struct {
+	ConcurrencyLimit int64  `json:"concurrency_limit"`
+	Tag              string `json:"tag"`
+}
+
 // ConcurrencyLimitStrategy ConcurrencyLimitStrategy says what becomes of a run for which there is no slot.
 type ConcurrencyLimitStrategy string
+
+// ConcurrencyLimitV2 ConcurrencyLimitV2 is a number of slots under a name, and who holds them.
+type ConcurrencyLimitV2 struct {
+	// Active An inactive limit limits nothing.
+	Active *bool `json:"active,omitempty"`
+
+	// ActiveSlots How many were taken at active_at; with a decay, fewer are by now.
+	ActiveSlots *int64 `json:"active_slots,omitempty"`
+
+	// AvgSlotOccupancySeconds For how long a slot is held, in seconds, on average.
+	AvgSlotOccupancySeconds *float64   `json:"avg_slot_occupancy_seconds,omitempty"`
+	Created                 *time.Time `json:"created"`
+
+	// DeniedSlots How many were asked for in vain, as of denied_at.
+	DeniedSlots *int64             `json:"denied_slots,omitempty"`
+	Id          openapi_types.UUID `json:"id"`
+	Limit       int64              `json:"limit"`
+	Name        string             `json:"name"`
+
+	// SlotDecayPerSecond How many slots come back by themselves in a second; 0 = none.
+	SlotDecayPerSecond *float64   `json:"slot_decay_per_second,omitempty"`
+	Updated            *time.Time `json:"updated"`
+}
+
+// ConcurrencyLimitV2Create defines model for ConcurrencyLimitV2Create.
+type ConcurrencyLimitV2Create struct {
+	Active             *bool    `json:"active,omitempty"`
+	ActiveSlots        *int64   `json:"active_slots,omitempty"`
+	DeniedSlots        *int64   `json:"denied_slots,omitempty"`
+	Limit              int64    `json:"limit"`
+	Name               string   `json:"name"`
+	SlotDecayPerSecond *float64 `json:"slot_decay_per_second,omitempty"`
+}
+
+// ConcurrencyLimitV2Update defines model for ConcurrencyLimitV2Update.
+type ConcurrencyLimitV2Update struct {
+	Active             *bool    `json:"active,omitempty"`
+	ActiveSlots        *int64   `json:"active_slots,omitempty"`
+	DeniedSlots        *int64   `json:"denied_slots,omitempty"`
+	Limit              *int64   `json:"limit,omitempty"`
+	Name               *string  `json:"name,omitempty"`
+	SlotDecayPerSecond *float64 `json:"slot_decay_per_second,omitempty"`
+}
+
+// ConcurrencyLimitWithLeaseResponse defines model for ConcurrencyLimitWithLeaseResponse.
+type ConcurrencyLimitWithLeaseResponse struct {
+	LeaseId openapi_types.UUID                `json:"lease_id"`
+	Limits  []MinimalConcurrencyLimitResponse `json:"limits"`
+}
+
+// ConcurrencyMode ConcurrencyMode says what a slot is taken for.
+type ConcurrencyMode string
 
 // ConcurrencyOptions defines model for ConcurrencyOptions.
 type ConcurrencyOptions struct {
@@ -1674,6 +1866,13 @@ type IntervalScheduleOutput struct {
 	Timezone *string `json:"timezone,omitempty"`
 }
 
+// MinimalConcurrencyLimitResponse MinimalConcurrencyLimit is a limit of which slots were taken or given back.
+type MinimalConcurrencyLimitResponse struct {
+	Id    openapi_types.UUID `json:"id"`
+	Limit int64              `json:"limit"`
+	Name  string             `json:"name"`
+}
+
 // Operator Operator joins the criteria of one filter.
 type Operator string
 
@@ -2289,6 +2488,60 @@ type ReadVersionParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// CreateConcurrencyLimitParams defines parameters for CreateConcurrencyLimit.
+type CreateConcurrencyLimitParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DecrementConcurrencyLimitsParams defines parameters for DecrementConcurrencyLimits.
+type DecrementConcurrencyLimitsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadConcurrencyLimitsParams defines parameters for ReadConcurrencyLimits.
+type ReadConcurrencyLimitsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// IncrementConcurrencyLimitsParams defines parameters for IncrementConcurrencyLimits.
+type IncrementConcurrencyLimitsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteConcurrencyLimitByTagParams defines parameters for DeleteConcurrencyLimitByTag.
+type DeleteConcurrencyLimitByTagParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadConcurrencyLimitByTagParams defines parameters for ReadConcurrencyLimitByTag.
+type ReadConcurrencyLimitByTagParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ResetConcurrencyLimitByTagParams defines parameters for ResetConcurrencyLimitByTag.
+type ResetConcurrencyLimitByTagParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteConcurrencyLimitParams defines parameters for DeleteConcurrencyLimit.
+type DeleteConcurrencyLimitParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadConcurrencyLimitParams defines parameters for ReadConcurrencyLimit.
+type ReadConcurrencyLimitParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // ListDeploymentsParams defines parameters for ListDeployments.
 type ListDeploymentsParams struct {
 	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
@@ -2743,6 +2996,66 @@ type SetTaskRunStateParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// CreateConcurrencyLimitV2Params defines parameters for CreateConcurrencyLimitV2.
+type CreateConcurrencyLimitV2Params struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// BulkDecrementActiveSlotsParams defines parameters for BulkDecrementActiveSlots.
+type BulkDecrementActiveSlotsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// BulkDecrementActiveSlotsWithLeaseParams defines parameters for BulkDecrementActiveSlotsWithLease.
+type BulkDecrementActiveSlotsWithLeaseParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadAllConcurrencyLimitsV2Params defines parameters for ReadAllConcurrencyLimitsV2.
+type ReadAllConcurrencyLimitsV2Params struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// BulkIncrementActiveSlotsParams defines parameters for BulkIncrementActiveSlots.
+type BulkIncrementActiveSlotsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// BulkIncrementActiveSlotsWithLeaseParams defines parameters for BulkIncrementActiveSlotsWithLease.
+type BulkIncrementActiveSlotsWithLeaseParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// RenewConcurrencyLeaseParams defines parameters for RenewConcurrencyLease.
+type RenewConcurrencyLeaseParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteConcurrencyLimitV2Params defines parameters for DeleteConcurrencyLimitV2.
+type DeleteConcurrencyLimitV2Params struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadConcurrencyLimitV2Params defines parameters for ReadConcurrencyLimitV2.
+type ReadConcurrencyLimitV2Params struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateConcurrencyLimitV2Params defines parameters for UpdateConcurrencyLimitV2.
+type UpdateConcurrencyLimitV2Params struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // ListWebhooksParams defines parameters for ListWebhooks.
 type ListWebhooksParams struct {
 	Name *string `form:"name,omitempty" json:"name,omitempty"`
@@ -2802,6 +3115,21 @@ type RotateWebhookParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
+
+// CreateConcurrencyLimitJSONRequestBody defines body for CreateConcurrencyLimit for application/json ContentType.
+type CreateConcurrencyLimitJSONRequestBody = ConcurrencyLimitCreate
+
+// DecrementConcurrencyLimitsJSONRequestBody defines body for DecrementConcurrencyLimits for application/json ContentType.
+type DecrementConcurrencyLimitsJSONRequestBody = BodyDecrementConcurrencyLimitsV1ConcurrencyLimitsDecrementPost
+
+// ReadConcurrencyLimitsJSONRequestBody defines body for ReadConcurrencyLimits for application/json ContentType.
+type ReadConcurrencyLimitsJSONRequestBody = BodyReadConcurrencyLimitsConcurrencyLimitsFilterPost
+
+// IncrementConcurrencyLimitsJSONRequestBody defines body for IncrementConcurrencyLimits for application/json ContentType.
+type IncrementConcurrencyLimitsJSONRequestBody = BodyIncrementConcurrencyLimitsV1ConcurrencyLimitsIncrementPost
+
+// ResetConcurrencyLimitByTagJSONRequestBody defines body for ResetConcurrencyLimitByTag for application/json ContentType.
+type ResetConcurrencyLimitByTagJSONRequestBody = BodyResetConcurrencyLimitByTagConcurrencyLimitsTagTagResetPost
 
 // CreateDeploymentJSONRequestBody defines body for CreateDeployment for application/json ContentType.
 type CreateDeploymentJSONRequestBody = DeploymentCreate
@@ -2931,6 +3259,30 @@ type UpdateTaskRunJSONRequestBody = TaskRunUpdate
 
 // SetTaskRunStateJSONRequestBody defines body for SetTaskRunState for application/json ContentType.
 type SetTaskRunStateJSONRequestBody = BodySetTaskRunStateTaskRunsIdSetStatePost
+
+// CreateConcurrencyLimitV2JSONRequestBody defines body for CreateConcurrencyLimitV2 for application/json ContentType.
+type CreateConcurrencyLimitV2JSONRequestBody = ConcurrencyLimitV2Create
+
+// BulkDecrementActiveSlotsJSONRequestBody defines body for BulkDecrementActiveSlots for application/json ContentType.
+type BulkDecrementActiveSlotsJSONRequestBody = BodyBulkDecrementActiveSlotsV2ConcurrencyLimitsDecrementPost
+
+// BulkDecrementActiveSlotsWithLeaseJSONRequestBody defines body for BulkDecrementActiveSlotsWithLease for application/json ContentType.
+type BulkDecrementActiveSlotsWithLeaseJSONRequestBody = BodyBulkDecrementActiveSlotsWithLeaseV2ConcurrencyLimitsDecrementWithLeasePost
+
+// ReadAllConcurrencyLimitsV2JSONRequestBody defines body for ReadAllConcurrencyLimitsV2 for application/json ContentType.
+type ReadAllConcurrencyLimitsV2JSONRequestBody = BodyReadAllConcurrencyLimitsV2V2ConcurrencyLimitsFilterPost
+
+// BulkIncrementActiveSlotsJSONRequestBody defines body for BulkIncrementActiveSlots for application/json ContentType.
+type BulkIncrementActiveSlotsJSONRequestBody = BodyBulkIncrementActiveSlotsV2ConcurrencyLimitsIncrementPost
+
+// BulkIncrementActiveSlotsWithLeaseJSONRequestBody defines body for BulkIncrementActiveSlotsWithLease for application/json ContentType.
+type BulkIncrementActiveSlotsWithLeaseJSONRequestBody = BodyBulkIncrementActiveSlotsWithLeaseV2ConcurrencyLimitsIncrementWithLeasePost
+
+// RenewConcurrencyLeaseJSONRequestBody defines body for RenewConcurrencyLease for application/json ContentType.
+type RenewConcurrencyLeaseJSONRequestBody = BodyRenewConcurrencyLeaseV2ConcurrencyLimitsLeasesLeaseIdRenewPost
+
+// UpdateConcurrencyLimitV2JSONRequestBody defines body for UpdateConcurrencyLimitV2 for application/json ContentType.
+type UpdateConcurrencyLimitV2JSONRequestBody = ConcurrencyLimitV2Update
 
 // CreateWebhookJSONRequestBody defines body for CreateWebhook for application/json ContentType.
 type CreateWebhookJSONRequestBody = WebhookCreate
@@ -4077,6 +4429,96 @@ type ClientInterface interface {
 	// Corresponds with GET /admin/version (the `ReadVersion` operationId).
 	ReadVersion(ctx context.Context, params *ReadVersionParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// CreateConcurrencyLimitWithBody Create the limit of a tag, or change it
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /concurrency_limits/ (the `CreateConcurrencyLimit` operationId).
+	CreateConcurrencyLimitWithBody(ctx context.Context, params *CreateConcurrencyLimitParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateConcurrencyLimit Create the limit of a tag, or change it
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /concurrency_limits/ (the `CreateConcurrencyLimit` operationId).
+	CreateConcurrencyLimit(ctx context.Context, params *CreateConcurrencyLimitParams, body CreateConcurrencyLimitJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DecrementConcurrencyLimitsWithBody Give the slots of a task run back
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /concurrency_limits/decrement (the `DecrementConcurrencyLimits` operationId).
+	DecrementConcurrencyLimitsWithBody(ctx context.Context, params *DecrementConcurrencyLimitsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DecrementConcurrencyLimits Give the slots of a task run back
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /concurrency_limits/decrement (the `DecrementConcurrencyLimits` operationId).
+	DecrementConcurrencyLimits(ctx context.Context, params *DecrementConcurrencyLimitsParams, body DecrementConcurrencyLimitsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadConcurrencyLimitsWithBody Read the limits of all tags, by tag
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /concurrency_limits/filter (the `ReadConcurrencyLimits` operationId).
+	ReadConcurrencyLimitsWithBody(ctx context.Context, params *ReadConcurrencyLimitsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadConcurrencyLimits Read the limits of all tags, by tag
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /concurrency_limits/filter (the `ReadConcurrencyLimits` operationId).
+	ReadConcurrencyLimits(ctx context.Context, params *ReadConcurrencyLimitsParams, body ReadConcurrencyLimitsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// IncrementConcurrencyLimitsWithBody Take a slot of every tag for a task run, or of none: 423 then
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /concurrency_limits/increment (the `IncrementConcurrencyLimits` operationId).
+	IncrementConcurrencyLimitsWithBody(ctx context.Context, params *IncrementConcurrencyLimitsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// IncrementConcurrencyLimits Take a slot of every tag for a task run, or of none: 423 then
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /concurrency_limits/increment (the `IncrementConcurrencyLimits` operationId).
+	IncrementConcurrencyLimits(ctx context.Context, params *IncrementConcurrencyLimitsParams, body IncrementConcurrencyLimitsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteConcurrencyLimitByTag Delete the limit of a tag
+	//
+	// Corresponds with DELETE /concurrency_limits/tag/{tag} (the `DeleteConcurrencyLimitByTag` operationId).
+	DeleteConcurrencyLimitByTag(ctx context.Context, tag string, params *DeleteConcurrencyLimitByTagParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadConcurrencyLimitByTag Read the limit of a tag
+	//
+	// Corresponds with GET /concurrency_limits/tag/{tag} (the `ReadConcurrencyLimitByTag` operationId).
+	ReadConcurrencyLimitByTag(ctx context.Context, tag string, params *ReadConcurrencyLimitByTagParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ResetConcurrencyLimitByTagWithBody Say which task runs hold the slots of a tag; none when no list is sent
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /concurrency_limits/tag/{tag}/reset (the `ResetConcurrencyLimitByTag` operationId).
+	ResetConcurrencyLimitByTagWithBody(ctx context.Context, tag string, params *ResetConcurrencyLimitByTagParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ResetConcurrencyLimitByTag Say which task runs hold the slots of a tag; none when no list is sent
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /concurrency_limits/tag/{tag}/reset (the `ResetConcurrencyLimitByTag` operationId).
+	ResetConcurrencyLimitByTag(ctx context.Context, tag string, params *ResetConcurrencyLimitByTagParams, body ResetConcurrencyLimitByTagJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteConcurrencyLimit Delete a limit by its id
+	//
+	// Corresponds with DELETE /concurrency_limits/{id} (the `DeleteConcurrencyLimit` operationId).
+	DeleteConcurrencyLimit(ctx context.Context, id openapi_types.UUID, params *DeleteConcurrencyLimitParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadConcurrencyLimit Read a limit by its id
+	//
+	// Corresponds with GET /concurrency_limits/{id} (the `ReadConcurrencyLimit` operationId).
+	ReadConcurrencyLimit(ctx context.Context, id openapi_types.UUID, params *ReadConcurrencyLimitParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListDeployments Read deployments by name
 	//
 	// Corresponds with GET /deployments/ (the `ListDeployments` operationId).
@@ -4835,6 +5277,136 @@ type ClientInterface interface {
 	// Corresponds with POST /task_runs/{id}/set_state (the `SetTaskRunState` operationId).
 	SetTaskRunState(ctx context.Context, id openapi_types.UUID, params *SetTaskRunStateParams, body SetTaskRunStateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// CreateConcurrencyLimitV2WithBody Create a limit; its name must be free
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v2/concurrency_limits/ (the `CreateConcurrencyLimitV2` operationId).
+	CreateConcurrencyLimitV2WithBody(ctx context.Context, params *CreateConcurrencyLimitV2Params, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateConcurrencyLimitV2 Create a limit; its name must be free
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v2/concurrency_limits/ (the `CreateConcurrencyLimitV2` operationId).
+	CreateConcurrencyLimitV2(ctx context.Context, params *CreateConcurrencyLimitV2Params, body CreateConcurrencyLimitV2JSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BulkDecrementActiveSlotsWithBody Give slots back
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v2/concurrency_limits/decrement (the `BulkDecrementActiveSlots` operationId).
+	BulkDecrementActiveSlotsWithBody(ctx context.Context, params *BulkDecrementActiveSlotsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BulkDecrementActiveSlots Give slots back
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v2/concurrency_limits/decrement (the `BulkDecrementActiveSlots` operationId).
+	BulkDecrementActiveSlots(ctx context.Context, params *BulkDecrementActiveSlotsParams, body BulkDecrementActiveSlotsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BulkDecrementActiveSlotsWithLeaseWithBody Give the slots of a lease back, and end it
+	//
+	// Give the slots of a lease back, and end it. A lease that is gone has nothing to give back.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v2/concurrency_limits/decrement-with-lease (the `BulkDecrementActiveSlotsWithLease` operationId).
+	BulkDecrementActiveSlotsWithLeaseWithBody(ctx context.Context, params *BulkDecrementActiveSlotsWithLeaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BulkDecrementActiveSlotsWithLease Give the slots of a lease back, and end it
+	//
+	// Give the slots of a lease back, and end it. A lease that is gone has nothing to give back.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v2/concurrency_limits/decrement-with-lease (the `BulkDecrementActiveSlotsWithLease` operationId).
+	BulkDecrementActiveSlotsWithLease(ctx context.Context, params *BulkDecrementActiveSlotsWithLeaseParams, body BulkDecrementActiveSlotsWithLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAllConcurrencyLimitsV2WithBody Read all limits, by name
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v2/concurrency_limits/filter (the `ReadAllConcurrencyLimitsV2` operationId).
+	ReadAllConcurrencyLimitsV2WithBody(ctx context.Context, params *ReadAllConcurrencyLimitsV2Params, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAllConcurrencyLimitsV2 Read all limits, by name
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v2/concurrency_limits/filter (the `ReadAllConcurrencyLimitsV2` operationId).
+	ReadAllConcurrencyLimitsV2(ctx context.Context, params *ReadAllConcurrencyLimitsV2Params, body ReadAllConcurrencyLimitsV2JSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BulkIncrementActiveSlotsWithBody Take slots of all the limits that exist, or of none: 423 then, with the time to wait
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v2/concurrency_limits/increment (the `BulkIncrementActiveSlots` operationId).
+	BulkIncrementActiveSlotsWithBody(ctx context.Context, params *BulkIncrementActiveSlotsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BulkIncrementActiveSlots Take slots of all the limits that exist, or of none: 423 then, with the time to wait
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v2/concurrency_limits/increment (the `BulkIncrementActiveSlots` operationId).
+	BulkIncrementActiveSlots(ctx context.Context, params *BulkIncrementActiveSlotsParams, body BulkIncrementActiveSlotsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BulkIncrementActiveSlotsWithLeaseWithBody Take slots that come back when the lease on them is not renewed
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v2/concurrency_limits/increment-with-lease (the `BulkIncrementActiveSlotsWithLease` operationId).
+	BulkIncrementActiveSlotsWithLeaseWithBody(ctx context.Context, params *BulkIncrementActiveSlotsWithLeaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// BulkIncrementActiveSlotsWithLease Take slots that come back when the lease on them is not renewed
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v2/concurrency_limits/increment-with-lease (the `BulkIncrementActiveSlotsWithLease` operationId).
+	BulkIncrementActiveSlotsWithLease(ctx context.Context, params *BulkIncrementActiveSlotsWithLeaseParams, body BulkIncrementActiveSlotsWithLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RenewConcurrencyLeaseWithBody Keep the slots of a lease for longer: 410 when the lease is gone
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v2/concurrency_limits/leases/{lease_id}/renew (the `RenewConcurrencyLease` operationId).
+	RenewConcurrencyLeaseWithBody(ctx context.Context, leaseId openapi_types.UUID, params *RenewConcurrencyLeaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RenewConcurrencyLease Keep the slots of a lease for longer: 410 when the lease is gone
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v2/concurrency_limits/leases/{lease_id}/renew (the `RenewConcurrencyLease` operationId).
+	RenewConcurrencyLease(ctx context.Context, leaseId openapi_types.UUID, params *RenewConcurrencyLeaseParams, body RenewConcurrencyLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteConcurrencyLimitV2 Delete a limit
+	//
+	// Delete a limit. Leases on its slots live on and hold nothing of it.
+	//
+	// Corresponds with DELETE /v2/concurrency_limits/{id_or_name} (the `DeleteConcurrencyLimitV2` operationId).
+	DeleteConcurrencyLimitV2(ctx context.Context, idOrName string, params *DeleteConcurrencyLimitV2Params, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadConcurrencyLimitV2 Read a limit by its id or its name
+	//
+	// Read a limit by its id or its name. What parses as an id is one.
+	//
+	// Corresponds with GET /v2/concurrency_limits/{id_or_name} (the `ReadConcurrencyLimitV2` operationId).
+	ReadConcurrencyLimitV2(ctx context.Context, idOrName string, params *ReadConcurrencyLimitV2Params, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateConcurrencyLimitV2WithBody Change a limit; what is not sent stays
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /v2/concurrency_limits/{id_or_name} (the `UpdateConcurrencyLimitV2` operationId).
+	UpdateConcurrencyLimitV2WithBody(ctx context.Context, idOrName string, params *UpdateConcurrencyLimitV2Params, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateConcurrencyLimitV2 Change a limit; what is not sent stays
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /v2/concurrency_limits/{id_or_name} (the `UpdateConcurrencyLimitV2` operationId).
+	UpdateConcurrencyLimitV2(ctx context.Context, idOrName string, params *UpdateConcurrencyLimitV2Params, body UpdateConcurrencyLimitV2JSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ServerVersion Tell the version of the API
 	//
 	// Corresponds with GET /version (the `ServerVersion` operationId).
@@ -4940,6 +5512,236 @@ type ClientInterface interface {
 // Corresponds with GET /admin/version (the `ReadVersion` operationId).
 func (c *Client) ReadVersion(ctx context.Context, params *ReadVersionParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadVersionRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateConcurrencyLimitWithBody Create the limit of a tag, or change it
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /concurrency_limits/ (the `CreateConcurrencyLimit` operationId).
+func (c *Client) CreateConcurrencyLimitWithBody(ctx context.Context, params *CreateConcurrencyLimitParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateConcurrencyLimitRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateConcurrencyLimit Create the limit of a tag, or change it
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /concurrency_limits/ (the `CreateConcurrencyLimit` operationId).
+func (c *Client) CreateConcurrencyLimit(ctx context.Context, params *CreateConcurrencyLimitParams, body CreateConcurrencyLimitJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateConcurrencyLimitRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DecrementConcurrencyLimitsWithBody Give the slots of a task run back
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /concurrency_limits/decrement (the `DecrementConcurrencyLimits` operationId).
+func (c *Client) DecrementConcurrencyLimitsWithBody(ctx context.Context, params *DecrementConcurrencyLimitsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDecrementConcurrencyLimitsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DecrementConcurrencyLimits Give the slots of a task run back
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /concurrency_limits/decrement (the `DecrementConcurrencyLimits` operationId).
+func (c *Client) DecrementConcurrencyLimits(ctx context.Context, params *DecrementConcurrencyLimitsParams, body DecrementConcurrencyLimitsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDecrementConcurrencyLimitsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadConcurrencyLimitsWithBody Read the limits of all tags, by tag
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /concurrency_limits/filter (the `ReadConcurrencyLimits` operationId).
+func (c *Client) ReadConcurrencyLimitsWithBody(ctx context.Context, params *ReadConcurrencyLimitsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadConcurrencyLimitsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadConcurrencyLimits Read the limits of all tags, by tag
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /concurrency_limits/filter (the `ReadConcurrencyLimits` operationId).
+func (c *Client) ReadConcurrencyLimits(ctx context.Context, params *ReadConcurrencyLimitsParams, body ReadConcurrencyLimitsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadConcurrencyLimitsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// IncrementConcurrencyLimitsWithBody Take a slot of every tag for a task run, or of none: 423 then
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /concurrency_limits/increment (the `IncrementConcurrencyLimits` operationId).
+func (c *Client) IncrementConcurrencyLimitsWithBody(ctx context.Context, params *IncrementConcurrencyLimitsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewIncrementConcurrencyLimitsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// IncrementConcurrencyLimits Take a slot of every tag for a task run, or of none: 423 then
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /concurrency_limits/increment (the `IncrementConcurrencyLimits` operationId).
+func (c *Client) IncrementConcurrencyLimits(ctx context.Context, params *IncrementConcurrencyLimitsParams, body IncrementConcurrencyLimitsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewIncrementConcurrencyLimitsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteConcurrencyLimitByTag Delete the limit of a tag
+//
+// Corresponds with DELETE /concurrency_limits/tag/{tag} (the `DeleteConcurrencyLimitByTag` operationId).
+func (c *Client) DeleteConcurrencyLimitByTag(ctx context.Context, tag string, params *DeleteConcurrencyLimitByTagParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteConcurrencyLimitByTagRequest(c.Server, tag, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadConcurrencyLimitByTag Read the limit of a tag
+//
+// Corresponds with GET /concurrency_limits/tag/{tag} (the `ReadConcurrencyLimitByTag` operationId).
+func (c *Client) ReadConcurrencyLimitByTag(ctx context.Context, tag string, params *ReadConcurrencyLimitByTagParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadConcurrencyLimitByTagRequest(c.Server, tag, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ResetConcurrencyLimitByTagWithBody Say which task runs hold the slots of a tag; none when no list is sent
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /concurrency_limits/tag/{tag}/reset (the `ResetConcurrencyLimitByTag` operationId).
+func (c *Client) ResetConcurrencyLimitByTagWithBody(ctx context.Context, tag string, params *ResetConcurrencyLimitByTagParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResetConcurrencyLimitByTagRequestWithBody(c.Server, tag, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ResetConcurrencyLimitByTag Say which task runs hold the slots of a tag; none when no list is sent
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /concurrency_limits/tag/{tag}/reset (the `ResetConcurrencyLimitByTag` operationId).
+func (c *Client) ResetConcurrencyLimitByTag(ctx context.Context, tag string, params *ResetConcurrencyLimitByTagParams, body ResetConcurrencyLimitByTagJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewResetConcurrencyLimitByTagRequest(c.Server, tag, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteConcurrencyLimit Delete a limit by its id
+//
+// Corresponds with DELETE /concurrency_limits/{id} (the `DeleteConcurrencyLimit` operationId).
+func (c *Client) DeleteConcurrencyLimit(ctx context.Context, id openapi_types.UUID, params *DeleteConcurrencyLimitParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteConcurrencyLimitRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadConcurrencyLimit Read a limit by its id
+//
+// Corresponds with GET /concurrency_limits/{id} (the `ReadConcurrencyLimit` operationId).
+func (c *Client) ReadConcurrencyLimit(ctx context.Context, id openapi_types.UUID, params *ReadConcurrencyLimitParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadConcurrencyLimitRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -6848,6 +7650,316 @@ func (c *Client) SetTaskRunState(ctx context.Context, id openapi_types.UUID, par
 	return c.Client.Do(req)
 }
 
+// CreateConcurrencyLimitV2WithBody Create a limit; its name must be free
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v2/concurrency_limits/ (the `CreateConcurrencyLimitV2` operationId).
+func (c *Client) CreateConcurrencyLimitV2WithBody(ctx context.Context, params *CreateConcurrencyLimitV2Params, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateConcurrencyLimitV2RequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateConcurrencyLimitV2 Create a limit; its name must be free
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v2/concurrency_limits/ (the `CreateConcurrencyLimitV2` operationId).
+func (c *Client) CreateConcurrencyLimitV2(ctx context.Context, params *CreateConcurrencyLimitV2Params, body CreateConcurrencyLimitV2JSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateConcurrencyLimitV2Request(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BulkDecrementActiveSlotsWithBody Give slots back
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v2/concurrency_limits/decrement (the `BulkDecrementActiveSlots` operationId).
+func (c *Client) BulkDecrementActiveSlotsWithBody(ctx context.Context, params *BulkDecrementActiveSlotsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBulkDecrementActiveSlotsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BulkDecrementActiveSlots Give slots back
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v2/concurrency_limits/decrement (the `BulkDecrementActiveSlots` operationId).
+func (c *Client) BulkDecrementActiveSlots(ctx context.Context, params *BulkDecrementActiveSlotsParams, body BulkDecrementActiveSlotsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBulkDecrementActiveSlotsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BulkDecrementActiveSlotsWithLeaseWithBody Give the slots of a lease back, and end it
+//
+// Give the slots of a lease back, and end it. A lease that is gone has nothing to give back.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v2/concurrency_limits/decrement-with-lease (the `BulkDecrementActiveSlotsWithLease` operationId).
+func (c *Client) BulkDecrementActiveSlotsWithLeaseWithBody(ctx context.Context, params *BulkDecrementActiveSlotsWithLeaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBulkDecrementActiveSlotsWithLeaseRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BulkDecrementActiveSlotsWithLease Give the slots of a lease back, and end it
+//
+// Give the slots of a lease back, and end it. A lease that is gone has nothing to give back.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v2/concurrency_limits/decrement-with-lease (the `BulkDecrementActiveSlotsWithLease` operationId).
+func (c *Client) BulkDecrementActiveSlotsWithLease(ctx context.Context, params *BulkDecrementActiveSlotsWithLeaseParams, body BulkDecrementActiveSlotsWithLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBulkDecrementActiveSlotsWithLeaseRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAllConcurrencyLimitsV2WithBody Read all limits, by name
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v2/concurrency_limits/filter (the `ReadAllConcurrencyLimitsV2` operationId).
+func (c *Client) ReadAllConcurrencyLimitsV2WithBody(ctx context.Context, params *ReadAllConcurrencyLimitsV2Params, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAllConcurrencyLimitsV2RequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAllConcurrencyLimitsV2 Read all limits, by name
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v2/concurrency_limits/filter (the `ReadAllConcurrencyLimitsV2` operationId).
+func (c *Client) ReadAllConcurrencyLimitsV2(ctx context.Context, params *ReadAllConcurrencyLimitsV2Params, body ReadAllConcurrencyLimitsV2JSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAllConcurrencyLimitsV2Request(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BulkIncrementActiveSlotsWithBody Take slots of all the limits that exist, or of none: 423 then, with the time to wait
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v2/concurrency_limits/increment (the `BulkIncrementActiveSlots` operationId).
+func (c *Client) BulkIncrementActiveSlotsWithBody(ctx context.Context, params *BulkIncrementActiveSlotsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBulkIncrementActiveSlotsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BulkIncrementActiveSlots Take slots of all the limits that exist, or of none: 423 then, with the time to wait
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v2/concurrency_limits/increment (the `BulkIncrementActiveSlots` operationId).
+func (c *Client) BulkIncrementActiveSlots(ctx context.Context, params *BulkIncrementActiveSlotsParams, body BulkIncrementActiveSlotsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBulkIncrementActiveSlotsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BulkIncrementActiveSlotsWithLeaseWithBody Take slots that come back when the lease on them is not renewed
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v2/concurrency_limits/increment-with-lease (the `BulkIncrementActiveSlotsWithLease` operationId).
+func (c *Client) BulkIncrementActiveSlotsWithLeaseWithBody(ctx context.Context, params *BulkIncrementActiveSlotsWithLeaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBulkIncrementActiveSlotsWithLeaseRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// BulkIncrementActiveSlotsWithLease Take slots that come back when the lease on them is not renewed
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v2/concurrency_limits/increment-with-lease (the `BulkIncrementActiveSlotsWithLease` operationId).
+func (c *Client) BulkIncrementActiveSlotsWithLease(ctx context.Context, params *BulkIncrementActiveSlotsWithLeaseParams, body BulkIncrementActiveSlotsWithLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewBulkIncrementActiveSlotsWithLeaseRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RenewConcurrencyLeaseWithBody Keep the slots of a lease for longer: 410 when the lease is gone
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v2/concurrency_limits/leases/{lease_id}/renew (the `RenewConcurrencyLease` operationId).
+func (c *Client) RenewConcurrencyLeaseWithBody(ctx context.Context, leaseId openapi_types.UUID, params *RenewConcurrencyLeaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRenewConcurrencyLeaseRequestWithBody(c.Server, leaseId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RenewConcurrencyLease Keep the slots of a lease for longer: 410 when the lease is gone
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v2/concurrency_limits/leases/{lease_id}/renew (the `RenewConcurrencyLease` operationId).
+func (c *Client) RenewConcurrencyLease(ctx context.Context, leaseId openapi_types.UUID, params *RenewConcurrencyLeaseParams, body RenewConcurrencyLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRenewConcurrencyLeaseRequest(c.Server, leaseId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteConcurrencyLimitV2 Delete a limit
+//
+// Delete a limit. Leases on its slots live on and hold nothing of it.
+//
+// Corresponds with DELETE /v2/concurrency_limits/{id_or_name} (the `DeleteConcurrencyLimitV2` operationId).
+func (c *Client) DeleteConcurrencyLimitV2(ctx context.Context, idOrName string, params *DeleteConcurrencyLimitV2Params, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteConcurrencyLimitV2Request(c.Server, idOrName, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadConcurrencyLimitV2 Read a limit by its id or its name
+//
+// Read a limit by its id or its name. What parses as an id is one.
+//
+// Corresponds with GET /v2/concurrency_limits/{id_or_name} (the `ReadConcurrencyLimitV2` operationId).
+func (c *Client) ReadConcurrencyLimitV2(ctx context.Context, idOrName string, params *ReadConcurrencyLimitV2Params, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadConcurrencyLimitV2Request(c.Server, idOrName, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateConcurrencyLimitV2WithBody Change a limit; what is not sent stays
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /v2/concurrency_limits/{id_or_name} (the `UpdateConcurrencyLimitV2` operationId).
+func (c *Client) UpdateConcurrencyLimitV2WithBody(ctx context.Context, idOrName string, params *UpdateConcurrencyLimitV2Params, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateConcurrencyLimitV2RequestWithBody(c.Server, idOrName, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateConcurrencyLimitV2 Change a limit; what is not sent stays
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /v2/concurrency_limits/{id_or_name} (the `UpdateConcurrencyLimitV2` operationId).
+func (c *Client) UpdateConcurrencyLimitV2(ctx context.Context, idOrName string, params *UpdateConcurrencyLimitV2Params, body UpdateConcurrencyLimitV2JSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateConcurrencyLimitV2Request(c.Server, idOrName, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ServerVersion Tell the version of the API
 //
 // Corresponds with GET /version (the `ServerVersion` operationId).
@@ -7107,6 +8219,484 @@ func NewReadVersionRequest(server string, params *ReadVersionParams) (*http.Requ
 	}
 
 	operationPath := fmt.Sprintf("/admin/version")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateConcurrencyLimitRequest calls the generic CreateConcurrencyLimit builder with application/json body
+func NewCreateConcurrencyLimitRequest(server string, params *CreateConcurrencyLimitParams, body CreateConcurrencyLimitJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateConcurrencyLimitRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateConcurrencyLimitRequestWithBody constructs an http.Request for the CreateConcurrencyLimit method, with any body, and a specified content type
+func NewCreateConcurrencyLimitRequestWithBody(server string, params *CreateConcurrencyLimitParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/concurrency_limits/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDecrementConcurrencyLimitsRequest calls the generic DecrementConcurrencyLimits builder with application/json body
+func NewDecrementConcurrencyLimitsRequest(server string, params *DecrementConcurrencyLimitsParams, body DecrementConcurrencyLimitsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewDecrementConcurrencyLimitsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewDecrementConcurrencyLimitsRequestWithBody constructs an http.Request for the DecrementConcurrencyLimits method, with any body, and a specified content type
+func NewDecrementConcurrencyLimitsRequestWithBody(server string, params *DecrementConcurrencyLimitsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/concurrency_limits/decrement")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadConcurrencyLimitsRequest calls the generic ReadConcurrencyLimits builder with application/json body
+func NewReadConcurrencyLimitsRequest(server string, params *ReadConcurrencyLimitsParams, body ReadConcurrencyLimitsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadConcurrencyLimitsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadConcurrencyLimitsRequestWithBody constructs an http.Request for the ReadConcurrencyLimits method, with any body, and a specified content type
+func NewReadConcurrencyLimitsRequestWithBody(server string, params *ReadConcurrencyLimitsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/concurrency_limits/filter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewIncrementConcurrencyLimitsRequest calls the generic IncrementConcurrencyLimits builder with application/json body
+func NewIncrementConcurrencyLimitsRequest(server string, params *IncrementConcurrencyLimitsParams, body IncrementConcurrencyLimitsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewIncrementConcurrencyLimitsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewIncrementConcurrencyLimitsRequestWithBody constructs an http.Request for the IncrementConcurrencyLimits method, with any body, and a specified content type
+func NewIncrementConcurrencyLimitsRequestWithBody(server string, params *IncrementConcurrencyLimitsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/concurrency_limits/increment")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteConcurrencyLimitByTagRequest constructs an http.Request for the DeleteConcurrencyLimitByTag method
+func NewDeleteConcurrencyLimitByTagRequest(server string, tag string, params *DeleteConcurrencyLimitByTagParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tag", tag, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/concurrency_limits/tag/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadConcurrencyLimitByTagRequest constructs an http.Request for the ReadConcurrencyLimitByTag method
+func NewReadConcurrencyLimitByTagRequest(server string, tag string, params *ReadConcurrencyLimitByTagParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tag", tag, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/concurrency_limits/tag/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewResetConcurrencyLimitByTagRequest calls the generic ResetConcurrencyLimitByTag builder with application/json body
+func NewResetConcurrencyLimitByTagRequest(server string, tag string, params *ResetConcurrencyLimitByTagParams, body ResetConcurrencyLimitByTagJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewResetConcurrencyLimitByTagRequestWithBody(server, tag, params, "application/json", bodyReader)
+}
+
+// NewResetConcurrencyLimitByTagRequestWithBody constructs an http.Request for the ResetConcurrencyLimitByTag method, with any body, and a specified content type
+func NewResetConcurrencyLimitByTagRequestWithBody(server string, tag string, params *ResetConcurrencyLimitByTagParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "tag", tag, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/concurrency_limits/tag/%s/reset", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteConcurrencyLimitRequest constructs an http.Request for the DeleteConcurrencyLimit method
+func NewDeleteConcurrencyLimitRequest(server string, id openapi_types.UUID, params *DeleteConcurrencyLimitParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/concurrency_limits/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadConcurrencyLimitRequest constructs an http.Request for the ReadConcurrencyLimit method
+func NewReadConcurrencyLimitRequest(server string, id openapi_types.UUID, params *ReadConcurrencyLimitParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/concurrency_limits/%s", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -11170,6 +12760,558 @@ func NewSetTaskRunStateRequestWithBody(server string, id openapi_types.UUID, par
 	return req, nil
 }
 
+// NewCreateConcurrencyLimitV2Request calls the generic CreateConcurrencyLimitV2 builder with application/json body
+func NewCreateConcurrencyLimitV2Request(server string, params *CreateConcurrencyLimitV2Params, body CreateConcurrencyLimitV2JSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateConcurrencyLimitV2RequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateConcurrencyLimitV2RequestWithBody constructs an http.Request for the CreateConcurrencyLimitV2 method, with any body, and a specified content type
+func NewCreateConcurrencyLimitV2RequestWithBody(server string, params *CreateConcurrencyLimitV2Params, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v2/concurrency_limits/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewBulkDecrementActiveSlotsRequest calls the generic BulkDecrementActiveSlots builder with application/json body
+func NewBulkDecrementActiveSlotsRequest(server string, params *BulkDecrementActiveSlotsParams, body BulkDecrementActiveSlotsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewBulkDecrementActiveSlotsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewBulkDecrementActiveSlotsRequestWithBody constructs an http.Request for the BulkDecrementActiveSlots method, with any body, and a specified content type
+func NewBulkDecrementActiveSlotsRequestWithBody(server string, params *BulkDecrementActiveSlotsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v2/concurrency_limits/decrement")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewBulkDecrementActiveSlotsWithLeaseRequest calls the generic BulkDecrementActiveSlotsWithLease builder with application/json body
+func NewBulkDecrementActiveSlotsWithLeaseRequest(server string, params *BulkDecrementActiveSlotsWithLeaseParams, body BulkDecrementActiveSlotsWithLeaseJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewBulkDecrementActiveSlotsWithLeaseRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewBulkDecrementActiveSlotsWithLeaseRequestWithBody constructs an http.Request for the BulkDecrementActiveSlotsWithLease method, with any body, and a specified content type
+func NewBulkDecrementActiveSlotsWithLeaseRequestWithBody(server string, params *BulkDecrementActiveSlotsWithLeaseParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v2/concurrency_limits/decrement-with-lease")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadAllConcurrencyLimitsV2Request calls the generic ReadAllConcurrencyLimitsV2 builder with application/json body
+func NewReadAllConcurrencyLimitsV2Request(server string, params *ReadAllConcurrencyLimitsV2Params, body ReadAllConcurrencyLimitsV2JSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadAllConcurrencyLimitsV2RequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadAllConcurrencyLimitsV2RequestWithBody constructs an http.Request for the ReadAllConcurrencyLimitsV2 method, with any body, and a specified content type
+func NewReadAllConcurrencyLimitsV2RequestWithBody(server string, params *ReadAllConcurrencyLimitsV2Params, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v2/concurrency_limits/filter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewBulkIncrementActiveSlotsRequest calls the generic BulkIncrementActiveSlots builder with application/json body
+func NewBulkIncrementActiveSlotsRequest(server string, params *BulkIncrementActiveSlotsParams, body BulkIncrementActiveSlotsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewBulkIncrementActiveSlotsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewBulkIncrementActiveSlotsRequestWithBody constructs an http.Request for the BulkIncrementActiveSlots method, with any body, and a specified content type
+func NewBulkIncrementActiveSlotsRequestWithBody(server string, params *BulkIncrementActiveSlotsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v2/concurrency_limits/increment")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewBulkIncrementActiveSlotsWithLeaseRequest calls the generic BulkIncrementActiveSlotsWithLease builder with application/json body
+func NewBulkIncrementActiveSlotsWithLeaseRequest(server string, params *BulkIncrementActiveSlotsWithLeaseParams, body BulkIncrementActiveSlotsWithLeaseJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewBulkIncrementActiveSlotsWithLeaseRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewBulkIncrementActiveSlotsWithLeaseRequestWithBody constructs an http.Request for the BulkIncrementActiveSlotsWithLease method, with any body, and a specified content type
+func NewBulkIncrementActiveSlotsWithLeaseRequestWithBody(server string, params *BulkIncrementActiveSlotsWithLeaseParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v2/concurrency_limits/increment-with-lease")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRenewConcurrencyLeaseRequest calls the generic RenewConcurrencyLease builder with application/json body
+func NewRenewConcurrencyLeaseRequest(server string, leaseId openapi_types.UUID, params *RenewConcurrencyLeaseParams, body RenewConcurrencyLeaseJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRenewConcurrencyLeaseRequestWithBody(server, leaseId, params, "application/json", bodyReader)
+}
+
+// NewRenewConcurrencyLeaseRequestWithBody constructs an http.Request for the RenewConcurrencyLease method, with any body, and a specified content type
+func NewRenewConcurrencyLeaseRequestWithBody(server string, leaseId openapi_types.UUID, params *RenewConcurrencyLeaseParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "lease_id", leaseId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v2/concurrency_limits/leases/%s/renew", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteConcurrencyLimitV2Request constructs an http.Request for the DeleteConcurrencyLimitV2 method
+func NewDeleteConcurrencyLimitV2Request(server string, idOrName string, params *DeleteConcurrencyLimitV2Params) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id_or_name", idOrName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v2/concurrency_limits/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadConcurrencyLimitV2Request constructs an http.Request for the ReadConcurrencyLimitV2 method
+func NewReadConcurrencyLimitV2Request(server string, idOrName string, params *ReadConcurrencyLimitV2Params) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id_or_name", idOrName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v2/concurrency_limits/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateConcurrencyLimitV2Request calls the generic UpdateConcurrencyLimitV2 builder with application/json body
+func NewUpdateConcurrencyLimitV2Request(server string, idOrName string, params *UpdateConcurrencyLimitV2Params, body UpdateConcurrencyLimitV2JSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateConcurrencyLimitV2RequestWithBody(server, idOrName, params, "application/json", bodyReader)
+}
+
+// NewUpdateConcurrencyLimitV2RequestWithBody constructs an http.Request for the UpdateConcurrencyLimitV2 method, with any body, and a specified content type
+func NewUpdateConcurrencyLimitV2RequestWithBody(server string, idOrName string, params *UpdateConcurrencyLimitV2Params, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id_or_name", idOrName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v2/concurrency_limits/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewServerVersionRequest constructs an http.Request for the ServerVersion method
 func NewServerVersionRequest(server string) (*http.Request, error) {
 	var err error
@@ -11776,6 +13918,104 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /admin/version (the `ReadVersion` operationId).
 	ReadVersionWithResponse(ctx context.Context, params *ReadVersionParams, reqEditors ...RequestEditorFn) (*ReadVersionResult, error)
+
+	// CreateConcurrencyLimitWithBodyWithResponse Create the limit of a tag, or change it
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /concurrency_limits/ (the `CreateConcurrencyLimit` operationId).
+	CreateConcurrencyLimitWithBodyWithResponse(ctx context.Context, params *CreateConcurrencyLimitParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateConcurrencyLimitResult, error)
+
+	// CreateConcurrencyLimitWithResponse Create the limit of a tag, or change it
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /concurrency_limits/ (the `CreateConcurrencyLimit` operationId).
+	CreateConcurrencyLimitWithResponse(ctx context.Context, params *CreateConcurrencyLimitParams, body CreateConcurrencyLimitJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateConcurrencyLimitResult, error)
+
+	// DecrementConcurrencyLimitsWithBodyWithResponse Give the slots of a task run back
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /concurrency_limits/decrement (the `DecrementConcurrencyLimits` operationId).
+	DecrementConcurrencyLimitsWithBodyWithResponse(ctx context.Context, params *DecrementConcurrencyLimitsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DecrementConcurrencyLimitsResult, error)
+
+	// DecrementConcurrencyLimitsWithResponse Give the slots of a task run back
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /concurrency_limits/decrement (the `DecrementConcurrencyLimits` operationId).
+	DecrementConcurrencyLimitsWithResponse(ctx context.Context, params *DecrementConcurrencyLimitsParams, body DecrementConcurrencyLimitsJSONRequestBody, reqEditors ...RequestEditorFn) (*DecrementConcurrencyLimitsResult, error)
+
+	// ReadConcurrencyLimitsWithBodyWithResponse Read the limits of all tags, by tag
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /concurrency_limits/filter (the `ReadConcurrencyLimits` operationId).
+	ReadConcurrencyLimitsWithBodyWithResponse(ctx context.Context, params *ReadConcurrencyLimitsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadConcurrencyLimitsResult, error)
+
+	// ReadConcurrencyLimitsWithResponse Read the limits of all tags, by tag
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /concurrency_limits/filter (the `ReadConcurrencyLimits` operationId).
+	ReadConcurrencyLimitsWithResponse(ctx context.Context, params *ReadConcurrencyLimitsParams, body ReadConcurrencyLimitsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadConcurrencyLimitsResult, error)
+
+	// IncrementConcurrencyLimitsWithBodyWithResponse Take a slot of every tag for a task run, or of none: 423 then
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /concurrency_limits/increment (the `IncrementConcurrencyLimits` operationId).
+	IncrementConcurrencyLimitsWithBodyWithResponse(ctx context.Context, params *IncrementConcurrencyLimitsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*IncrementConcurrencyLimitsResult, error)
+
+	// IncrementConcurrencyLimitsWithResponse Take a slot of every tag for a task run, or of none: 423 then
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /concurrency_limits/increment (the `IncrementConcurrencyLimits` operationId).
+	IncrementConcurrencyLimitsWithResponse(ctx context.Context, params *IncrementConcurrencyLimitsParams, body IncrementConcurrencyLimitsJSONRequestBody, reqEditors ...RequestEditorFn) (*IncrementConcurrencyLimitsResult, error)
+
+	// DeleteConcurrencyLimitByTagWithResponse Delete the limit of a tag
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /concurrency_limits/tag/{tag} (the `DeleteConcurrencyLimitByTag` operationId).
+	DeleteConcurrencyLimitByTagWithResponse(ctx context.Context, tag string, params *DeleteConcurrencyLimitByTagParams, reqEditors ...RequestEditorFn) (*DeleteConcurrencyLimitByTagResult, error)
+
+	// ReadConcurrencyLimitByTagWithResponse Read the limit of a tag
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /concurrency_limits/tag/{tag} (the `ReadConcurrencyLimitByTag` operationId).
+	ReadConcurrencyLimitByTagWithResponse(ctx context.Context, tag string, params *ReadConcurrencyLimitByTagParams, reqEditors ...RequestEditorFn) (*ReadConcurrencyLimitByTagResult, error)
+
+	// ResetConcurrencyLimitByTagWithBodyWithResponse Say which task runs hold the slots of a tag; none when no list is sent
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /concurrency_limits/tag/{tag}/reset (the `ResetConcurrencyLimitByTag` operationId).
+	ResetConcurrencyLimitByTagWithBodyWithResponse(ctx context.Context, tag string, params *ResetConcurrencyLimitByTagParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResetConcurrencyLimitByTagResult, error)
+
+	// ResetConcurrencyLimitByTagWithResponse Say which task runs hold the slots of a tag; none when no list is sent
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /concurrency_limits/tag/{tag}/reset (the `ResetConcurrencyLimitByTag` operationId).
+	ResetConcurrencyLimitByTagWithResponse(ctx context.Context, tag string, params *ResetConcurrencyLimitByTagParams, body ResetConcurrencyLimitByTagJSONRequestBody, reqEditors ...RequestEditorFn) (*ResetConcurrencyLimitByTagResult, error)
+
+	// DeleteConcurrencyLimitWithResponse Delete a limit by its id
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /concurrency_limits/{id} (the `DeleteConcurrencyLimit` operationId).
+	DeleteConcurrencyLimitWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteConcurrencyLimitParams, reqEditors ...RequestEditorFn) (*DeleteConcurrencyLimitResult, error)
+
+	// ReadConcurrencyLimitWithResponse Read a limit by its id
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /concurrency_limits/{id} (the `ReadConcurrencyLimit` operationId).
+	ReadConcurrencyLimitWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadConcurrencyLimitParams, reqEditors ...RequestEditorFn) (*ReadConcurrencyLimitResult, error)
 
 	// ListDeploymentsWithResponse Read deployments by name
 	//
@@ -12591,6 +14831,140 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /task_runs/{id}/set_state (the `SetTaskRunState` operationId).
 	SetTaskRunStateWithResponse(ctx context.Context, id openapi_types.UUID, params *SetTaskRunStateParams, body SetTaskRunStateJSONRequestBody, reqEditors ...RequestEditorFn) (*SetTaskRunStateResult, error)
 
+	// CreateConcurrencyLimitV2WithBodyWithResponse Create a limit; its name must be free
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v2/concurrency_limits/ (the `CreateConcurrencyLimitV2` operationId).
+	CreateConcurrencyLimitV2WithBodyWithResponse(ctx context.Context, params *CreateConcurrencyLimitV2Params, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateConcurrencyLimitV2Result, error)
+
+	// CreateConcurrencyLimitV2WithResponse Create a limit; its name must be free
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v2/concurrency_limits/ (the `CreateConcurrencyLimitV2` operationId).
+	CreateConcurrencyLimitV2WithResponse(ctx context.Context, params *CreateConcurrencyLimitV2Params, body CreateConcurrencyLimitV2JSONRequestBody, reqEditors ...RequestEditorFn) (*CreateConcurrencyLimitV2Result, error)
+
+	// BulkDecrementActiveSlotsWithBodyWithResponse Give slots back
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v2/concurrency_limits/decrement (the `BulkDecrementActiveSlots` operationId).
+	BulkDecrementActiveSlotsWithBodyWithResponse(ctx context.Context, params *BulkDecrementActiveSlotsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BulkDecrementActiveSlotsResult, error)
+
+	// BulkDecrementActiveSlotsWithResponse Give slots back
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v2/concurrency_limits/decrement (the `BulkDecrementActiveSlots` operationId).
+	BulkDecrementActiveSlotsWithResponse(ctx context.Context, params *BulkDecrementActiveSlotsParams, body BulkDecrementActiveSlotsJSONRequestBody, reqEditors ...RequestEditorFn) (*BulkDecrementActiveSlotsResult, error)
+
+	// BulkDecrementActiveSlotsWithLeaseWithBodyWithResponse Give the slots of a lease back, and end it
+	//
+	// Give the slots of a lease back, and end it. A lease that is gone has nothing to give back.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v2/concurrency_limits/decrement-with-lease (the `BulkDecrementActiveSlotsWithLease` operationId).
+	BulkDecrementActiveSlotsWithLeaseWithBodyWithResponse(ctx context.Context, params *BulkDecrementActiveSlotsWithLeaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BulkDecrementActiveSlotsWithLeaseResult, error)
+
+	// BulkDecrementActiveSlotsWithLeaseWithResponse Give the slots of a lease back, and end it
+	//
+	// Give the slots of a lease back, and end it. A lease that is gone has nothing to give back.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v2/concurrency_limits/decrement-with-lease (the `BulkDecrementActiveSlotsWithLease` operationId).
+	BulkDecrementActiveSlotsWithLeaseWithResponse(ctx context.Context, params *BulkDecrementActiveSlotsWithLeaseParams, body BulkDecrementActiveSlotsWithLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*BulkDecrementActiveSlotsWithLeaseResult, error)
+
+	// ReadAllConcurrencyLimitsV2WithBodyWithResponse Read all limits, by name
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v2/concurrency_limits/filter (the `ReadAllConcurrencyLimitsV2` operationId).
+	ReadAllConcurrencyLimitsV2WithBodyWithResponse(ctx context.Context, params *ReadAllConcurrencyLimitsV2Params, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadAllConcurrencyLimitsV2Result, error)
+
+	// ReadAllConcurrencyLimitsV2WithResponse Read all limits, by name
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v2/concurrency_limits/filter (the `ReadAllConcurrencyLimitsV2` operationId).
+	ReadAllConcurrencyLimitsV2WithResponse(ctx context.Context, params *ReadAllConcurrencyLimitsV2Params, body ReadAllConcurrencyLimitsV2JSONRequestBody, reqEditors ...RequestEditorFn) (*ReadAllConcurrencyLimitsV2Result, error)
+
+	// BulkIncrementActiveSlotsWithBodyWithResponse Take slots of all the limits that exist, or of none: 423 then, with the time to wait
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v2/concurrency_limits/increment (the `BulkIncrementActiveSlots` operationId).
+	BulkIncrementActiveSlotsWithBodyWithResponse(ctx context.Context, params *BulkIncrementActiveSlotsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BulkIncrementActiveSlotsResult, error)
+
+	// BulkIncrementActiveSlotsWithResponse Take slots of all the limits that exist, or of none: 423 then, with the time to wait
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v2/concurrency_limits/increment (the `BulkIncrementActiveSlots` operationId).
+	BulkIncrementActiveSlotsWithResponse(ctx context.Context, params *BulkIncrementActiveSlotsParams, body BulkIncrementActiveSlotsJSONRequestBody, reqEditors ...RequestEditorFn) (*BulkIncrementActiveSlotsResult, error)
+
+	// BulkIncrementActiveSlotsWithLeaseWithBodyWithResponse Take slots that come back when the lease on them is not renewed
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v2/concurrency_limits/increment-with-lease (the `BulkIncrementActiveSlotsWithLease` operationId).
+	BulkIncrementActiveSlotsWithLeaseWithBodyWithResponse(ctx context.Context, params *BulkIncrementActiveSlotsWithLeaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BulkIncrementActiveSlotsWithLeaseResult, error)
+
+	// BulkIncrementActiveSlotsWithLeaseWithResponse Take slots that come back when the lease on them is not renewed
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v2/concurrency_limits/increment-with-lease (the `BulkIncrementActiveSlotsWithLease` operationId).
+	BulkIncrementActiveSlotsWithLeaseWithResponse(ctx context.Context, params *BulkIncrementActiveSlotsWithLeaseParams, body BulkIncrementActiveSlotsWithLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*BulkIncrementActiveSlotsWithLeaseResult, error)
+
+	// RenewConcurrencyLeaseWithBodyWithResponse Keep the slots of a lease for longer: 410 when the lease is gone
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v2/concurrency_limits/leases/{lease_id}/renew (the `RenewConcurrencyLease` operationId).
+	RenewConcurrencyLeaseWithBodyWithResponse(ctx context.Context, leaseId openapi_types.UUID, params *RenewConcurrencyLeaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RenewConcurrencyLeaseResult, error)
+
+	// RenewConcurrencyLeaseWithResponse Keep the slots of a lease for longer: 410 when the lease is gone
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v2/concurrency_limits/leases/{lease_id}/renew (the `RenewConcurrencyLease` operationId).
+	RenewConcurrencyLeaseWithResponse(ctx context.Context, leaseId openapi_types.UUID, params *RenewConcurrencyLeaseParams, body RenewConcurrencyLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*RenewConcurrencyLeaseResult, error)
+
+	// DeleteConcurrencyLimitV2WithResponse Delete a limit
+	//
+	// Delete a limit. Leases on its slots live on and hold nothing of it.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /v2/concurrency_limits/{id_or_name} (the `DeleteConcurrencyLimitV2` operationId).
+	DeleteConcurrencyLimitV2WithResponse(ctx context.Context, idOrName string, params *DeleteConcurrencyLimitV2Params, reqEditors ...RequestEditorFn) (*DeleteConcurrencyLimitV2Result, error)
+
+	// ReadConcurrencyLimitV2WithResponse Read a limit by its id or its name
+	//
+	// Read a limit by its id or its name. What parses as an id is one.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v2/concurrency_limits/{id_or_name} (the `ReadConcurrencyLimitV2` operationId).
+	ReadConcurrencyLimitV2WithResponse(ctx context.Context, idOrName string, params *ReadConcurrencyLimitV2Params, reqEditors ...RequestEditorFn) (*ReadConcurrencyLimitV2Result, error)
+
+	// UpdateConcurrencyLimitV2WithBodyWithResponse Change a limit; what is not sent stays
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v2/concurrency_limits/{id_or_name} (the `UpdateConcurrencyLimitV2` operationId).
+	UpdateConcurrencyLimitV2WithBodyWithResponse(ctx context.Context, idOrName string, params *UpdateConcurrencyLimitV2Params, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateConcurrencyLimitV2Result, error)
+
+	// UpdateConcurrencyLimitV2WithResponse Change a limit; what is not sent stays
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /v2/concurrency_limits/{id_or_name} (the `UpdateConcurrencyLimitV2` operationId).
+	UpdateConcurrencyLimitV2WithResponse(ctx context.Context, idOrName string, params *UpdateConcurrencyLimitV2Params, body UpdateConcurrencyLimitV2JSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateConcurrencyLimitV2Result, error)
+
 	// ServerVersionWithResponse Tell the version of the API
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -12750,6 +15124,508 @@ func (r ReadVersionResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ReadVersionResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateConcurrencyLimitResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ConcurrencyLimit
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *ConcurrencyLimit
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateConcurrencyLimitResult) GetJSON200() *ConcurrencyLimit {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateConcurrencyLimitResult) GetJSON201() *ConcurrencyLimit {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateConcurrencyLimitResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateConcurrencyLimitResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateConcurrencyLimitResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateConcurrencyLimitResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateConcurrencyLimitResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateConcurrencyLimitResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DecrementConcurrencyLimitsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]MinimalConcurrencyLimitResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DecrementConcurrencyLimitsResult) GetJSON200() *[]MinimalConcurrencyLimitResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DecrementConcurrencyLimitsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DecrementConcurrencyLimitsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DecrementConcurrencyLimitsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DecrementConcurrencyLimitsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DecrementConcurrencyLimitsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DecrementConcurrencyLimitsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadConcurrencyLimitsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]ConcurrencyLimit
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadConcurrencyLimitsResult) GetJSON200() *[]ConcurrencyLimit {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadConcurrencyLimitsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadConcurrencyLimitsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadConcurrencyLimitsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadConcurrencyLimitsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadConcurrencyLimitsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadConcurrencyLimitsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type IncrementConcurrencyLimitsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]MinimalConcurrencyLimitResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r IncrementConcurrencyLimitsResult) GetJSON200() *[]MinimalConcurrencyLimitResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r IncrementConcurrencyLimitsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r IncrementConcurrencyLimitsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r IncrementConcurrencyLimitsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r IncrementConcurrencyLimitsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r IncrementConcurrencyLimitsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r IncrementConcurrencyLimitsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteConcurrencyLimitByTagResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *interface{}
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteConcurrencyLimitByTagResult) GetJSON200() *interface{} {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteConcurrencyLimitByTagResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteConcurrencyLimitByTagResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteConcurrencyLimitByTagResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteConcurrencyLimitByTagResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteConcurrencyLimitByTagResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteConcurrencyLimitByTagResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadConcurrencyLimitByTagResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ConcurrencyLimit
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadConcurrencyLimitByTagResult) GetJSON200() *ConcurrencyLimit {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadConcurrencyLimitByTagResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadConcurrencyLimitByTagResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadConcurrencyLimitByTagResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadConcurrencyLimitByTagResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadConcurrencyLimitByTagResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadConcurrencyLimitByTagResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ResetConcurrencyLimitByTagResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *interface{}
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ResetConcurrencyLimitByTagResult) GetJSON200() *interface{} {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ResetConcurrencyLimitByTagResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ResetConcurrencyLimitByTagResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ResetConcurrencyLimitByTagResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ResetConcurrencyLimitByTagResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ResetConcurrencyLimitByTagResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ResetConcurrencyLimitByTagResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteConcurrencyLimitResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *interface{}
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r DeleteConcurrencyLimitResult) GetJSON200() *interface{} {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteConcurrencyLimitResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteConcurrencyLimitResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteConcurrencyLimitResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteConcurrencyLimitResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteConcurrencyLimitResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteConcurrencyLimitResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadConcurrencyLimitResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ConcurrencyLimit
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadConcurrencyLimitResult) GetJSON200() *ConcurrencyLimit {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadConcurrencyLimitResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadConcurrencyLimitResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadConcurrencyLimitResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadConcurrencyLimitResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadConcurrencyLimitResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadConcurrencyLimitResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -16626,6 +19502,528 @@ func (r SetTaskRunStateResult) ContentType() string {
 	return ""
 }
 
+type CreateConcurrencyLimitV2Result struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *ConcurrencyLimitV2
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateConcurrencyLimitV2Result) GetJSON201() *ConcurrencyLimitV2 {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateConcurrencyLimitV2Result) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateConcurrencyLimitV2Result) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateConcurrencyLimitV2Result) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateConcurrencyLimitV2Result) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateConcurrencyLimitV2Result) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateConcurrencyLimitV2Result) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type BulkDecrementActiveSlotsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]MinimalConcurrencyLimitResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r BulkDecrementActiveSlotsResult) GetJSON200() *[]MinimalConcurrencyLimitResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r BulkDecrementActiveSlotsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r BulkDecrementActiveSlotsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r BulkDecrementActiveSlotsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r BulkDecrementActiveSlotsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r BulkDecrementActiveSlotsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r BulkDecrementActiveSlotsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type BulkDecrementActiveSlotsWithLeaseResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r BulkDecrementActiveSlotsWithLeaseResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r BulkDecrementActiveSlotsWithLeaseResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r BulkDecrementActiveSlotsWithLeaseResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r BulkDecrementActiveSlotsWithLeaseResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r BulkDecrementActiveSlotsWithLeaseResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r BulkDecrementActiveSlotsWithLeaseResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadAllConcurrencyLimitsV2Result struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]GlobalConcurrencyLimitResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadAllConcurrencyLimitsV2Result) GetJSON200() *[]GlobalConcurrencyLimitResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadAllConcurrencyLimitsV2Result) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadAllConcurrencyLimitsV2Result) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadAllConcurrencyLimitsV2Result) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadAllConcurrencyLimitsV2Result) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadAllConcurrencyLimitsV2Result) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadAllConcurrencyLimitsV2Result) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type BulkIncrementActiveSlotsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]MinimalConcurrencyLimitResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r BulkIncrementActiveSlotsResult) GetJSON200() *[]MinimalConcurrencyLimitResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r BulkIncrementActiveSlotsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r BulkIncrementActiveSlotsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r BulkIncrementActiveSlotsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r BulkIncrementActiveSlotsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r BulkIncrementActiveSlotsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r BulkIncrementActiveSlotsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type BulkIncrementActiveSlotsWithLeaseResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ConcurrencyLimitWithLeaseResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r BulkIncrementActiveSlotsWithLeaseResult) GetJSON200() *ConcurrencyLimitWithLeaseResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r BulkIncrementActiveSlotsWithLeaseResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r BulkIncrementActiveSlotsWithLeaseResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r BulkIncrementActiveSlotsWithLeaseResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r BulkIncrementActiveSlotsWithLeaseResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r BulkIncrementActiveSlotsWithLeaseResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r BulkIncrementActiveSlotsWithLeaseResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RenewConcurrencyLeaseResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r RenewConcurrencyLeaseResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r RenewConcurrencyLeaseResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RenewConcurrencyLeaseResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RenewConcurrencyLeaseResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RenewConcurrencyLeaseResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RenewConcurrencyLeaseResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteConcurrencyLimitV2Result struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteConcurrencyLimitV2Result) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteConcurrencyLimitV2Result) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteConcurrencyLimitV2Result) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteConcurrencyLimitV2Result) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteConcurrencyLimitV2Result) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteConcurrencyLimitV2Result) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadConcurrencyLimitV2Result struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *GlobalConcurrencyLimitResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadConcurrencyLimitV2Result) GetJSON200() *GlobalConcurrencyLimitResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadConcurrencyLimitV2Result) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadConcurrencyLimitV2Result) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadConcurrencyLimitV2Result) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadConcurrencyLimitV2Result) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadConcurrencyLimitV2Result) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadConcurrencyLimitV2Result) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateConcurrencyLimitV2Result struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateConcurrencyLimitV2Result) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateConcurrencyLimitV2Result) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateConcurrencyLimitV2Result) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateConcurrencyLimitV2Result) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateConcurrencyLimitV2Result) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateConcurrencyLimitV2Result) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ServerVersionResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -17159,6 +20557,188 @@ func (c *ClientWithResponses) ReadVersionWithResponse(ctx context.Context, param
 		return nil, err
 	}
 	return ParseReadVersionResult(rsp)
+}
+
+// CreateConcurrencyLimitWithBodyWithResponse Create the limit of a tag, or change it
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /concurrency_limits/ (the `CreateConcurrencyLimit` operationId).
+func (c *ClientWithResponses) CreateConcurrencyLimitWithBodyWithResponse(ctx context.Context, params *CreateConcurrencyLimitParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateConcurrencyLimitResult, error) {
+	rsp, err := c.CreateConcurrencyLimitWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateConcurrencyLimitResult(rsp)
+}
+
+// CreateConcurrencyLimitWithResponse Create the limit of a tag, or change it
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /concurrency_limits/ (the `CreateConcurrencyLimit` operationId).
+func (c *ClientWithResponses) CreateConcurrencyLimitWithResponse(ctx context.Context, params *CreateConcurrencyLimitParams, body CreateConcurrencyLimitJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateConcurrencyLimitResult, error) {
+	rsp, err := c.CreateConcurrencyLimit(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateConcurrencyLimitResult(rsp)
+}
+
+// DecrementConcurrencyLimitsWithBodyWithResponse Give the slots of a task run back
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /concurrency_limits/decrement (the `DecrementConcurrencyLimits` operationId).
+func (c *ClientWithResponses) DecrementConcurrencyLimitsWithBodyWithResponse(ctx context.Context, params *DecrementConcurrencyLimitsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*DecrementConcurrencyLimitsResult, error) {
+	rsp, err := c.DecrementConcurrencyLimitsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDecrementConcurrencyLimitsResult(rsp)
+}
+
+// DecrementConcurrencyLimitsWithResponse Give the slots of a task run back
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /concurrency_limits/decrement (the `DecrementConcurrencyLimits` operationId).
+func (c *ClientWithResponses) DecrementConcurrencyLimitsWithResponse(ctx context.Context, params *DecrementConcurrencyLimitsParams, body DecrementConcurrencyLimitsJSONRequestBody, reqEditors ...RequestEditorFn) (*DecrementConcurrencyLimitsResult, error) {
+	rsp, err := c.DecrementConcurrencyLimits(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDecrementConcurrencyLimitsResult(rsp)
+}
+
+// ReadConcurrencyLimitsWithBodyWithResponse Read the limits of all tags, by tag
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /concurrency_limits/filter (the `ReadConcurrencyLimits` operationId).
+func (c *ClientWithResponses) ReadConcurrencyLimitsWithBodyWithResponse(ctx context.Context, params *ReadConcurrencyLimitsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadConcurrencyLimitsResult, error) {
+	rsp, err := c.ReadConcurrencyLimitsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadConcurrencyLimitsResult(rsp)
+}
+
+// ReadConcurrencyLimitsWithResponse Read the limits of all tags, by tag
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /concurrency_limits/filter (the `ReadConcurrencyLimits` operationId).
+func (c *ClientWithResponses) ReadConcurrencyLimitsWithResponse(ctx context.Context, params *ReadConcurrencyLimitsParams, body ReadConcurrencyLimitsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadConcurrencyLimitsResult, error) {
+	rsp, err := c.ReadConcurrencyLimits(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadConcurrencyLimitsResult(rsp)
+}
+
+// IncrementConcurrencyLimitsWithBodyWithResponse Take a slot of every tag for a task run, or of none: 423 then
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /concurrency_limits/increment (the `IncrementConcurrencyLimits` operationId).
+func (c *ClientWithResponses) IncrementConcurrencyLimitsWithBodyWithResponse(ctx context.Context, params *IncrementConcurrencyLimitsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*IncrementConcurrencyLimitsResult, error) {
+	rsp, err := c.IncrementConcurrencyLimitsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseIncrementConcurrencyLimitsResult(rsp)
+}
+
+// IncrementConcurrencyLimitsWithResponse Take a slot of every tag for a task run, or of none: 423 then
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /concurrency_limits/increment (the `IncrementConcurrencyLimits` operationId).
+func (c *ClientWithResponses) IncrementConcurrencyLimitsWithResponse(ctx context.Context, params *IncrementConcurrencyLimitsParams, body IncrementConcurrencyLimitsJSONRequestBody, reqEditors ...RequestEditorFn) (*IncrementConcurrencyLimitsResult, error) {
+	rsp, err := c.IncrementConcurrencyLimits(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseIncrementConcurrencyLimitsResult(rsp)
+}
+
+// DeleteConcurrencyLimitByTagWithResponse Delete the limit of a tag
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /concurrency_limits/tag/{tag} (the `DeleteConcurrencyLimitByTag` operationId).
+func (c *ClientWithResponses) DeleteConcurrencyLimitByTagWithResponse(ctx context.Context, tag string, params *DeleteConcurrencyLimitByTagParams, reqEditors ...RequestEditorFn) (*DeleteConcurrencyLimitByTagResult, error) {
+	rsp, err := c.DeleteConcurrencyLimitByTag(ctx, tag, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteConcurrencyLimitByTagResult(rsp)
+}
+
+// ReadConcurrencyLimitByTagWithResponse Read the limit of a tag
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /concurrency_limits/tag/{tag} (the `ReadConcurrencyLimitByTag` operationId).
+func (c *ClientWithResponses) ReadConcurrencyLimitByTagWithResponse(ctx context.Context, tag string, params *ReadConcurrencyLimitByTagParams, reqEditors ...RequestEditorFn) (*ReadConcurrencyLimitByTagResult, error) {
+	rsp, err := c.ReadConcurrencyLimitByTag(ctx, tag, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadConcurrencyLimitByTagResult(rsp)
+}
+
+// ResetConcurrencyLimitByTagWithBodyWithResponse Say which task runs hold the slots of a tag; none when no list is sent
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /concurrency_limits/tag/{tag}/reset (the `ResetConcurrencyLimitByTag` operationId).
+func (c *ClientWithResponses) ResetConcurrencyLimitByTagWithBodyWithResponse(ctx context.Context, tag string, params *ResetConcurrencyLimitByTagParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ResetConcurrencyLimitByTagResult, error) {
+	rsp, err := c.ResetConcurrencyLimitByTagWithBody(ctx, tag, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResetConcurrencyLimitByTagResult(rsp)
+}
+
+// ResetConcurrencyLimitByTagWithResponse Say which task runs hold the slots of a tag; none when no list is sent
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /concurrency_limits/tag/{tag}/reset (the `ResetConcurrencyLimitByTag` operationId).
+func (c *ClientWithResponses) ResetConcurrencyLimitByTagWithResponse(ctx context.Context, tag string, params *ResetConcurrencyLimitByTagParams, body ResetConcurrencyLimitByTagJSONRequestBody, reqEditors ...RequestEditorFn) (*ResetConcurrencyLimitByTagResult, error) {
+	rsp, err := c.ResetConcurrencyLimitByTag(ctx, tag, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseResetConcurrencyLimitByTagResult(rsp)
+}
+
+// DeleteConcurrencyLimitWithResponse Delete a limit by its id
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /concurrency_limits/{id} (the `DeleteConcurrencyLimit` operationId).
+func (c *ClientWithResponses) DeleteConcurrencyLimitWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteConcurrencyLimitParams, reqEditors ...RequestEditorFn) (*DeleteConcurrencyLimitResult, error) {
+	rsp, err := c.DeleteConcurrencyLimit(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteConcurrencyLimitResult(rsp)
+}
+
+// ReadConcurrencyLimitWithResponse Read a limit by its id
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /concurrency_limits/{id} (the `ReadConcurrencyLimit` operationId).
+func (c *ClientWithResponses) ReadConcurrencyLimitWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadConcurrencyLimitParams, reqEditors ...RequestEditorFn) (*ReadConcurrencyLimitResult, error) {
+	rsp, err := c.ReadConcurrencyLimit(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadConcurrencyLimitResult(rsp)
 }
 
 // ListDeploymentsWithResponse Read deployments by name
@@ -18659,6 +22239,248 @@ func (c *ClientWithResponses) SetTaskRunStateWithResponse(ctx context.Context, i
 	return ParseSetTaskRunStateResult(rsp)
 }
 
+// CreateConcurrencyLimitV2WithBodyWithResponse Create a limit; its name must be free
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v2/concurrency_limits/ (the `CreateConcurrencyLimitV2` operationId).
+func (c *ClientWithResponses) CreateConcurrencyLimitV2WithBodyWithResponse(ctx context.Context, params *CreateConcurrencyLimitV2Params, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateConcurrencyLimitV2Result, error) {
+	rsp, err := c.CreateConcurrencyLimitV2WithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateConcurrencyLimitV2Result(rsp)
+}
+
+// CreateConcurrencyLimitV2WithResponse Create a limit; its name must be free
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v2/concurrency_limits/ (the `CreateConcurrencyLimitV2` operationId).
+func (c *ClientWithResponses) CreateConcurrencyLimitV2WithResponse(ctx context.Context, params *CreateConcurrencyLimitV2Params, body CreateConcurrencyLimitV2JSONRequestBody, reqEditors ...RequestEditorFn) (*CreateConcurrencyLimitV2Result, error) {
+	rsp, err := c.CreateConcurrencyLimitV2(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateConcurrencyLimitV2Result(rsp)
+}
+
+// BulkDecrementActiveSlotsWithBodyWithResponse Give slots back
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v2/concurrency_limits/decrement (the `BulkDecrementActiveSlots` operationId).
+func (c *ClientWithResponses) BulkDecrementActiveSlotsWithBodyWithResponse(ctx context.Context, params *BulkDecrementActiveSlotsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BulkDecrementActiveSlotsResult, error) {
+	rsp, err := c.BulkDecrementActiveSlotsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBulkDecrementActiveSlotsResult(rsp)
+}
+
+// BulkDecrementActiveSlotsWithResponse Give slots back
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v2/concurrency_limits/decrement (the `BulkDecrementActiveSlots` operationId).
+func (c *ClientWithResponses) BulkDecrementActiveSlotsWithResponse(ctx context.Context, params *BulkDecrementActiveSlotsParams, body BulkDecrementActiveSlotsJSONRequestBody, reqEditors ...RequestEditorFn) (*BulkDecrementActiveSlotsResult, error) {
+	rsp, err := c.BulkDecrementActiveSlots(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBulkDecrementActiveSlotsResult(rsp)
+}
+
+// BulkDecrementActiveSlotsWithLeaseWithBodyWithResponse Give the slots of a lease back, and end it
+//
+// Give the slots of a lease back, and end it. A lease that is gone has nothing to give back.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v2/concurrency_limits/decrement-with-lease (the `BulkDecrementActiveSlotsWithLease` operationId).
+func (c *ClientWithResponses) BulkDecrementActiveSlotsWithLeaseWithBodyWithResponse(ctx context.Context, params *BulkDecrementActiveSlotsWithLeaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BulkDecrementActiveSlotsWithLeaseResult, error) {
+	rsp, err := c.BulkDecrementActiveSlotsWithLeaseWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBulkDecrementActiveSlotsWithLeaseResult(rsp)
+}
+
+// BulkDecrementActiveSlotsWithLeaseWithResponse Give the slots of a lease back, and end it
+//
+// Give the slots of a lease back, and end it. A lease that is gone has nothing to give back.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v2/concurrency_limits/decrement-with-lease (the `BulkDecrementActiveSlotsWithLease` operationId).
+func (c *ClientWithResponses) BulkDecrementActiveSlotsWithLeaseWithResponse(ctx context.Context, params *BulkDecrementActiveSlotsWithLeaseParams, body BulkDecrementActiveSlotsWithLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*BulkDecrementActiveSlotsWithLeaseResult, error) {
+	rsp, err := c.BulkDecrementActiveSlotsWithLease(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBulkDecrementActiveSlotsWithLeaseResult(rsp)
+}
+
+// ReadAllConcurrencyLimitsV2WithBodyWithResponse Read all limits, by name
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v2/concurrency_limits/filter (the `ReadAllConcurrencyLimitsV2` operationId).
+func (c *ClientWithResponses) ReadAllConcurrencyLimitsV2WithBodyWithResponse(ctx context.Context, params *ReadAllConcurrencyLimitsV2Params, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadAllConcurrencyLimitsV2Result, error) {
+	rsp, err := c.ReadAllConcurrencyLimitsV2WithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAllConcurrencyLimitsV2Result(rsp)
+}
+
+// ReadAllConcurrencyLimitsV2WithResponse Read all limits, by name
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v2/concurrency_limits/filter (the `ReadAllConcurrencyLimitsV2` operationId).
+func (c *ClientWithResponses) ReadAllConcurrencyLimitsV2WithResponse(ctx context.Context, params *ReadAllConcurrencyLimitsV2Params, body ReadAllConcurrencyLimitsV2JSONRequestBody, reqEditors ...RequestEditorFn) (*ReadAllConcurrencyLimitsV2Result, error) {
+	rsp, err := c.ReadAllConcurrencyLimitsV2(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAllConcurrencyLimitsV2Result(rsp)
+}
+
+// BulkIncrementActiveSlotsWithBodyWithResponse Take slots of all the limits that exist, or of none: 423 then, with the time to wait
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v2/concurrency_limits/increment (the `BulkIncrementActiveSlots` operationId).
+func (c *ClientWithResponses) BulkIncrementActiveSlotsWithBodyWithResponse(ctx context.Context, params *BulkIncrementActiveSlotsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BulkIncrementActiveSlotsResult, error) {
+	rsp, err := c.BulkIncrementActiveSlotsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBulkIncrementActiveSlotsResult(rsp)
+}
+
+// BulkIncrementActiveSlotsWithResponse Take slots of all the limits that exist, or of none: 423 then, with the time to wait
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v2/concurrency_limits/increment (the `BulkIncrementActiveSlots` operationId).
+func (c *ClientWithResponses) BulkIncrementActiveSlotsWithResponse(ctx context.Context, params *BulkIncrementActiveSlotsParams, body BulkIncrementActiveSlotsJSONRequestBody, reqEditors ...RequestEditorFn) (*BulkIncrementActiveSlotsResult, error) {
+	rsp, err := c.BulkIncrementActiveSlots(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBulkIncrementActiveSlotsResult(rsp)
+}
+
+// BulkIncrementActiveSlotsWithLeaseWithBodyWithResponse Take slots that come back when the lease on them is not renewed
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v2/concurrency_limits/increment-with-lease (the `BulkIncrementActiveSlotsWithLease` operationId).
+func (c *ClientWithResponses) BulkIncrementActiveSlotsWithLeaseWithBodyWithResponse(ctx context.Context, params *BulkIncrementActiveSlotsWithLeaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*BulkIncrementActiveSlotsWithLeaseResult, error) {
+	rsp, err := c.BulkIncrementActiveSlotsWithLeaseWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBulkIncrementActiveSlotsWithLeaseResult(rsp)
+}
+
+// BulkIncrementActiveSlotsWithLeaseWithResponse Take slots that come back when the lease on them is not renewed
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v2/concurrency_limits/increment-with-lease (the `BulkIncrementActiveSlotsWithLease` operationId).
+func (c *ClientWithResponses) BulkIncrementActiveSlotsWithLeaseWithResponse(ctx context.Context, params *BulkIncrementActiveSlotsWithLeaseParams, body BulkIncrementActiveSlotsWithLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*BulkIncrementActiveSlotsWithLeaseResult, error) {
+	rsp, err := c.BulkIncrementActiveSlotsWithLease(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseBulkIncrementActiveSlotsWithLeaseResult(rsp)
+}
+
+// RenewConcurrencyLeaseWithBodyWithResponse Keep the slots of a lease for longer: 410 when the lease is gone
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v2/concurrency_limits/leases/{lease_id}/renew (the `RenewConcurrencyLease` operationId).
+func (c *ClientWithResponses) RenewConcurrencyLeaseWithBodyWithResponse(ctx context.Context, leaseId openapi_types.UUID, params *RenewConcurrencyLeaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RenewConcurrencyLeaseResult, error) {
+	rsp, err := c.RenewConcurrencyLeaseWithBody(ctx, leaseId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRenewConcurrencyLeaseResult(rsp)
+}
+
+// RenewConcurrencyLeaseWithResponse Keep the slots of a lease for longer: 410 when the lease is gone
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v2/concurrency_limits/leases/{lease_id}/renew (the `RenewConcurrencyLease` operationId).
+func (c *ClientWithResponses) RenewConcurrencyLeaseWithResponse(ctx context.Context, leaseId openapi_types.UUID, params *RenewConcurrencyLeaseParams, body RenewConcurrencyLeaseJSONRequestBody, reqEditors ...RequestEditorFn) (*RenewConcurrencyLeaseResult, error) {
+	rsp, err := c.RenewConcurrencyLease(ctx, leaseId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRenewConcurrencyLeaseResult(rsp)
+}
+
+// DeleteConcurrencyLimitV2WithResponse Delete a limit
+//
+// Delete a limit. Leases on its slots live on and hold nothing of it.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /v2/concurrency_limits/{id_or_name} (the `DeleteConcurrencyLimitV2` operationId).
+func (c *ClientWithResponses) DeleteConcurrencyLimitV2WithResponse(ctx context.Context, idOrName string, params *DeleteConcurrencyLimitV2Params, reqEditors ...RequestEditorFn) (*DeleteConcurrencyLimitV2Result, error) {
+	rsp, err := c.DeleteConcurrencyLimitV2(ctx, idOrName, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteConcurrencyLimitV2Result(rsp)
+}
+
+// ReadConcurrencyLimitV2WithResponse Read a limit by its id or its name
+//
+// Read a limit by its id or its name. What parses as an id is one.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v2/concurrency_limits/{id_or_name} (the `ReadConcurrencyLimitV2` operationId).
+func (c *ClientWithResponses) ReadConcurrencyLimitV2WithResponse(ctx context.Context, idOrName string, params *ReadConcurrencyLimitV2Params, reqEditors ...RequestEditorFn) (*ReadConcurrencyLimitV2Result, error) {
+	rsp, err := c.ReadConcurrencyLimitV2(ctx, idOrName, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadConcurrencyLimitV2Result(rsp)
+}
+
+// UpdateConcurrencyLimitV2WithBodyWithResponse Change a limit; what is not sent stays
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v2/concurrency_limits/{id_or_name} (the `UpdateConcurrencyLimitV2` operationId).
+func (c *ClientWithResponses) UpdateConcurrencyLimitV2WithBodyWithResponse(ctx context.Context, idOrName string, params *UpdateConcurrencyLimitV2Params, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateConcurrencyLimitV2Result, error) {
+	rsp, err := c.UpdateConcurrencyLimitV2WithBody(ctx, idOrName, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateConcurrencyLimitV2Result(rsp)
+}
+
+// UpdateConcurrencyLimitV2WithResponse Change a limit; what is not sent stays
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /v2/concurrency_limits/{id_or_name} (the `UpdateConcurrencyLimitV2` operationId).
+func (c *ClientWithResponses) UpdateConcurrencyLimitV2WithResponse(ctx context.Context, idOrName string, params *UpdateConcurrencyLimitV2Params, body UpdateConcurrencyLimitV2JSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateConcurrencyLimitV2Result, error) {
+	rsp, err := c.UpdateConcurrencyLimitV2(ctx, idOrName, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateConcurrencyLimitV2Result(rsp)
+}
+
 // ServerVersionWithResponse Tell the version of the API
 //
 // Returns a wrapper object for the known response body format(s).
@@ -18874,6 +22696,373 @@ func ParseReadVersionResult(rsp *http.Response) (*ReadVersionResult, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest string
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateConcurrencyLimitResult parses an HTTP response from a CreateConcurrencyLimitWithResponse call
+func ParseCreateConcurrencyLimitResult(rsp *http.Response) (*CreateConcurrencyLimitResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateConcurrencyLimitResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ConcurrencyLimit
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest ConcurrencyLimit
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDecrementConcurrencyLimitsResult parses an HTTP response from a DecrementConcurrencyLimitsWithResponse call
+func ParseDecrementConcurrencyLimitsResult(rsp *http.Response) (*DecrementConcurrencyLimitsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DecrementConcurrencyLimitsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []MinimalConcurrencyLimitResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadConcurrencyLimitsResult parses an HTTP response from a ReadConcurrencyLimitsWithResponse call
+func ParseReadConcurrencyLimitsResult(rsp *http.Response) (*ReadConcurrencyLimitsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadConcurrencyLimitsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []ConcurrencyLimit
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseIncrementConcurrencyLimitsResult parses an HTTP response from a IncrementConcurrencyLimitsWithResponse call
+func ParseIncrementConcurrencyLimitsResult(rsp *http.Response) (*IncrementConcurrencyLimitsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &IncrementConcurrencyLimitsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []MinimalConcurrencyLimitResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteConcurrencyLimitByTagResult parses an HTTP response from a DeleteConcurrencyLimitByTagWithResponse call
+func ParseDeleteConcurrencyLimitByTagResult(rsp *http.Response) (*DeleteConcurrencyLimitByTagResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteConcurrencyLimitByTagResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest interface{}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadConcurrencyLimitByTagResult parses an HTTP response from a ReadConcurrencyLimitByTagWithResponse call
+func ParseReadConcurrencyLimitByTagResult(rsp *http.Response) (*ReadConcurrencyLimitByTagResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadConcurrencyLimitByTagResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ConcurrencyLimit
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseResetConcurrencyLimitByTagResult parses an HTTP response from a ResetConcurrencyLimitByTagWithResponse call
+func ParseResetConcurrencyLimitByTagResult(rsp *http.Response) (*ResetConcurrencyLimitByTagResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ResetConcurrencyLimitByTagResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest interface{}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteConcurrencyLimitResult parses an HTTP response from a DeleteConcurrencyLimitWithResponse call
+func ParseDeleteConcurrencyLimitResult(rsp *http.Response) (*DeleteConcurrencyLimitResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteConcurrencyLimitResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest interface{}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadConcurrencyLimitResult parses an HTTP response from a ReadConcurrencyLimitWithResponse call
+func ParseReadConcurrencyLimitResult(rsp *http.Response) (*ReadConcurrencyLimitResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadConcurrencyLimitResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ConcurrencyLimit
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -21722,6 +25911,390 @@ func ParseSetTaskRunStateResult(rsp *http.Response) (*SetTaskRunStateResult, err
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateConcurrencyLimitV2Result parses an HTTP response from a CreateConcurrencyLimitV2WithResponse call
+func ParseCreateConcurrencyLimitV2Result(rsp *http.Response) (*CreateConcurrencyLimitV2Result, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateConcurrencyLimitV2Result{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest ConcurrencyLimitV2
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseBulkDecrementActiveSlotsResult parses an HTTP response from a BulkDecrementActiveSlotsWithResponse call
+func ParseBulkDecrementActiveSlotsResult(rsp *http.Response) (*BulkDecrementActiveSlotsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &BulkDecrementActiveSlotsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []MinimalConcurrencyLimitResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseBulkDecrementActiveSlotsWithLeaseResult parses an HTTP response from a BulkDecrementActiveSlotsWithLeaseWithResponse call
+func ParseBulkDecrementActiveSlotsWithLeaseResult(rsp *http.Response) (*BulkDecrementActiveSlotsWithLeaseResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &BulkDecrementActiveSlotsWithLeaseResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadAllConcurrencyLimitsV2Result parses an HTTP response from a ReadAllConcurrencyLimitsV2WithResponse call
+func ParseReadAllConcurrencyLimitsV2Result(rsp *http.Response) (*ReadAllConcurrencyLimitsV2Result, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadAllConcurrencyLimitsV2Result{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []GlobalConcurrencyLimitResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseBulkIncrementActiveSlotsResult parses an HTTP response from a BulkIncrementActiveSlotsWithResponse call
+func ParseBulkIncrementActiveSlotsResult(rsp *http.Response) (*BulkIncrementActiveSlotsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &BulkIncrementActiveSlotsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []MinimalConcurrencyLimitResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseBulkIncrementActiveSlotsWithLeaseResult parses an HTTP response from a BulkIncrementActiveSlotsWithLeaseWithResponse call
+func ParseBulkIncrementActiveSlotsWithLeaseResult(rsp *http.Response) (*BulkIncrementActiveSlotsWithLeaseResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &BulkIncrementActiveSlotsWithLeaseResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ConcurrencyLimitWithLeaseResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRenewConcurrencyLeaseResult parses an HTTP response from a RenewConcurrencyLeaseWithResponse call
+func ParseRenewConcurrencyLeaseResult(rsp *http.Response) (*RenewConcurrencyLeaseResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RenewConcurrencyLeaseResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteConcurrencyLimitV2Result parses an HTTP response from a DeleteConcurrencyLimitV2WithResponse call
+func ParseDeleteConcurrencyLimitV2Result(rsp *http.Response) (*DeleteConcurrencyLimitV2Result, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteConcurrencyLimitV2Result{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadConcurrencyLimitV2Result parses an HTTP response from a ReadConcurrencyLimitV2WithResponse call
+func ParseReadConcurrencyLimitV2Result(rsp *http.Response) (*ReadConcurrencyLimitV2Result, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadConcurrencyLimitV2Result{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest GlobalConcurrencyLimitResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateConcurrencyLimitV2Result parses an HTTP response from a UpdateConcurrencyLimitV2WithResponse call
+func ParseUpdateConcurrencyLimitV2Result(rsp *http.Response) (*UpdateConcurrencyLimitV2Result, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateConcurrencyLimitV2Result{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError

@@ -69,10 +69,92 @@ func Of(fullName string) string {
 		return "Trigger is chosen by the tag \"type\"."
 	case "orch.test.v1.Typed":
 		return "Typed is chosen by the JSON type, through inline wrappers."
+	case "orch.v1.CONCURRENCY_MODE_CONCURRENCY":
+		return "For as long as something goes on."
+	case "orch.v1.CONCURRENCY_MODE_RATE_LIMIT":
+		return "To begin something; the slot comes back by the limit's decay."
+	case "orch.v1.ConcurrencyLease":
+		return "ConcurrencyLease is a lease that holds no slots: none of the limits that it was asked for exists, or exists any more."
+	case "orch.v1.ConcurrencyLimit":
+		return "ConcurrencyLimit is how many task runs of one tag run at once, and which do."
+	case "orch.v1.ConcurrencyLimit.active_slots":
+		return "The ids of the task runs that hold slots."
+	case "orch.v1.ConcurrencyLimitReset.slot_override":
+		return "The task runs that hold the slots from now on."
+	case "orch.v1.ConcurrencyLimitService":
+		return "ConcurrencyLimitService is the older form: limits of how many task runs of one tag run at once. The limit of a tag is the global limit named \"tag:\" and the tag."
+	case "orch.v1.ConcurrencyLimitService.CreateConcurrencyLimit":
+		return "Create the limit of a tag, or change it."
+	case "orch.v1.ConcurrencyLimitService.DecrementConcurrencyLimits":
+		return "Give the slots of a task run back."
+	case "orch.v1.ConcurrencyLimitService.DeleteConcurrencyLimit":
+		return "Delete a limit by its id."
+	case "orch.v1.ConcurrencyLimitService.DeleteConcurrencyLimitByTag":
+		return "Delete the limit of a tag."
+	case "orch.v1.ConcurrencyLimitService.IncrementConcurrencyLimits":
+		return "Take a slot of every tag for a task run, or of none: 423 then."
+	case "orch.v1.ConcurrencyLimitService.ReadConcurrencyLimit":
+		return "Read a limit by its id."
+	case "orch.v1.ConcurrencyLimitService.ReadConcurrencyLimitByTag":
+		return "Read the limit of a tag."
+	case "orch.v1.ConcurrencyLimitService.ReadConcurrencyLimits":
+		return "Read the limits of all tags, by tag."
+	case "orch.v1.ConcurrencyLimitService.ResetConcurrencyLimitByTag":
+		return "Say which task runs hold the slots of a tag; none when no list is sent."
 	case "orch.v1.ConcurrencyLimitStrategy":
 		return "ConcurrencyLimitStrategy says what becomes of a run for which there is no slot."
+	case "orch.v1.ConcurrencyLimitV2":
+		return "ConcurrencyLimitV2 is a number of slots under a name, and who holds them."
+	case "orch.v1.ConcurrencyLimitV2.active":
+		return "An inactive limit limits nothing."
+	case "orch.v1.ConcurrencyLimitV2.active_slots":
+		return "How many were taken at active_at; with a decay, fewer are by now."
+	case "orch.v1.ConcurrencyLimitV2.avg_slot_occupancy_seconds":
+		return "For how long a slot is held, in seconds, on average."
+	case "orch.v1.ConcurrencyLimitV2.denied_slots":
+		return "How many were asked for in vain, as of denied_at."
+	case "orch.v1.ConcurrencyLimitV2.slot_decay_per_second":
+		return "How many slots come back by themselves in a second; 0 = none."
+	case "orch.v1.ConcurrencyLimitV2Service":
+		return "ConcurrencyLimitV2Service stores limits and hands out their slots."
+	case "orch.v1.ConcurrencyLimitV2Service.BulkDecrementActiveSlots":
+		return "Give slots back."
+	case "orch.v1.ConcurrencyLimitV2Service.BulkDecrementActiveSlotsWithLease":
+		return "Give the slots of a lease back, and end it. A lease that is gone has nothing to give back."
+	case "orch.v1.ConcurrencyLimitV2Service.BulkIncrementActiveSlots":
+		return "Take slots of all the limits that exist, or of none: 423 then, with the time to wait."
+	case "orch.v1.ConcurrencyLimitV2Service.BulkIncrementActiveSlotsWithLease":
+		return "Take slots that come back when the lease on them is not renewed."
+	case "orch.v1.ConcurrencyLimitV2Service.CreateConcurrencyLimitV2":
+		return "Create a limit; its name must be free."
+	case "orch.v1.ConcurrencyLimitV2Service.DeleteConcurrencyLimitV2":
+		return "Delete a limit. Leases on its slots live on and hold nothing of it."
+	case "orch.v1.ConcurrencyLimitV2Service.ReadAllConcurrencyLimitsV2":
+		return "Read all limits, by name."
+	case "orch.v1.ConcurrencyLimitV2Service.ReadConcurrencyLimitV2":
+		return "Read a limit by its id or its name. What parses as an id is one."
+	case "orch.v1.ConcurrencyLimitV2Service.RenewConcurrencyLease":
+		return "Keep the slots of a lease for longer: 410 when the lease is gone."
+	case "orch.v1.ConcurrencyLimitV2Service.UpdateConcurrencyLimitV2":
+		return "Change a limit; what is not sent stays."
+	case "orch.v1.ConcurrencyLimitsIncrement.names":
+		return "Tags; those without a limit count for nothing."
+	case "orch.v1.ConcurrencyMode":
+		return "ConcurrencyMode says what a slot is taken for."
 	case "orch.v1.ConcurrencyOptions.grace_period_seconds":
 		return "Seconds for which a slot is kept for a run that has not started yet."
+	case "orch.v1.ConcurrencySlotHolder":
+		return "ConcurrencySlotHolder holds slots of one limit."
+	case "orch.v1.ConcurrencySlotHolder.expires":
+		return "When the slots come back by themselves; unset = never."
+	case "orch.v1.ConcurrencySlotHolder.holder":
+		return "Who it is, when they said so."
+	case "orch.v1.ConcurrencySlotsDecrement.occupancy_seconds":
+		return "For how long the slots were held, in seconds."
+	case "orch.v1.ConcurrencySlotsIncrement.create_if_missing":
+		return "Ignored: limits are made by those who may."
+	case "orch.v1.ConcurrencySlotsIncrementWithLease.lease_duration":
+		return "Seconds after which the slots come back unless the lease is renewed."
 	case "orch.v1.CountResponse":
 		return "CountResponse is a bare number in REST."
 	case "orch.v1.CreatedBy":
@@ -407,6 +489,8 @@ func Of(fullName string) string {
 		return "JsonObjects is a list of objects that may be null."
 	case "orch.v1.Labels":
 		return "Labels is a map that may be null."
+	case "orch.v1.MinimalConcurrencyLimit":
+		return "MinimalConcurrencyLimit is a limit of which slots were taken or given back."
 	case "orch.v1.NameFilter.like_":
 		return "A part of the name, in any case."
 	case "orch.v1.NumberList":

@@ -51,7 +51,8 @@ func (s *Service) deleteIf(ctx context.Context, ws, id uuid.UUID, goes func(*orc
 		if err != nil {
 			return nil, err
 		}
-		return []store.Effect{deleted, taskruns.DeleteOfFlowRun(of, ws, id), within(of, ws, id, kindForget)}, nil
+		effects := []store.Effect{deleted, taskruns.DeleteOfFlowRun(of, ws, id), within(of, ws, id, kindForget)}
+		return append(effects, s.slots.freedBy(ws, current)...), nil
 	})
 }
 

@@ -47,6 +47,7 @@ func always(state *orchv1.StateCreate) proposal {
 func (s *Service) transit(ctx context.Context, ws, id uuid.UUID, policy rules.Policy, propose proposal) (*rules.Transition, error) {
 	of := s.runs.Store()
 	var t *rules.Transition
+	slot := s.slots.attempt(ctx, ws)
 	_, err := s.runs.Mutate(ctx, ws, id, func(current *orchv1.FlowRun, revision int64) (*store.Change[*orchv1.FlowRun], error) {
 		t = nil
 		state, causes, err := propose(current)
@@ -54,6 +55,9 @@ func (s *Service) transit(ctx context.Context, ws, id uuid.UUID, policy rules.Po
 			return nil, err
 		}
 		t = rules.Propose(current, state, of.Now(), of.NewID)
+		if err := slot.make(ctx, policy, t, current, state); err != nil {
+			return nil, err
+		}
 		policy.Judge(t)
 		if !t.Written() {
 			return nil, nil
@@ -69,8 +73,10 @@ func (s *Service) transit(ctx context.Context, ws, id uuid.UUID, policy rules.Po
 		if t.Result().GetStatus() == orchv1.SetStateStatus_SET_STATE_STATUS_ACCEPT {
 			effects = append(effects, causes...)
 		}
+		effects = append(effects, slot.effects(t)...)
 		return &store.Change[*orchv1.FlowRun]{Message: t.Run, Effects: effects}, nil
 	})
+	slot.settle(ctx, t, err)
 	if err != nil {
 		return nil, err
 	}

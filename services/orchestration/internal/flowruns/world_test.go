@@ -16,6 +16,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -54,7 +55,7 @@ func newWorld(t *testing.T) *world {
 		require.NoError(t, server.Close())
 	})
 	require.NoError(t, w.store.EnsureIndexes(t.Context(), query.Indexes()))
-	w.service = New(w.store, vocabulary.Orch)
+	w.service = New(w.store, vocabulary.Orch, concurrency.NewLimits(w.store, vocabulary.Orch, nil))
 	w.flow = &orchv1.Flow{Id: uuid.NewString(), Name: "etl"}
 	require.NoError(t, store.NewCollection(w.store, query.Flow, &orchv1.Flow{}).Insert(t.Context(), w.ws, w.flow))
 	return w

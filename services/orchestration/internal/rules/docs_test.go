@@ -80,8 +80,8 @@ func words(s rules.Set) string {
 		return "any"
 	case ended:
 		return "ended"
-	case len(out) == 1:
-		return "any but " + out[0]
+	case len(out) <= 3:
+		return "any but " + strings.Join(out, ", ")
 	}
 	return strings.Join(in, ", ")
 }

@@ -20,18 +20,23 @@ var CoreFlowPolicy = Policy{
 	enforceCancellingToCancelled,
 	bypassCancellingWithoutInfrastructure,
 	preventPendingTransitions[*Transition](),
+	validateSlot,
+	secureSlot,
+	removeLease,
 	ensureOnlyScheduledMarkedLate,
 	handlePausing,
 	handleResuming,
 	copyScheduledTime[*Transition](),
 	waitForScheduledTime[*Transition](),
 	retryFailedFlows,
+	releaseSlot,
 }
 
 // MinimalFlowPolicy judges forced transitions: it only keeps results from being lost and runs without infrastructure from hanging.
 var MinimalFlowPolicy = Policy{
 	preventResultDataLoss,
 	bypassCancellingWithoutInfrastructure,
+	releaseSlot,
 }
 
 // CoreTaskPolicy judges what clients propose for the task runs of flow runs.

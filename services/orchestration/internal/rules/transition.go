@@ -14,6 +14,14 @@ type Transition struct {
 	Judgement
 	// Run is a copy of the run that transforms and hooks write into; its State is still the initial one.
 	Run *orchv1.FlowRun
+
+	// Client is the version of the client that proposes.
+	Client Version
+	// Need says what was tried with the deployment's limit, and Slot what came of it.
+	Need SlotNeed
+	Slot Slot
+	// Use is what becomes of slots when the transition is written.
+	Use Use
 }
 
 // Propose makes a transition of a run to a proposed state. The run is copied, the proposal is completed: an id, a

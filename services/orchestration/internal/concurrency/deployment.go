@@ -1,0 +1,154 @@
+package concurrency
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// nameOfDeployment is the name of the limit that a deployment has of its own.
+func nameOfDeployment(id string) string { return "deployment:" + id }
+
+// LimitFor returns the limit that a deployment is under: the one that it names, or its own; nil when it is under none or
+// the limit is not active.
+func (l *Limits) LimitFor(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment) (*orchv1.ConcurrencyLimitV2, error) {
+	limit, err := l.of(ctx, ws, d)
+	if errors.Is(err, store.ErrNotFound) || (err == nil && !limit.GetActive()) {
+		return nil, nil
+	}
+	return limit, err
+}
+
+func (l *Limits) of(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment) (*orchv1.ConcurrencyLimitV2, error) {
+	switch {
+	case d.ConcurrencyLimitId != nil:
+		id, err := uuid.Parse(d.GetConcurrencyLimitId())
+		if err != nil {
+			return nil, fmt.Errorf("read the id of a concurrency limit: %w", err)
+		}
+		return l.limits.Get(ctx, ws, id)
+	case d.ConcurrencySlots != nil:
+		limit, err := l.limits.First(ctx, ws, bson.D{{Key: "name", Value: nameOfDeployment(d.GetId())}})
+		if err == nil || !errors.Is(err, store.ErrNotFound) {
+			return limit, err
+		}
+		// The effect that makes it is not carried out yet.
+		limit, _, err = l.upsert(ctx, ws, nameOfDeployment(d.GetId()), d.GetConcurrencySlots())
+		return limit, err
+	}
+	return nil, store.ErrNotFound
+}
+
+// Show returns a limit as deployments show it; nil when there is none of that id.
+func (l *Limits) Show(ctx context.Context, ws, id uuid.UUID) (*orchv1.DeploymentConcurrencyLimit, error) {
+	limit, err := l.limits.Get(ctx, ws, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.present(limit), nil
+}
+
+// Free is how many slots of a limit are not taken.
+func (l *Limits) Free(limit *orchv1.ConcurrencyLimitV2) int64 {
+	return max(0, limit.GetLimit()-active(limit, l.limits.Store().Now()))
+}
+
+// AcquireOf takes a slot of one limit under a lease, or returns a *FullError.
+func (l *Limits) AcquireOf(ctx context.Context, ws uuid.UUID, limit *orchv1.ConcurrencyLimitV2, lease *Lease) error {
+	_, err := l.acquire(ctx, ws, []*orchv1.ConcurrencyLimitV2{limit}, Acquisition{Slots: 1, Lease: lease})
+	return err
+}
+
+// The effects of other documents' writes on slots.
+const (
+	// kindRelease gives the slots of a lease back.
+	kindRelease = "concurrency_release"
+	// kindKeep ends a lease while its slots stay taken.
+	kindKeep = "concurrency_keep"
+	// kindDeployment gives a deployment the limit of its own that it asks for.
+	kindDeployment = "concurrency_deployment"
+)
+
+// ReleaseEffect is the effect that gives the slots of a lease back.
+func (l *Limits) ReleaseEffect(ws, lease uuid.UUID) store.Effect {
+	return l.effect(kindRelease, ws, lease)
+}
+
+// KeepEffect is the effect that ends a lease while its slots stay taken, until they are released.
+func (l *Limits) KeepEffect(ws, lease uuid.UUID) store.Effect { return l.effect(kindKeep, ws, lease) }
+
+// DeploymentEffect is the effect that gives a deployment a limit of its own with so many slots; nil takes it away.
+func (l *Limits) DeploymentEffect(ws, deployment uuid.UUID, slots *int64) store.Effect {
+	e := l.effect(kindDeployment, ws, deployment)
+	n := int64(-1)
+	if slots != nil {
+		n = *slots
+	}
+	e.Body = binary.BigEndian.AppendUint64(e.Body, uint64(n)) //nolint:gosec // Read back as it was written.
+	return e
+}
+
+func (l *Limits) effect(kind string, ws, id uuid.UUID) store.Effect {
+	of := l.limits.Store()
+	return store.Effect{ID: of.NewID(), At: of.Now(), Kind: kind, Body: append(append([]byte(nil), ws[:]...), id[:]...)}
+}
+
+func pair(e store.Effect) (ws, id uuid.UUID, err error) {
+	if len(e.Body) < 32 {
+		return uuid.Nil, uuid.Nil, fmt.Errorf("read an effect: %d bytes are no two ids", len(e.Body))
+	}
+	return uuid.UUID(e.Body[:16]), uuid.UUID(e.Body[16:32]), nil
+}
+
+func (l *Limits) releaseLeases(ctx context.Context, effects []store.Effect) error {
+	return each(effects, func(ws, lease uuid.UUID, _ []byte) error { return l.Release(ctx, ws, lease) })
+}
+
+func (l *Limits) keepSlots(ctx context.Context, effects []store.Effect) error {
+	return each(effects, func(ws, lease uuid.UUID, _ []byte) error { return l.Keep(ctx, ws, lease) })
+}
+
+func (l *Limits) followDeployments(ctx context.Context, effects []store.Effect) error {
+	return each(effects, func(ws, deployment uuid.UUID, rest []byte) error {
+		if len(rest) != 8 {
+			return fmt.Errorf("read an effect: %d bytes are no number", len(rest))
+		}
+		slots := int64(binary.BigEndian.Uint64(rest)) //nolint:gosec // As it was written.
+		name := nameOfDeployment(deployment.String())
+		if slots >= 0 {
+			_, _, err := l.upsert(ctx, ws, name, slots)
+			return err
+		}
+		limit, err := l.limits.First(ctx, ws, bson.D{{Key: "name", Value: name}})
+		if err == nil {
+			err = l.delete(ctx, ws, limit.GetId())
+		}
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		return err
+	})
+}
+
+func each(effects []store.Effect, do func(ws, id uuid.UUID, rest []byte) error) error {
+	for _, e := range effects {
+		ws, id, err := pair(e)
+		if err != nil {
+			return err
+		}
+		if err := do(ws, id, e.Body[32:]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

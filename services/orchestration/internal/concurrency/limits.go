@@ -1,0 +1,89 @@
+package concurrency
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// Limits are the limits of all workspaces, and their slots. One per process serves all who take slots in it.
+type Limits struct {
+	limits *store.Collection[*orchv1.ConcurrencyLimitV2]
+	leases *store.Collection[*orchv1.ConcurrencyLease]
+	words  vocabulary.Vocabulary
+	turns  *turns
+	chance func() float64
+}
+
+// NewLimits returns the limits in a store. Chance draws from [0, 1); nil means the process's own source.
+func NewLimits(s *store.Store, words vocabulary.Vocabulary, chance func() float64) *Limits {
+	if chance == nil {
+		chance = rand.Float64
+	}
+	return &Limits{
+		limits: store.NewCollection(s, query.ConcurrencyLimit, &orchv1.ConcurrencyLimitV2{}),
+		leases: store.NewCollection(s, query.ConcurrencyLease, &orchv1.ConcurrencyLease{}),
+		words:  words,
+		turns:  newTurns(),
+		chance: chance,
+	}
+}
+
+// mutate changes a limit. Edit gets a copy to change, and tells whether it is to be written.
+func (l *Limits) mutate(ctx context.Context, ws uuid.UUID, id string, edit func(*orchv1.ConcurrencyLimitV2) (bool, error)) (*orchv1.ConcurrencyLimitV2, error) {
+	return l.decide(ctx, ws, id, func(next *orchv1.ConcurrencyLimitV2) (*change, error) {
+		written, err := edit(next)
+		if err != nil || !written {
+			return nil, err
+		}
+		return &change{Message: next}, nil
+	})
+}
+
+// mutateQuietly changes what readers do not see.
+func (l *Limits) mutateQuietly(ctx context.Context, ws uuid.UUID, id string, edit func(*orchv1.ConcurrencyLimitV2)) error {
+	_, err := l.decide(ctx, ws, id, func(next *orchv1.ConcurrencyLimitV2) (*change, error) {
+		edit(next)
+		return &change{Message: next, Quiet: true}, nil
+	})
+	return err
+}
+
+type change = store.Change[*orchv1.ConcurrencyLimitV2]
+
+func (l *Limits) decide(ctx context.Context, ws uuid.UUID, id string, decide func(next *orchv1.ConcurrencyLimitV2) (*change, error)) (*orchv1.ConcurrencyLimitV2, error) {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return nil, fmt.Errorf("read the id of a concurrency limit: %w", err)
+	}
+	done, err := l.turns.take(ctx, parsed)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return l.limits.Mutate(ctx, ws, parsed, func(current *orchv1.ConcurrencyLimitV2, _ int64) (*change, error) {
+		return decide(proto.Clone(current).(*orchv1.ConcurrencyLimitV2))
+	})
+}
+
+// find reads limits in the order in which they are taken and given back.
+func (l *Limits) find(ctx context.Context, ws uuid.UUID, filter bson.D) ([]*orchv1.ConcurrencyLimitV2, error) {
+	return l.limits.Find(ctx, ws, filter, byName, 0, -1)
+}
+
+func named(names []string) bson.D {
+	return bson.D{{Key: "name", Value: bson.D{{Key: "$in", Value: names}}}}
+}
+
+func leased(lease uuid.UUID) bson.D {
+	return bson.D{{Key: "holders.lease_id", Value: store.Binary(lease)}}
+}

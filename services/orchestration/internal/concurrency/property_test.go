@@ -1,0 +1,223 @@
+package concurrency
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/embeddedmongo"
+	"github.com/orch-project/orch/pkg/id"
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+var ws = request.DefaultWorkspace
+
+// replicas are services of several processes on one embedded store, on a clock that stands still.
+func replicas(t *testing.T, n int) ([]*Service, *clock.Manual) {
+	t.Helper()
+	server, err := embeddedmongo.Open(t.TempDir(), embeddedmongo.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
+	now := clock.NewManual(noon)
+	var services []*Service
+	for i := range n {
+		s, err := store.Open(t.Context(), store.Config{
+			URI: server.URI(), Database: "orch", Dialer: server.ContextDialer(), Clock: now, IDs: id.System(),
+		})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Close(context.Background())) })
+		if i == 0 {
+			require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
+		}
+		services = append(services, New(NewLimits(s, vocabulary.Orch, nil)))
+	}
+	return services, now
+}
+
+func (s *Service) newLimit(t *testing.T, name string, slots int64) *orchv1.ConcurrencyLimitV2 {
+	t.Helper()
+	limit, created, err := s.upsert(t.Context(), ws, name, slots)
+	require.NoError(t, err)
+	require.True(t, created)
+	return limit
+}
+
+func (s *Service) stored(t *testing.T, name string) *orchv1.ConcurrencyLimitV2 {
+	t.Helper()
+	found, err := s.find(t.Context(), ws, named([]string{name}))
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	return found[0]
+}
+
+const leaseTime = time.Minute
+
+// Clients take slots of one limit or of two, and give them back or disappear: there are never more holders than slots,
+// and every slot that was left behind is back within its lease and one period of the repossessor.
+func TestNeverMoreHoldersThanSlots(t *testing.T) {
+	t.Parallel()
+	const slots, clients, rounds = 3, 64, 4
+	services, now := replicas(t, 2)
+	services[0].newLimit(t, "a", slots)
+	services[0].newLimit(t, "b", slots+2)
+
+	var holding [2]atomic.Int64
+	var abandoned atomic.Int64
+	names := [][]string{{"a"}, {"b"}, {"a", "b"}, {"b", "nothing", "a"}}
+	client := func(i int) error {
+		s := services[i%len(services)]
+		random := rand.New(rand.NewPCG(uint64(i), 7))
+		for range rounds {
+			asked := names[random.IntN(len(names))]
+			lease := &Lease{ID: uuid.New(), Duration: leaseTime}
+			taken, err := s.Acquire(t.Context(), ws, Acquisition{Names: asked, Slots: 1, Lease: lease})
+			var full *FullError
+			if errors.As(err, &full) || errors.Is(err, store.ErrContention) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			for _, limit := range taken {
+				which := int(limit.GetName()[0] - 'a')
+				if n := holding[which].Add(1); n > limit.GetLimit() {
+					return errors.New("more holders than slots")
+				}
+			}
+			if abandoned.Load() < slots-1 && random.IntN(4) == 0 {
+				abandoned.Add(1) // It died: its slots stay taken until the lease is over.
+				continue
+			}
+			for _, limit := range taken {
+				holding[limit.GetName()[0]-'a'].Add(-1)
+			}
+			for {
+				if err := s.Release(t.Context(), ws, lease.ID); !errors.Is(err, store.ErrContention) {
+					if err != nil {
+						return err
+					}
+					break
+				}
+			}
+		}
+		return nil
+	}
+	ended := make([]error, clients)
+	var wg sync.WaitGroup
+	for i := range clients {
+		wg.Go(func() { ended[i] = client(i) })
+	}
+	wg.Wait()
+	require.NoError(t, errors.Join(ended...))
+
+	for i, name := range []string{"a", "b"} {
+		limit := services[0].stored(t, name)
+		require.Equal(t, holding[i].Load(), limit.GetActiveSlots(), "what was left behind is taken")
+		require.Equal(t, limit.GetActiveSlots(), slotsOf(limit.GetHolders()))
+	}
+	now.Advance(leaseTime - time.Microsecond)
+	require.NoError(t, services[0].Repossess(t.Context()))
+	require.Equal(t, holding[0].Load(), services[0].stored(t, "a").GetActiveSlots(), "not before the lease is over")
+	now.Advance(repossessEvery)
+	ends := make([]error, len(services))
+	for i, s := range services {
+		wg.Go(func() { ends[i] = s.Repossess(t.Context()) })
+	}
+	wg.Wait()
+	require.NoError(t, errors.Join(ends...))
+	for _, name := range []string{"a", "b"} {
+		limit := services[0].stored(t, name)
+		require.Zero(t, limit.GetActiveSlots())
+		require.Empty(t, limit.GetHolders())
+	}
+}
+
+// What was taken before the limit that is full is given back.
+func TestAllOrNothing(t *testing.T) {
+	t.Parallel()
+	services, _ := replicas(t, 1)
+	s := services[0]
+	s.newLimit(t, "a", 2)
+	s.newLimit(t, "b", 1)
+	_, err := s.Acquire(t.Context(), ws, Acquisition{Names: []string{"b"}, Slots: 1})
+	require.NoError(t, err)
+	for _, lease := range []*Lease{nil, {ID: uuid.New(), Duration: leaseTime}} {
+		_, err = s.Acquire(t.Context(), ws, Acquisition{Names: []string{"b", "a"}, Slots: 1, Lease: lease})
+		var full *FullError
+		require.ErrorAs(t, err, &full)
+		require.Positive(t, full.Wait)
+		require.Zero(t, s.stored(t, "a").GetActiveSlots())
+		require.Empty(t, s.stored(t, "a").GetHolders())
+	}
+	require.Equal(t, int64(2), s.stored(t, "b").GetDeniedSlots())
+	_, err = s.Decrement(t.Context(), ws, []string{"b"}, 5, nil)
+	require.NoError(t, err)
+	require.Zero(t, s.stored(t, "b").GetActiveSlots(), "never below nothing")
+	_, err = s.Acquire(t.Context(), ws, Acquisition{Names: []string{"b", "a"}, Slots: 1})
+	require.NoError(t, err)
+	require.Equal(t, int64(1), s.stored(t, "a").GetActiveSlots())
+	require.Empty(t, s.stored(t, "a").GetHolders(), "by count: nothing expires")
+}
+
+func TestRenewalAndRepossession(t *testing.T) {
+	t.Parallel()
+	services, now := replicas(t, 1)
+	s := services[0]
+	s.newLimit(t, "a", 1)
+	lease := &Lease{ID: uuid.New(), Duration: leaseTime}
+	_, err := s.Acquire(t.Context(), ws, Acquisition{Names: []string{"a"}, Slots: 1, Lease: lease})
+	require.NoError(t, err)
+	now.Advance(leaseTime - time.Second)
+	require.NoError(t, s.Renew(t.Context(), ws, lease.ID, leaseTime))
+	now.Advance(leaseTime - time.Second)
+	require.NoError(t, s.Repossess(t.Context()))
+	require.Equal(t, int64(1), s.stored(t, "a").GetActiveSlots())
+	now.Advance(time.Second)
+	require.NoError(t, s.Repossess(t.Context()))
+	require.Zero(t, s.stored(t, "a").GetActiveSlots())
+	require.ErrorIs(t, s.Renew(t.Context(), ws, lease.ID, leaseTime), ErrLeaseGone)
+	require.NoError(t, s.Release(t.Context(), ws, lease.ID))
+	require.Zero(t, s.stored(t, "a").GetActiveSlots())
+
+	// A lease that holds nothing is a lease all the same.
+	empty := &Lease{ID: uuid.New(), Duration: leaseTime}
+	taken, err := s.Acquire(t.Context(), ws, Acquisition{Names: []string{"unknown"}, Slots: 1, Lease: empty})
+	require.NoError(t, err)
+	require.Empty(t, taken)
+	require.NoError(t, s.Renew(t.Context(), ws, empty.ID, leaseTime))
+	now.Advance(leaseTime)
+	require.NoError(t, s.Repossess(t.Context()))
+	require.ErrorIs(t, s.Renew(t.Context(), ws, empty.ID, leaseTime), ErrLeaseGone)
+}
+
+// A slot without a lease is kept until its holder gives it back.
+func TestKeptSlots(t *testing.T) {
+	t.Parallel()
+	services, now := replicas(t, 1)
+	s := services[0]
+	s.newLimit(t, "a", 1)
+	run := uuid.New()
+	lease := &Lease{ID: uuid.New(), Duration: leaseTime, Holder: &orchv1.ConcurrencyLeaseHolder{Type: taskRun, Id: run.String()}}
+	_, err := s.Acquire(t.Context(), ws, Acquisition{Names: []string{"a"}, Slots: 1, Lease: lease})
+	require.NoError(t, err)
+	require.NoError(t, s.Keep(t.Context(), ws, lease.ID))
+	require.ErrorIs(t, s.Renew(t.Context(), ws, lease.ID, leaseTime), ErrLeaseGone)
+	now.Advance(time.Hour)
+	require.NoError(t, s.Repossess(t.Context()))
+	require.Equal(t, int64(1), s.stored(t, "a").GetActiveSlots())
+	_, err = s.ReleaseHolder(t.Context(), ws, []string{"a"}, taskRun, run)
+	require.NoError(t, err)
+	require.Zero(t, s.stored(t, "a").GetActiveSlots())
+}

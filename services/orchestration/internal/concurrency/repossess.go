@@ -1,0 +1,120 @@
+package concurrency
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// repossessEvery is how often expired leases are looked for.
+const repossessEvery = 15 * time.Second
+
+// Repossessor gives the slots of leases back that nobody renewed. Running it in several replicas is harmless: a slot
+// comes back once.
+type Repossessor struct {
+	Limits *Limits
+	Log    *slog.Logger
+}
+
+// Name implements run.Worker.
+func (r Repossessor) Name() string { return "repossessor of concurrency slots" }
+
+// Run repossesses until the context ends.
+func (r Repossessor) Run(ctx context.Context) error {
+	tick := time.NewTicker(repossessEvery)
+	defer tick.Stop()
+	for {
+		if err := r.Limits.Repossess(ctx); err != nil && ctx.Err() == nil {
+			r.Log.WarnContext(ctx, "the slots of expired leases are not all back yet", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// Repossess gives the slots of all leases back that have expired by now, and forgets those that hold none.
+func (l *Limits) Repossess(ctx context.Context) error {
+	now := l.limits.Store().Now()
+	type key struct{ ws, lease uuid.UUID }
+	var order []key
+	seen := map[key]bool{}
+	err := l.limits.EachAcross(ctx, bson.D{{Key: "holders.expires", Value: bson.D{{Key: "$lte", Value: now.UnixMicro()}}}},
+		func(ws uuid.UUID, limit *orchv1.ConcurrencyLimitV2) error {
+			for _, h := range limit.GetHolders() {
+				lease, err := uuid.Parse(h.GetLeaseId())
+				if err != nil || !expired(h, now) || seen[key{ws, lease}] {
+					continue
+				}
+				seen[key{ws, lease}] = true
+				order = append(order, key{ws, lease})
+			}
+			return nil
+		})
+	if err != nil {
+		return err
+	}
+	var all error
+	for _, k := range order {
+		all = errors.Join(all, l.repossess(ctx, k.ws, k.lease))
+	}
+	return errors.Join(all, l.forget(ctx, now))
+}
+
+// repossess gives the slots of one lease back, limit by limit in the order in which it is renewed, unless it was renewed
+// meanwhile.
+func (l *Limits) repossess(ctx context.Context, ws, lease uuid.UUID) error {
+	limits, err := l.find(ctx, ws, leased(lease))
+	if err != nil {
+		return err
+	}
+	for _, limit := range limits {
+		gone := false
+		_, err := l.mutate(ctx, ws, limit.GetId(), func(limit *orchv1.ConcurrencyLimitV2) (bool, error) {
+			now := l.limits.Store().Now()
+			gone = drop(limit, func(h *orchv1.ConcurrencySlotHolder) bool {
+				return h.GetLeaseId() == lease.String() && expired(h, now)
+			}, now)
+			return gone, nil
+		})
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil || !gone {
+			return err
+		}
+	}
+	return nil
+}
+
+func expired(h *orchv1.ConcurrencySlotHolder, now time.Time) bool {
+	return h.Expires != nil && !h.GetExpires().AsTime().After(now)
+}
+
+// forget removes leases that hold nothing and have expired.
+func (l *Limits) forget(ctx context.Context, now time.Time) error {
+	over := bson.E{Key: "expires", Value: bson.D{{Key: "$lte", Value: now.UnixMicro()}}}
+	spaces := map[uuid.UUID]bool{}
+	err := l.leases.EachAcross(ctx, bson.D{over}, func(ws uuid.UUID, _ *orchv1.ConcurrencyLease) error {
+		spaces[ws] = true
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for ws := range spaces {
+		if err := l.leases.DeleteMany(ctx, ws, bson.D{over}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

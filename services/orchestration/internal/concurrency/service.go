@@ -1,0 +1,121 @@
+package concurrency
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/events"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// Service serves limits and their slots, in the newer form and in that of tags.
+type Service struct {
+	orchv1.UnimplementedConcurrencyLimitV2ServiceServer
+	orchv1.UnimplementedConcurrencyLimitServiceServer
+	*Limits
+}
+
+// New returns the service of limits.
+func New(limits *Limits) *Service { return &Service{Limits: limits} }
+
+// translate gives the API's answers for what can go wrong with slots.
+func translate(err error) error {
+	var full *FullError
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return rpc.Detail(http.StatusNotFound, "Concurrency Limit not found")
+	case errors.As(err, &full):
+		return locked(full, "Locked")
+	case errors.Is(err, ErrTooMany):
+		return rpc.Detail(http.StatusUnprocessableEntity, "Slots requested is greater than the limit")
+	case errors.Is(err, ErrNoDecay):
+		return rpc.Detail(http.StatusUnprocessableEntity, "Only limits with a slot decay can be used as rate limits: "+err.Error())
+	case errors.Is(err, ErrLeaseGone):
+		return rpc.Detail(http.StatusGone, "Lease not found - it may have expired or been released")
+	}
+	return err
+}
+
+// locked is the answer when there are no slots. Clients wait as long as the header says, to the fraction of a second.
+func locked(full *FullError, text string) error {
+	return rpc.Error(&orchv1.HttpError{
+		Status:  http.StatusLocked,
+		Form:    &orchv1.HttpError_Detail{Detail: text},
+		Headers: map[string]string{"Retry-After": strconv.FormatFloat(full.Wait.Seconds(), 'f', -1, 64)},
+	})
+}
+
+// locate finds a limit by what a path names it. What parses as an id is one.
+func (s *Service) locate(ctx context.Context, idOrName string) (uuid.UUID, *orchv1.ConcurrencyLimitV2, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return uuid.Nil, nil, err
+	}
+	filter := bson.D{{Key: "name", Value: idOrName}}
+	if id, err := uuid.Parse(idOrName); err == nil {
+		filter = bson.D{{Key: "_id", Value: store.Binary(id)}}
+	}
+	limit, err := s.limits.First(ctx, info.Workspace, filter)
+	return info.Workspace, limit, err
+}
+
+// ReadConcurrencyLimitV2 answers a limit by its id or its name.
+func (s *Service) ReadConcurrencyLimitV2(ctx context.Context, r *orchv1.ReadConcurrencyLimitV2Request) (*orchv1.DeploymentConcurrencyLimit, error) {
+	_, limit, err := s.locate(ctx, r.GetIdOrName())
+	if err != nil {
+		return nil, translate(err)
+	}
+	return s.present(limit), nil
+}
+
+// present is a limit as readers see it: with the slots that are taken now.
+func (l *Limits) present(limit *orchv1.ConcurrencyLimitV2) *orchv1.DeploymentConcurrencyLimit {
+	return &orchv1.DeploymentConcurrencyLimit{
+		Id:                 limit.GetId(),
+		Created:            limit.GetCreated(),
+		Updated:            limit.GetUpdated(),
+		Active:             limit.GetActive(),
+		Name:               limit.GetName(),
+		Limit:              limit.GetLimit(),
+		ActiveSlots:        active(limit, l.limits.Store().Now()),
+		SlotDecayPerSecond: limit.GetSlotDecayPerSecond(),
+	}
+}
+
+func minimal(limits []*orchv1.ConcurrencyLimitV2) []*orchv1.MinimalConcurrencyLimit {
+	list := make([]*orchv1.MinimalConcurrencyLimit, 0, len(limits))
+	for _, limit := range limits {
+		list = append(list, &orchv1.MinimalConcurrencyLimit{Id: limit.GetId(), Name: limit.GetName(), Limit: limit.GetLimit()})
+	}
+	return list
+}
+
+// lifecycle is the effect that tells what happened to a limit.
+func (l *Limits) lifecycle(ws uuid.UUID, limit *orchv1.ConcurrencyLimitV2, verb string) (store.Effect, error) {
+	id, err := uuid.Parse(limit.GetId())
+	if err != nil {
+		return store.Effect{}, err
+	}
+	of := l.limits.Store()
+	return events.Publish(ws, events.Lifecycle{
+		ID: of.NewID(), Kind: "concurrency-limit", Verb: verb, Of: id, Name: limit.GetName(), At: of.Now(),
+	}.Event(l.words))
+}
+
+// Handlers are the effects that this package carries out, by kind.
+func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) error {
+	return map[string]func(context.Context, []store.Effect) error{
+		KindOrphans:    s.KeepOrphans,
+		kindRelease:    s.releaseLeases,
+		kindKeep:       s.keepSlots,
+		kindDeployment: s.followDeployments,
+	}
+}
