@@ -23,7 +23,7 @@ func (s *Service) CancelOf(ctx context.Context, ws uuid.UUID, flowRuns []uuid.UU
 		ids[i] = store.Binary(id)
 	}
 	var unfinished []string
-	err := s.runs.Each(ctx, ws, bson.D{{Key: "flow_run_id", Value: bson.D{{Key: "$in", Value: ids}}}}, nil, func(run *orchv1.TaskRun) bool {
+	err := s.runs.Each(ctx, ws, bson.D{{Key: "flow_run_id", Value: bson.D{{Key: "$in", Value: ids}}}}, bson.D{{Key: "_id", Value: 1}}, func(run *orchv1.TaskRun) bool {
 		if !rules.Terminal(run.GetState().GetType()) {
 			unfinished = append(unfinished, run.GetId())
 		}
