@@ -91,7 +91,14 @@ func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, asked *asked) (*
 	if err != nil {
 		return nil, err
 	}
-	return d, s.deployments.Insert(ctx, ws, d, created)
+	effects := append([]store.Effect{created}, s.limitEffects(ws, id, nil, d.ConcurrencySlots)...)
+	if err := s.deployments.Insert(ctx, ws, d, effects...); err != nil {
+		return nil, err
+	}
+	if len(effects) > 1 {
+		s.spread(ctx, id)
+	}
+	return d, nil
 }
 
 // newDeployment has what is not sent.
@@ -121,7 +128,8 @@ func (s *Service) change(ctx context.Context, ws, id uuid.UUID, edit func(*orchv
 			return nil, err
 		}
 		obsolete := flowruns.DeleteUnstarted(of, ws, id, flowruns.AutoScheduled)
-		return &store.Change[*orchv1.Deployment]{Message: next, Effects: []store.Effect{updated, obsolete}}, nil
+		effects := append([]store.Effect{updated, obsolete}, s.limitEffects(ws, id, current.ConcurrencySlots, next.ConcurrencySlots)...)
+		return &store.Change[*orchv1.Deployment]{Message: next, Effects: effects}, nil
 	})
 	if err != nil {
 		return nil, err

@@ -70,7 +70,8 @@ func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 		if err != nil {
 			return nil, err
 		}
-		return []store.Effect{deleted, flowruns.DeleteUnstarted(s.deployments.Store(), ws, id, flowruns.AnyScheduled)}, nil
+		obsolete := flowruns.DeleteUnstarted(s.deployments.Store(), ws, id, flowruns.AnyScheduled)
+		return append([]store.Effect{deleted, obsolete}, s.limitEffects(ws, id, current.ConcurrencySlots, nil)...), nil
 	})
 	if err != nil {
 		return err

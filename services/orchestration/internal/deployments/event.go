@@ -46,7 +46,7 @@ func changes(before, after protoreflect.Message) ([]byte, error) {
 		Fields  []string          `json:"updated_fields"`
 		Updates map[string]change `json:"updates"`
 	}
-	told.Updates = map[string]change{}
+	told.Fields, told.Updates = []string{}, map[string]change{}
 	fields := before.Descriptor().Fields()
 	for i := range fields.Len() {
 		fd := fields.Get(i)

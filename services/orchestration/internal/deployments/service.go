@@ -37,6 +37,7 @@ type Service struct {
 	words       vocabulary.Vocabulary
 	hydrator    *parameters.Hydrator
 	limit       Limit
+	follow      Follow
 	flush       func(ctx context.Context, collection query.Collection, id uuid.UUID) error
 	log         *slog.Logger
 }
@@ -49,6 +50,9 @@ func NoLimits(context.Context, uuid.UUID, uuid.UUID) (*orchv1.DeploymentConcurre
 	return nil, nil
 }
 
+// Follow is the effect that gives a deployment a concurrency limit of its own with so many slots; nil takes it away.
+type Follow func(ws, deployment uuid.UUID, slots *int64) store.Effect
+
 // Deps are what the service works with.
 type Deps struct {
 	Store *store.Store
@@ -57,6 +61,8 @@ type Deps struct {
 	// Variable and Limit look up what other packages keep.
 	Variable parameters.Variable
 	Limit    Limit
+	// Follow keeps the deployments' own limits; nil where nobody does.
+	Follow Follow
 	// Flush carries out the effects of a document now.
 	Flush func(ctx context.Context, collection query.Collection, id uuid.UUID) error
 	Words vocabulary.Vocabulary
@@ -73,6 +79,7 @@ func New(d Deps) *Service {
 		words:       d.Words,
 		hydrator:    parameters.NewHydrator(d.Variable),
 		limit:       d.Limit,
+		follow:      d.Follow,
 		flush:       d.Flush,
 		log:         d.Log,
 	}
@@ -103,12 +110,21 @@ func parse(id string) (uuid.UUID, error) {
 	return parsed, nil
 }
 
-// spread deletes the runs that a change made obsolete before the call is answered. What cannot be done now is done by
-// the relay later.
+// spread carries out what a change causes, such as the deletion of obsolete runs, before the call is answered. What
+// cannot be done now is done by the relay later.
 func (s *Service) spread(ctx context.Context, id uuid.UUID) {
 	if err := s.flush(ctx, query.Deployment, id); err != nil {
-		s.log.WarnContext(ctx, "the scheduled runs of a deployment will be deleted later", "deployment_id", id, "error", err)
+		s.log.WarnContext(ctx, "what a change of a deployment causes will follow later", "deployment_id", id, "error", err)
 	}
+}
+
+// limitEffects are what a change of the size of a deployment's own limit causes.
+func (s *Service) limitEffects(ws, id uuid.UUID, before, after *int64) []store.Effect {
+	same := (before == nil) == (after == nil) && (before == nil || *before == *after)
+	if same || s.follow == nil {
+		return nil
+	}
+	return []store.Effect{s.follow(ws, id, after)}
 }
 
 // present fills in what a deployment shows and does not store.
