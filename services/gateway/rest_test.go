@@ -40,6 +40,7 @@ func TestAnswers(t *testing.T) {
 		"version":              {"GET", "/api/version", "", 200, `"` + vocabulary.APIVersion + `"`},
 		"admin version":        {"GET", "/api/admin/version", "", 200, `"1.2.3"`},
 		"hello":                {"GET", "/api/hello", "", 200, `"👋"`},
+		"csrf token":           {"GET", "/api/csrf-token?client=x", "", 422, `{"detail":"CSRF protection is disabled."}`},
 		"create chooses 201":   {"POST", "/api/flows/", `{"name":"a"}`, 201, flowJSON("a")},
 		"read":                 {"GET", "/api/flows/" + flowID, "", 200, flowJSON("read")},
 		"read, UUID unhyphen":  {"GET", "/api/flows/" + strings.ReplaceAll(flowID, "-", ""), "", 200, flowJSON("read")},

@@ -29,6 +29,8 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/admin"
+	"github.com/orch-project/orch/services/orchestration/internal/artifacts"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/deployments"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
@@ -36,10 +38,11 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/flows"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
-	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/savedsearches"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/taskruns"
+	"github.com/orch-project/orch/services/orchestration/internal/variables"
 	"github.com/orch-project/orch/services/orchestration/internal/webhooks"
 )
 
@@ -90,6 +93,10 @@ type Orchestration struct {
 	limits      *concurrency.Service
 	events      *events.Service
 	webhooks    *webhooks.Service
+	artifacts   *artifacts.Service
+	variables   *variables.Service
+	searches    *savedsearches.Service
+	admin       *admin.Service
 	every       Timers
 }
 
@@ -124,11 +131,15 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 
 	limits := concurrency.NewLimits(o.store, cfg.Vocabulary, deps.Random)
 	o.limits = concurrency.New(limits)
+	o.variables = variables.New(o.store, cfg.Vocabulary)
+	o.artifacts = artifacts.New(artifacts.Deps{Store: o.store, Flush: o.flush, Words: cfg.Vocabulary, Log: o.log})
+	o.searches = savedsearches.New(o.store)
+	o.admin = admin.New(o.store)
 	o.flows = flows.New(o.store, cfg.Vocabulary)
 	o.runs = flowruns.New(o.store, cfg.Vocabulary, limits)
 	o.tasks = taskruns.New(o.store, cfg.Vocabulary, deps.Random)
 	o.deployments = deployments.New(deployments.Deps{
-		Store: o.store, Runs: o.runs, Variable: parameters.NoVariables, Limit: limits.Show, Flush: o.flush,
+		Store: o.store, Runs: o.runs, Variable: o.variables.Lookup, Limit: limits.Show, Flush: o.flush,
 		Words: cfg.Vocabulary, Log: o.log,
 	})
 	o.events = events.New(o.store, deps.Broker, cfg.Vocabulary, cfg.EventsRetention)
@@ -138,6 +149,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	handlers := map[string]outbox.Handler{
 		events.KindPublish:     o.events.PublishEffects,
 		webhooks.KindCatalogue: o.webhooks.Publish,
+		artifacts.KindFollow:   o.artifacts.Follow,
 	}
 	for kind, handler := range o.runs.Handlers() {
 		handlers[kind] = handler
@@ -151,7 +163,10 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	for kind, handler := range o.limits.Handlers() {
 		handlers[kind] = handler
 	}
-	o.relay = outbox.New(o.store, []query.Collection{query.Flow, query.FlowRun, query.TaskRun, query.Deployment, query.ConcurrencyLimit, query.Webhook}, handlers, o.log)
+	o.relay = outbox.New(o.store, []query.Collection{
+		query.Flow, query.FlowRun, query.TaskRun, query.Deployment, query.ConcurrencyLimit, query.Webhook,
+		query.Artifact, query.ArtifactLatest, query.Variable, query.SavedSearch,
+	}, handlers, o.log)
 	o.store.OnEffects(o.relay.Wake)
 	return o, nil
 }
@@ -161,14 +176,18 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterFlowServiceServer(r, o.flows)
 	orchv1.RegisterFlowRunServiceServer(r, o.runs)
 	orchv1.RegisterFlowRunStateServiceServer(r, o.runs)
+	orchv1.RegisterFlowRunInputServiceServer(r, o.runs)
 	orchv1.RegisterTaskRunServiceServer(r, o.tasks)
 	orchv1.RegisterTaskRunStateServiceServer(r, o.tasks)
-	orchv1.RegisterFlowRunInputServiceServer(r, o.runs)
 	orchv1.RegisterDeploymentServiceServer(r, o.deployments)
 	orchv1.RegisterConcurrencyLimitV2ServiceServer(r, o.limits)
 	orchv1.RegisterConcurrencyLimitServiceServer(r, o.limits)
 	orchv1.RegisterEventServiceServer(r, o.events)
 	orchv1.RegisterWebhookServiceServer(r, o.webhooks)
+	orchv1.RegisterArtifactServiceServer(r, o.artifacts)
+	orchv1.RegisterVariableServiceServer(r, o.variables)
+	orchv1.RegisterSavedSearchServiceServer(r, o.searches)
+	orchv1.RegisterAdminServiceServer(r, o.admin)
 }
 
 // Interceptors are what the service's calls pass through, the first one outermost.

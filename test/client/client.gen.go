@@ -19,6 +19,60 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for ArtifactCollectionSort.
+const (
+	ArtifactCollectionSortCREATEDDESC ArtifactCollectionSort = "CREATED_DESC"
+	ArtifactCollectionSortIDDESC      ArtifactCollectionSort = "ID_DESC"
+	ArtifactCollectionSortKEYASC      ArtifactCollectionSort = "KEY_ASC"
+	ArtifactCollectionSortKEYDESC     ArtifactCollectionSort = "KEY_DESC"
+	ArtifactCollectionSortUPDATEDDESC ArtifactCollectionSort = "UPDATED_DESC"
+)
+
+// Valid indicates whether the value is a known member of the ArtifactCollectionSort enum.
+func (e ArtifactCollectionSort) Valid() bool {
+	switch e {
+	case ArtifactCollectionSortCREATEDDESC:
+		return true
+	case ArtifactCollectionSortIDDESC:
+		return true
+	case ArtifactCollectionSortKEYASC:
+		return true
+	case ArtifactCollectionSortKEYDESC:
+		return true
+	case ArtifactCollectionSortUPDATEDDESC:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ArtifactSort.
+const (
+	ArtifactSortCREATEDDESC ArtifactSort = "CREATED_DESC"
+	ArtifactSortIDDESC      ArtifactSort = "ID_DESC"
+	ArtifactSortKEYASC      ArtifactSort = "KEY_ASC"
+	ArtifactSortKEYDESC     ArtifactSort = "KEY_DESC"
+	ArtifactSortUPDATEDDESC ArtifactSort = "UPDATED_DESC"
+)
+
+// Valid indicates whether the value is a known member of the ArtifactSort enum.
+func (e ArtifactSort) Valid() bool {
+	switch e {
+	case ArtifactSortCREATEDDESC:
+		return true
+	case ArtifactSortIDDESC:
+		return true
+	case ArtifactSortKEYASC:
+		return true
+	case ArtifactSortKEYDESC:
+		return true
+	case ArtifactSortUPDATEDDESC:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ConcurrencyHolderType.
 const (
 	ConcurrencyHolderTypeDeployment ConcurrencyHolderType = "deployment"
@@ -526,6 +580,30 @@ func (e TimeUnit) Valid() bool {
 	}
 }
 
+// Defines values for VariableSort.
+const (
+	VariableSortCREATEDDESC VariableSort = "CREATED_DESC"
+	VariableSortNAMEASC     VariableSort = "NAME_ASC"
+	VariableSortNAMEDESC    VariableSort = "NAME_DESC"
+	VariableSortUPDATEDDESC VariableSort = "UPDATED_DESC"
+)
+
+// Valid indicates whether the value is a known member of the VariableSort enum.
+func (e VariableSort) Valid() bool {
+	switch e {
+	case VariableSortCREATEDDESC:
+		return true
+	case VariableSortNAMEASC:
+		return true
+	case VariableSortNAMEDESC:
+		return true
+	case VariableSortUPDATEDDESC:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WebhookSort.
 const (
 	WebhookSortCREATEDDESC WebhookSort = "CREATED_DESC"
@@ -548,6 +626,143 @@ func (e WebhookSort) Valid() bool {
 	default:
 		return false
 	}
+}
+
+// Artifact Artifact is something that a run leaves for people to read.
+type Artifact struct {
+	Created     *time.Time          `json:"created,omitempty"`
+	Data        interface{}         `json:"data,omitempty"`
+	Description *string             `json:"description,omitempty"`
+	FlowRunId   *openapi_types.UUID `json:"flow_run_id,omitempty"`
+	Id          *openapi_types.UUID `json:"id,omitempty"`
+
+	// Key What the artifact is a version of.
+	Key       *string             `json:"key,omitempty"`
+	Metadata  *map[string]string  `json:"metadata_,omitempty"`
+	TaskRunId *openapi_types.UUID `json:"task_run_id,omitempty"`
+
+	// Type How the data is to be shown: markdown, table, link, image, progress, result.
+	Type    *string    `json:"type,omitempty"`
+	Updated *time.Time `json:"updated,omitempty"`
+}
+
+// ArtifactCollection ArtifactCollection stands for all artifacts of a key, and shows the latest of them.
+type ArtifactCollection struct {
+	Created     *time.Time          `json:"created"`
+	Data        interface{}         `json:"data,omitempty"`
+	Description *string             `json:"description,omitempty"`
+	FlowRunId   *openapi_types.UUID `json:"flow_run_id,omitempty"`
+	Id          openapi_types.UUID  `json:"id"`
+	Key         string              `json:"key"`
+	LatestId    openapi_types.UUID  `json:"latest_id"`
+	Metadata    *map[string]string  `json:"metadata_,omitempty"`
+	TaskRunId   *openapi_types.UUID `json:"task_run_id,omitempty"`
+	Type        *string             `json:"type,omitempty"`
+	Updated     *time.Time          `json:"updated"`
+}
+
+// ArtifactCollectionFilter ArtifactCollectionFilter selects keys by their latest artifacts.
+type ArtifactCollectionFilter struct {
+	FlowRunId *ArtifactCollectionFilterFlowRunId `json:"flow_run_id,omitempty"`
+	Key       *ArtifactCollectionFilterKey       `json:"key,omitempty"`
+	LatestId  *ArtifactCollectionFilterLatestId  `json:"latest_id,omitempty"`
+	Operator  *Operator                          `json:"operator,omitempty"`
+	TaskRunId *ArtifactCollectionFilterTaskRunId `json:"task_run_id,omitempty"`
+	Type      *ArtifactCollectionFilterType      `json:"type,omitempty"`
+}
+
+// ArtifactCollectionFilterFlowRunId defines model for ArtifactCollectionFilterFlowRunId.
+type ArtifactCollectionFilterFlowRunId struct {
+	Any *[]openapi_types.UUID `json:"any_,omitempty"`
+}
+
+// ArtifactCollectionFilterKey KeyFilter selects by a key that may be absent.
+type ArtifactCollectionFilterKey struct {
+	Any    *[]string `json:"any_,omitempty"`
+	Exists *bool     `json:"exists_,omitempty"`
+
+	// Like A part of the key, in any case.
+	Like *string `json:"like_,omitempty"`
+}
+
+// ArtifactCollectionFilterLatestId defines model for ArtifactCollectionFilterLatestId.
+type ArtifactCollectionFilterLatestId struct {
+	Any *[]openapi_types.UUID `json:"any_,omitempty"`
+}
+
+// ArtifactCollectionFilterTaskRunId defines model for ArtifactCollectionFilterTaskRunId.
+type ArtifactCollectionFilterTaskRunId struct {
+	Any *[]openapi_types.UUID `json:"any_,omitempty"`
+}
+
+// ArtifactCollectionFilterType defines model for ArtifactCollectionFilterType.
+type ArtifactCollectionFilterType struct {
+	Any    *[]string `json:"any_,omitempty"`
+	NotAny *[]string `json:"not_any_,omitempty"`
+}
+
+// ArtifactCollectionSort defines model for ArtifactCollectionSort.
+type ArtifactCollectionSort string
+
+// ArtifactCreate defines model for ArtifactCreate.
+type ArtifactCreate struct {
+	Data        interface{}         `json:"data,omitempty"`
+	Description *string             `json:"description,omitempty"`
+	FlowRunId   *openapi_types.UUID `json:"flow_run_id,omitempty"`
+	Key         *string             `json:"key,omitempty"`
+	Metadata    *map[string]string  `json:"metadata_,omitempty"`
+	TaskRunId   *openapi_types.UUID `json:"task_run_id,omitempty"`
+	Type        *string             `json:"type,omitempty"`
+}
+
+// ArtifactFilter ArtifactFilter selects artifacts.
+type ArtifactFilter struct {
+	FlowRunId *ArtifactFilterFlowRunId `json:"flow_run_id,omitempty"`
+	Id        *ArtifactFilterId        `json:"id,omitempty"`
+	Key       *ArtifactFilterKey       `json:"key,omitempty"`
+	Operator  *Operator                `json:"operator,omitempty"`
+	TaskRunId *ArtifactFilterTaskRunId `json:"task_run_id,omitempty"`
+	Type      *ArtifactFilterType      `json:"type,omitempty"`
+}
+
+// ArtifactFilterFlowRunId defines model for ArtifactFilterFlowRunId.
+type ArtifactFilterFlowRunId struct {
+	Any *[]openapi_types.UUID `json:"any_,omitempty"`
+}
+
+// ArtifactFilterId defines model for ArtifactFilterId.
+type ArtifactFilterId struct {
+	Any *[]openapi_types.UUID `json:"any_,omitempty"`
+}
+
+// ArtifactFilterKey KeyFilter selects by a key that may be absent.
+type ArtifactFilterKey struct {
+	Any    *[]string `json:"any_,omitempty"`
+	Exists *bool     `json:"exists_,omitempty"`
+
+	// Like A part of the key, in any case.
+	Like *string `json:"like_,omitempty"`
+}
+
+// ArtifactFilterTaskRunId defines model for ArtifactFilterTaskRunId.
+type ArtifactFilterTaskRunId struct {
+	Any *[]openapi_types.UUID `json:"any_,omitempty"`
+}
+
+// ArtifactFilterType defines model for ArtifactFilterType.
+type ArtifactFilterType struct {
+	Any    *[]string `json:"any_,omitempty"`
+	NotAny *[]string `json:"not_any_,omitempty"`
+}
+
+// ArtifactSort defines model for ArtifactSort.
+type ArtifactSort string
+
+// ArtifactUpdate defines model for ArtifactUpdate.
+type ArtifactUpdate struct {
+	Data        interface{}        `json:"data,omitempty"`
+	Description *string            `json:"description,omitempty"`
+	Metadata    *map[string]string `json:"metadata_,omitempty"`
 }
 
 // BodyAverageFlowRunLatenessFlowRunsLatenessPost FlowRunLatenessQuery selects flow runs.
@@ -633,6 +848,24 @@ type BodyCountAccountEventsEventsCountByCountablePost struct {
 	TimeUnit     *TimeUnit   `json:"time_unit,omitempty"`
 }
 
+// BodyCountArtifactsArtifactsCountPost ArtifactCountQuery selects artifacts.
+type BodyCountArtifactsArtifactsCountPost struct {
+	// Artifacts ArtifactFilter selects artifacts.
+	Artifacts *ArtifactFilter `json:"artifacts,omitempty"`
+
+	// Deployments DeploymentFilter selects deployments.
+	Deployments *DeploymentFilter `json:"deployments,omitempty"`
+
+	// FlowRuns FlowRunFilter selects flow runs.
+	FlowRuns *FlowRunFilter `json:"flow_runs,omitempty"`
+
+	// Flows FlowFilter selects flows.
+	Flows *FlowFilter `json:"flows,omitempty"`
+
+	// TaskRuns TaskRunFilter selects task runs.
+	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
+}
+
 // BodyCountDeploymentsDeploymentsCountPost DeploymentCountQuery selects deployments.
 type BodyCountDeploymentsDeploymentsCountPost struct {
 	Deployments    *DeploymentFilter `json:"deployments,omitempty"`
@@ -671,6 +904,24 @@ type BodyCountFlowsFlowsCountPost struct {
 	WorkPools *WorkPoolFilter `json:"work_pools,omitempty"`
 }
 
+// BodyCountLatestArtifactsArtifactsLatestCountPost ArtifactCollectionCountQuery selects keys.
+type BodyCountLatestArtifactsArtifactsLatestCountPost struct {
+	// Artifacts ArtifactCollectionFilter selects keys by their latest artifacts.
+	Artifacts *ArtifactCollectionFilter `json:"artifacts,omitempty"`
+
+	// Deployments DeploymentFilter selects deployments.
+	Deployments *DeploymentFilter `json:"deployments,omitempty"`
+
+	// FlowRuns FlowRunFilter selects flow runs.
+	FlowRuns *FlowRunFilter `json:"flow_runs,omitempty"`
+
+	// Flows FlowFilter selects flows.
+	Flows *FlowFilter `json:"flows,omitempty"`
+
+	// TaskRuns TaskRunFilter selects task runs.
+	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
+}
+
 // BodyCountTaskRunsTaskRunsCountPost TaskRunCountQuery selects task runs.
 type BodyCountTaskRunsTaskRunsCountPost struct {
 	// Deployments DeploymentFilter selects deployments.
@@ -684,6 +935,11 @@ type BodyCountTaskRunsTaskRunsCountPost struct {
 
 	// TaskRuns TaskRunFilter selects task runs.
 	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
+}
+
+// BodyCountVariablesVariablesCountPost VariableCountQuery selects variables.
+type BodyCountVariablesVariablesCountPost struct {
+	Variables *VariableFilter `json:"variables,omitempty"`
 }
 
 // BodyCreateFlowRunInputFlowRunsIdInputPost defines model for Body_create_flow_run_input_flow_runs__id__input_post.
@@ -809,6 +1065,29 @@ type BodyReadAllConcurrencyLimitsV2V2ConcurrencyLimitsFilterPost struct {
 	Offset *int64 `json:"offset,omitempty"`
 }
 
+// BodyReadArtifactsArtifactsFilterPost ArtifactQuery selects and orders artifacts, by their own fields and by those of what they belong to.
+type BodyReadArtifactsArtifactsFilterPost struct {
+	// Artifacts ArtifactFilter selects artifacts.
+	Artifacts *ArtifactFilter `json:"artifacts,omitempty"`
+
+	// Deployments DeploymentFilter selects deployments.
+	Deployments *DeploymentFilter `json:"deployments,omitempty"`
+
+	// FlowRuns FlowRunFilter selects flow runs.
+	FlowRuns *FlowRunFilter `json:"flow_runs,omitempty"`
+
+	// Flows FlowFilter selects flows.
+	Flows *FlowFilter `json:"flows,omitempty"`
+
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit  *int64        `json:"limit,omitempty"`
+	Offset *int64        `json:"offset,omitempty"`
+	Sort   *ArtifactSort `json:"sort,omitempty"`
+
+	// TaskRuns TaskRunFilter selects task runs.
+	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
+}
+
 // BodyReadConcurrencyLimitsConcurrencyLimitsFilterPost defines model for Body_read_concurrency_limits_concurrency_limits_filter_post.
 type BodyReadConcurrencyLimitsConcurrencyLimitsFilterPost struct {
 	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
@@ -875,6 +1154,36 @@ type BodyReadFlowsFlowsFilterPost struct {
 	WorkPools *WorkPoolFilter `json:"work_pools,omitempty"`
 }
 
+// BodyReadLatestArtifactsArtifactsLatestFilterPost ArtifactCollectionQuery selects and orders keys, by their latest artifacts and by what those belong to.
+type BodyReadLatestArtifactsArtifactsLatestFilterPost struct {
+	// Artifacts ArtifactCollectionFilter selects keys by their latest artifacts.
+	Artifacts *ArtifactCollectionFilter `json:"artifacts,omitempty"`
+
+	// Deployments DeploymentFilter selects deployments.
+	Deployments *DeploymentFilter `json:"deployments,omitempty"`
+
+	// FlowRuns FlowRunFilter selects flow runs.
+	FlowRuns *FlowRunFilter `json:"flow_runs,omitempty"`
+
+	// Flows FlowFilter selects flows.
+	Flows *FlowFilter `json:"flows,omitempty"`
+
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit  *int64                  `json:"limit,omitempty"`
+	Offset *int64                  `json:"offset,omitempty"`
+	Sort   *ArtifactCollectionSort `json:"sort,omitempty"`
+
+	// TaskRuns TaskRunFilter selects task runs.
+	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
+}
+
+// BodyReadSavedSearchesSavedSearchesFilterPost SavedSearchQuery names a page of searches.
+type BodyReadSavedSearchesSavedSearchesFilterPost struct {
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit  *int64 `json:"limit,omitempty"`
+	Offset *int64 `json:"offset,omitempty"`
+}
+
 // BodyReadTaskRunsTaskRunsFilterPost TaskRunQuery selects and orders task runs, by their own fields and by those of what they belong to.
 type BodyReadTaskRunsTaskRunsFilterPost struct {
 	Deployments *DeploymentFilter `json:"deployments,omitempty"`
@@ -886,6 +1195,15 @@ type BodyReadTaskRunsTaskRunsFilterPost struct {
 	Offset   *int64         `json:"offset,omitempty"`
 	Sort     *TaskRunSort   `json:"sort,omitempty"`
 	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
+}
+
+// BodyReadVariablesVariablesFilterPost VariableQuery selects and orders variables.
+type BodyReadVariablesVariablesFilterPost struct {
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit     *int64          `json:"limit,omitempty"`
+	Offset    *int64          `json:"offset,omitempty"`
+	Sort      *VariableSort   `json:"sort,omitempty"`
+	Variables *VariableFilter `json:"variables,omitempty"`
 }
 
 // BodyRenewConcurrencyLeaseV2ConcurrencyLimitsLeasesLeaseIdRenewPost defines model for Body_renew_concurrency_lease_v2_concurrency_limits_leases__lease_id__renew_post.
@@ -1060,6 +1378,16 @@ type CronSchedule struct {
 	// DayOr Whether one of day and day of week is enough, as in cron.
 	DayOr    *bool   `json:"day_or,omitempty"`
 	Timezone *string `json:"timezone,omitempty"`
+}
+
+// CsrfToken CsrfToken proves that a request comes from a client that was asked for it.
+type CsrfToken struct {
+	Client     string             `json:"client"`
+	Created    *time.Time         `json:"created"`
+	Expiration time.Time          `json:"expiration"`
+	Id         openapi_types.UUID `json:"id"`
+	Token      string             `json:"token"`
+	Updated    *time.Time         `json:"updated"`
 }
 
 // DeploymentBulkDeleteResponse defines model for DeploymentBulkDeleteResponse.
@@ -1942,6 +2270,30 @@ type RetryDelay2 = []float64
 // RetryType defines model for RetryType.
 type RetryType string
 
+// SavedSearch SavedSearch is a named list of criteria.
+type SavedSearch struct {
+	Created *time.Time           `json:"created"`
+	Filters *[]SavedSearchFilter `json:"filters,omitempty"`
+	Id      openapi_types.UUID   `json:"id"`
+	Name    string               `json:"name"`
+	Updated *time.Time           `json:"updated"`
+}
+
+// SavedSearchCreate defines model for SavedSearchCreate.
+type SavedSearchCreate struct {
+	Filters *[]SavedSearchFilter `json:"filters,omitempty"`
+	Name    string               `json:"name"`
+}
+
+// SavedSearchFilter SavedSearchFilter is one criterion, in the words of the user interface.
+type SavedSearchFilter struct {
+	Object    string      `json:"object"`
+	Operation string      `json:"operation"`
+	Property  string      `json:"property"`
+	Type      string      `json:"type"`
+	Value     interface{} `json:"value"`
+}
+
 // Scalar Scalar is a label's value; the JSON type chooses the member.
 type Scalar struct {
 	union json.RawMessage
@@ -1967,6 +2319,16 @@ type ScheduleInput struct {
 // ScheduleOutput Schedule tells when runs are made; its key chooses the kind.
 type ScheduleOutput struct {
 	union json.RawMessage
+}
+
+// ServerDefaultResultStorage ServerDefaultResultStorage names the block that keeps the results of those who name none.
+type ServerDefaultResultStorage struct {
+	DefaultResultStorageBlockId *openapi_types.UUID `json:"default_result_storage_block_id,omitempty"`
+}
+
+// ServerDefaultResultStorageUpdate defines model for ServerDefaultResultStorageUpdate.
+type ServerDefaultResultStorageUpdate struct {
+	DefaultResultStorageBlockId openapi_types.UUID `json:"default_result_storage_block_id"`
 }
 
 // SetStateStatus defines model for SetStateStatus.
@@ -2332,6 +2694,61 @@ type ValidationError_Loc_Item struct {
 	union json.RawMessage
 }
 
+// Variable Variable is a named value.
+type Variable struct {
+	Created *time.Time         `json:"created"`
+	Id      openapi_types.UUID `json:"id"`
+	Name    string             `json:"name"`
+	Tags    *[]string          `json:"tags,omitempty"`
+	Updated *time.Time         `json:"updated"`
+	Value   interface{}        `json:"value"`
+}
+
+// VariableCreate defines model for VariableCreate.
+type VariableCreate struct {
+	Name  string      `json:"name"`
+	Tags  *[]string   `json:"tags,omitempty"`
+	Value interface{} `json:"value"`
+}
+
+// VariableFilter VariableFilter selects variables.
+type VariableFilter struct {
+	Id       *VariableFilterId   `json:"id,omitempty"`
+	Name     *VariableFilterName `json:"name,omitempty"`
+	Operator *Operator           `json:"operator,omitempty"`
+	Tags     *VariableFilterTags `json:"tags,omitempty"`
+}
+
+// VariableFilterId defines model for VariableFilterId.
+type VariableFilterId struct {
+	Any *[]openapi_types.UUID `json:"any_,omitempty"`
+}
+
+// VariableFilterName defines model for VariableFilterName.
+type VariableFilterName struct {
+	Any *[]string `json:"any_,omitempty"`
+
+	// Like A part of the name, in any case.
+	Like *string `json:"like_,omitempty"`
+}
+
+// VariableFilterTags defines model for VariableFilterTags.
+type VariableFilterTags struct {
+	All      *[]string `json:"all_,omitempty"`
+	IsNull   *bool     `json:"is_null_,omitempty"`
+	Operator *Operator `json:"operator,omitempty"`
+}
+
+// VariableSort defines model for VariableSort.
+type VariableSort string
+
+// VariableUpdate defines model for VariableUpdate.
+type VariableUpdate struct {
+	Name  *string     `json:"name,omitempty"`
+	Tags  *[]string   `json:"tags,omitempty"`
+	Value interface{} `json:"value,omitempty"`
+}
+
 // VersionInfo VersionInfo describes a version of the code; it may have more keys than are named here.
 type VersionInfo struct {
 	Type                 string                 `json:"type"`
@@ -2482,8 +2899,96 @@ type WorkQueueFilterName struct {
 	Startswith *[]string `json:"startswith_,omitempty"`
 }
 
+// ClearServerDefaultResultStorageParams defines parameters for ClearServerDefaultResultStorage.
+type ClearServerDefaultResultStorageParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadServerDefaultResultStorageParams defines parameters for ReadServerDefaultResultStorage.
+type ReadServerDefaultResultStorageParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateServerDefaultResultStorageParams defines parameters for UpdateServerDefaultResultStorage.
+type UpdateServerDefaultResultStorageParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // ReadVersionParams defines parameters for ReadVersion.
 type ReadVersionParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ListArtifactsParams defines parameters for ListArtifacts.
+type ListArtifactsParams struct {
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit  *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CreateArtifactParams defines parameters for CreateArtifact.
+type CreateArtifactParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CountArtifactsParams defines parameters for CountArtifacts.
+type CountArtifactsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadArtifactsParams defines parameters for ReadArtifacts.
+type ReadArtifactsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CountLatestArtifactsParams defines parameters for CountLatestArtifacts.
+type CountLatestArtifactsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadLatestArtifactsParams defines parameters for ReadLatestArtifacts.
+type ReadLatestArtifactsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteArtifactParams defines parameters for DeleteArtifact.
+type DeleteArtifactParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadArtifactParams defines parameters for ReadArtifact.
+type ReadArtifactParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateArtifactParams defines parameters for UpdateArtifact.
+type UpdateArtifactParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReplaceArtifactParams defines parameters for ReplaceArtifact.
+type ReplaceArtifactParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadLatestArtifactParams defines parameters for ReadLatestArtifact.
+type ReadLatestArtifactParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -2538,6 +3043,14 @@ type DeleteConcurrencyLimitParams struct {
 
 // ReadConcurrencyLimitParams defines parameters for ReadConcurrencyLimit.
 type ReadConcurrencyLimitParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CreateCsrfTokenParams defines parameters for CreateCsrfToken.
+type CreateCsrfTokenParams struct {
+	Client string `form:"client" json:"client"`
+
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -2918,6 +3431,30 @@ type PerformReadinessCheckParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// CreateSavedSearchParams defines parameters for CreateSavedSearch.
+type CreateSavedSearchParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadSavedSearchesParams defines parameters for ReadSavedSearches.
+type ReadSavedSearchesParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteSavedSearchParams defines parameters for DeleteSavedSearch.
+type DeleteSavedSearchParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadSavedSearchParams defines parameters for ReadSavedSearch.
+type ReadSavedSearchParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // ReadTaskRunStatesParams defines parameters for ReadTaskRunStates.
 type ReadTaskRunStatesParams struct {
 	TaskRunId openapi_types.UUID `form:"task_run_id" json:"task_run_id"`
@@ -3056,6 +3593,76 @@ type UpdateConcurrencyLimitV2Params struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// ListVariablesParams defines parameters for ListVariables.
+type ListVariablesParams struct {
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit  *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CreateVariableParams defines parameters for CreateVariable.
+type CreateVariableParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CountVariablesParams defines parameters for CountVariables.
+type CountVariablesParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadVariablesParams defines parameters for ReadVariables.
+type ReadVariablesParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteVariableByNameParams defines parameters for DeleteVariableByName.
+type DeleteVariableByNameParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadVariableByNameParams defines parameters for ReadVariableByName.
+type ReadVariableByNameParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateVariableByNameParams defines parameters for UpdateVariableByName.
+type UpdateVariableByNameParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteVariableParams defines parameters for DeleteVariable.
+type DeleteVariableParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadVariableParams defines parameters for ReadVariable.
+type ReadVariableParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateVariableParams defines parameters for UpdateVariable.
+type UpdateVariableParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReplaceVariableParams defines parameters for ReplaceVariable.
+type ReplaceVariableParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // ListWebhooksParams defines parameters for ListWebhooks.
 type ListWebhooksParams struct {
 	Name *string `form:"name,omitempty" json:"name,omitempty"`
@@ -3115,6 +3722,30 @@ type RotateWebhookParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
+
+// UpdateServerDefaultResultStorageJSONRequestBody defines body for UpdateServerDefaultResultStorage for application/json ContentType.
+type UpdateServerDefaultResultStorageJSONRequestBody = ServerDefaultResultStorageUpdate
+
+// CreateArtifactJSONRequestBody defines body for CreateArtifact for application/json ContentType.
+type CreateArtifactJSONRequestBody = ArtifactCreate
+
+// CountArtifactsJSONRequestBody defines body for CountArtifacts for application/json ContentType.
+type CountArtifactsJSONRequestBody = BodyCountArtifactsArtifactsCountPost
+
+// ReadArtifactsJSONRequestBody defines body for ReadArtifacts for application/json ContentType.
+type ReadArtifactsJSONRequestBody = BodyReadArtifactsArtifactsFilterPost
+
+// CountLatestArtifactsJSONRequestBody defines body for CountLatestArtifacts for application/json ContentType.
+type CountLatestArtifactsJSONRequestBody = BodyCountLatestArtifactsArtifactsLatestCountPost
+
+// ReadLatestArtifactsJSONRequestBody defines body for ReadLatestArtifacts for application/json ContentType.
+type ReadLatestArtifactsJSONRequestBody = BodyReadLatestArtifactsArtifactsLatestFilterPost
+
+// UpdateArtifactJSONRequestBody defines body for UpdateArtifact for application/json ContentType.
+type UpdateArtifactJSONRequestBody = ArtifactUpdate
+
+// ReplaceArtifactJSONRequestBody defines body for ReplaceArtifact for application/json ContentType.
+type ReplaceArtifactJSONRequestBody = ArtifactCreate
 
 // CreateConcurrencyLimitJSONRequestBody defines body for CreateConcurrencyLimit for application/json ContentType.
 type CreateConcurrencyLimitJSONRequestBody = ConcurrencyLimitCreate
@@ -3239,6 +3870,12 @@ type UpdateFlowJSONRequestBody = FlowUpdate
 // ReplaceFlowJSONRequestBody defines body for ReplaceFlow for application/json ContentType.
 type ReplaceFlowJSONRequestBody = FlowCreate
 
+// CreateSavedSearchJSONRequestBody defines body for CreateSavedSearch for application/json ContentType.
+type CreateSavedSearchJSONRequestBody = SavedSearchCreate
+
+// ReadSavedSearchesJSONRequestBody defines body for ReadSavedSearches for application/json ContentType.
+type ReadSavedSearchesJSONRequestBody = BodyReadSavedSearchesSavedSearchesFilterPost
+
 // CreateTaskRunJSONRequestBody defines body for CreateTaskRun for application/json ContentType.
 type CreateTaskRunJSONRequestBody = TaskRunCreate
 
@@ -3283,6 +3920,24 @@ type RenewConcurrencyLeaseJSONRequestBody = BodyRenewConcurrencyLeaseV2Concurren
 
 // UpdateConcurrencyLimitV2JSONRequestBody defines body for UpdateConcurrencyLimitV2 for application/json ContentType.
 type UpdateConcurrencyLimitV2JSONRequestBody = ConcurrencyLimitV2Update
+
+// CreateVariableJSONRequestBody defines body for CreateVariable for application/json ContentType.
+type CreateVariableJSONRequestBody = VariableCreate
+
+// CountVariablesJSONRequestBody defines body for CountVariables for application/json ContentType.
+type CountVariablesJSONRequestBody = BodyCountVariablesVariablesCountPost
+
+// ReadVariablesJSONRequestBody defines body for ReadVariables for application/json ContentType.
+type ReadVariablesJSONRequestBody = BodyReadVariablesVariablesFilterPost
+
+// UpdateVariableByNameJSONRequestBody defines body for UpdateVariableByName for application/json ContentType.
+type UpdateVariableByNameJSONRequestBody = VariableUpdate
+
+// UpdateVariableJSONRequestBody defines body for UpdateVariable for application/json ContentType.
+type UpdateVariableJSONRequestBody = VariableUpdate
+
+// ReplaceVariableJSONRequestBody defines body for ReplaceVariable for application/json ContentType.
+type ReplaceVariableJSONRequestBody = VariableCreate
 
 // CreateWebhookJSONRequestBody defines body for CreateWebhook for application/json ContentType.
 type CreateWebhookJSONRequestBody = WebhookCreate
@@ -4424,10 +5079,152 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
+	// ClearServerDefaultResultStorage Leave it to each client again where results are kept
+	//
+	// Corresponds with DELETE /admin/storage (the `ClearServerDefaultResultStorage` operationId).
+	ClearServerDefaultResultStorage(ctx context.Context, params *ClearServerDefaultResultStorageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadServerDefaultResultStorage Read where results are kept by default
+	//
+	// Corresponds with GET /admin/storage (the `ReadServerDefaultResultStorage` operationId).
+	ReadServerDefaultResultStorage(ctx context.Context, params *ReadServerDefaultResultStorageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateServerDefaultResultStorageWithBody Set where results are kept by default
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /admin/storage (the `UpdateServerDefaultResultStorage` operationId).
+	UpdateServerDefaultResultStorageWithBody(ctx context.Context, params *UpdateServerDefaultResultStorageParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateServerDefaultResultStorage Set where results are kept by default
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /admin/storage (the `UpdateServerDefaultResultStorage` operationId).
+	UpdateServerDefaultResultStorage(ctx context.Context, params *UpdateServerDefaultResultStorageParams, body UpdateServerDefaultResultStorageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReadVersion Tell the version of the server
 	//
 	// Corresponds with GET /admin/version (the `ReadVersion` operationId).
 	ReadVersion(ctx context.Context, params *ReadVersionParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListArtifacts Read a page of artifacts
+	//
+	// Corresponds with GET /artifacts/ (the `ListArtifacts` operationId).
+	ListArtifacts(ctx context.Context, params *ListArtifactsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateArtifactWithBody Create an artifact; if it has a key, it is the latest one of that key
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /artifacts/ (the `CreateArtifact` operationId).
+	CreateArtifactWithBody(ctx context.Context, params *CreateArtifactParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateArtifact Create an artifact; if it has a key, it is the latest one of that key
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /artifacts/ (the `CreateArtifact` operationId).
+	CreateArtifact(ctx context.Context, params *CreateArtifactParams, body CreateArtifactJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountArtifactsWithBody Count the artifacts that match
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /artifacts/count (the `CountArtifacts` operationId).
+	CountArtifactsWithBody(ctx context.Context, params *CountArtifactsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountArtifacts Count the artifacts that match
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /artifacts/count (the `CountArtifacts` operationId).
+	CountArtifacts(ctx context.Context, params *CountArtifactsParams, body CountArtifactsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadArtifactsWithBody Read the artifacts that match
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /artifacts/filter (the `ReadArtifacts` operationId).
+	ReadArtifactsWithBody(ctx context.Context, params *ReadArtifactsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadArtifacts Read the artifacts that match
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /artifacts/filter (the `ReadArtifacts` operationId).
+	ReadArtifacts(ctx context.Context, params *ReadArtifactsParams, body ReadArtifactsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountLatestArtifactsWithBody Count the keys whose latest artifacts match
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /artifacts/latest/count (the `CountLatestArtifacts` operationId).
+	CountLatestArtifactsWithBody(ctx context.Context, params *CountLatestArtifactsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountLatestArtifacts Count the keys whose latest artifacts match
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /artifacts/latest/count (the `CountLatestArtifacts` operationId).
+	CountLatestArtifacts(ctx context.Context, params *CountLatestArtifactsParams, body CountLatestArtifactsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadLatestArtifactsWithBody Read the latest artifacts of those keys that match
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /artifacts/latest/filter (the `ReadLatestArtifacts` operationId).
+	ReadLatestArtifactsWithBody(ctx context.Context, params *ReadLatestArtifactsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadLatestArtifacts Read the latest artifacts of those keys that match
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /artifacts/latest/filter (the `ReadLatestArtifacts` operationId).
+	ReadLatestArtifacts(ctx context.Context, params *ReadLatestArtifactsParams, body ReadLatestArtifactsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteArtifact Delete an artifact; the one before it becomes the latest of its key
+	//
+	// Corresponds with DELETE /artifacts/{id} (the `DeleteArtifact` operationId).
+	DeleteArtifact(ctx context.Context, id openapi_types.UUID, params *DeleteArtifactParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadArtifact Read an artifact by its id
+	//
+	// Corresponds with GET /artifacts/{id} (the `ReadArtifact` operationId).
+	ReadArtifact(ctx context.Context, id openapi_types.UUID, params *ReadArtifactParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateArtifactWithBody Change an artifact; what is not sent stays
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /artifacts/{id} (the `UpdateArtifact` operationId).
+	UpdateArtifactWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateArtifactParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateArtifact Change an artifact; what is not sent stays
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /artifacts/{id} (the `UpdateArtifact` operationId).
+	UpdateArtifact(ctx context.Context, id openapi_types.UUID, params *UpdateArtifactParams, body UpdateArtifactJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplaceArtifactWithBody Create an artifact of this id, or replace it; what is not sent is as in a new artifact
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /artifacts/{id} (the `ReplaceArtifact` operationId).
+	ReplaceArtifactWithBody(ctx context.Context, id openapi_types.UUID, params *ReplaceArtifactParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplaceArtifact Create an artifact of this id, or replace it; what is not sent is as in a new artifact
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /artifacts/{id} (the `ReplaceArtifact` operationId).
+	ReplaceArtifact(ctx context.Context, id openapi_types.UUID, params *ReplaceArtifactParams, body ReplaceArtifactJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadLatestArtifact Read the latest artifact of a key
+	//
+	// Corresponds with GET /artifacts/{key}/latest (the `ReadLatestArtifact` operationId).
+	ReadLatestArtifact(ctx context.Context, key string, params *ReadLatestArtifactParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateConcurrencyLimitWithBody Create the limit of a tag, or change it
 	//
@@ -4518,6 +5315,11 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /concurrency_limits/{id} (the `ReadConcurrencyLimit` operationId).
 	ReadConcurrencyLimit(ctx context.Context, id openapi_types.UUID, params *ReadConcurrencyLimitParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateCsrfToken Make a token that proves a request comes from this client; refused while nobody asks for one
+	//
+	// Corresponds with GET /csrf-token (the `CreateCsrfToken` operationId).
+	CreateCsrfToken(ctx context.Context, params *CreateCsrfTokenParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListDeployments Read deployments by name
 	//
@@ -5150,6 +5952,44 @@ type ClientInterface interface {
 	// Corresponds with GET /ready (the `PerformReadinessCheck` operationId).
 	PerformReadinessCheck(ctx context.Context, params *PerformReadinessCheckParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// CreateSavedSearchWithBody Create a search, or replace the filters of the one of that name
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /saved_searches/ (the `CreateSavedSearch` operationId).
+	CreateSavedSearchWithBody(ctx context.Context, params *CreateSavedSearchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateSavedSearch Create a search, or replace the filters of the one of that name
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /saved_searches/ (the `CreateSavedSearch` operationId).
+	CreateSavedSearch(ctx context.Context, params *CreateSavedSearchParams, body CreateSavedSearchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadSavedSearchesWithBody Read a page of searches, ordered by name
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /saved_searches/filter (the `ReadSavedSearches` operationId).
+	ReadSavedSearchesWithBody(ctx context.Context, params *ReadSavedSearchesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadSavedSearches Read a page of searches, ordered by name
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /saved_searches/filter (the `ReadSavedSearches` operationId).
+	ReadSavedSearches(ctx context.Context, params *ReadSavedSearchesParams, body ReadSavedSearchesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteSavedSearch Delete a search
+	//
+	// Corresponds with DELETE /saved_searches/{id} (the `DeleteSavedSearch` operationId).
+	DeleteSavedSearch(ctx context.Context, id openapi_types.UUID, params *DeleteSavedSearchParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadSavedSearch Read a search by its id
+	//
+	// Corresponds with GET /saved_searches/{id} (the `ReadSavedSearch` operationId).
+	ReadSavedSearch(ctx context.Context, id openapi_types.UUID, params *ReadSavedSearchParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReadTaskRunStates Read all states of a task run, oldest first
 	//
 	// Corresponds with GET /task_run_states/ (the `ReadTaskRunStates` operationId).
@@ -5407,6 +6247,115 @@ type ClientInterface interface {
 	// Corresponds with PATCH /v2/concurrency_limits/{id_or_name} (the `UpdateConcurrencyLimitV2` operationId).
 	UpdateConcurrencyLimitV2(ctx context.Context, idOrName string, params *UpdateConcurrencyLimitV2Params, body UpdateConcurrencyLimitV2JSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListVariables Read a page of variables
+	//
+	// Corresponds with GET /variables/ (the `ListVariables` operationId).
+	ListVariables(ctx context.Context, params *ListVariablesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateVariableWithBody Create a variable
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /variables/ (the `CreateVariable` operationId).
+	CreateVariableWithBody(ctx context.Context, params *CreateVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateVariable Create a variable
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /variables/ (the `CreateVariable` operationId).
+	CreateVariable(ctx context.Context, params *CreateVariableParams, body CreateVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountVariablesWithBody Count the variables that match
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /variables/count (the `CountVariables` operationId).
+	CountVariablesWithBody(ctx context.Context, params *CountVariablesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountVariables Count the variables that match
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /variables/count (the `CountVariables` operationId).
+	CountVariables(ctx context.Context, params *CountVariablesParams, body CountVariablesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadVariablesWithBody Read the variables that match
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /variables/filter (the `ReadVariables` operationId).
+	ReadVariablesWithBody(ctx context.Context, params *ReadVariablesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadVariables Read the variables that match
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /variables/filter (the `ReadVariables` operationId).
+	ReadVariables(ctx context.Context, params *ReadVariablesParams, body ReadVariablesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteVariableByName Delete the variable of a name
+	//
+	// Corresponds with DELETE /variables/name/{name} (the `DeleteVariableByName` operationId).
+	DeleteVariableByName(ctx context.Context, name string, params *DeleteVariableByNameParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadVariableByName Read a variable by its name
+	//
+	// Corresponds with GET /variables/name/{name} (the `ReadVariableByName` operationId).
+	ReadVariableByName(ctx context.Context, name string, params *ReadVariableByNameParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateVariableByNameWithBody Change the variable of a name; what is not sent stays
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /variables/name/{name} (the `UpdateVariableByName` operationId).
+	UpdateVariableByNameWithBody(ctx context.Context, name string, params *UpdateVariableByNameParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateVariableByName Change the variable of a name; what is not sent stays
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /variables/name/{name} (the `UpdateVariableByName` operationId).
+	UpdateVariableByName(ctx context.Context, name string, params *UpdateVariableByNameParams, body UpdateVariableByNameJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteVariable Delete a variable
+	//
+	// Corresponds with DELETE /variables/{id} (the `DeleteVariable` operationId).
+	DeleteVariable(ctx context.Context, id openapi_types.UUID, params *DeleteVariableParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadVariable Read a variable by its id
+	//
+	// Corresponds with GET /variables/{id} (the `ReadVariable` operationId).
+	ReadVariable(ctx context.Context, id openapi_types.UUID, params *ReadVariableParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateVariableWithBody Change a variable; what is not sent stays
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /variables/{id} (the `UpdateVariable` operationId).
+	UpdateVariableWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateVariable Change a variable; what is not sent stays
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /variables/{id} (the `UpdateVariable` operationId).
+	UpdateVariable(ctx context.Context, id openapi_types.UUID, params *UpdateVariableParams, body UpdateVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplaceVariableWithBody Create a variable of this id, or replace it; what is not sent is as in a new variable
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /variables/{id} (the `ReplaceVariable` operationId).
+	ReplaceVariableWithBody(ctx context.Context, id openapi_types.UUID, params *ReplaceVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplaceVariable Create a variable of this id, or replace it; what is not sent is as in a new variable
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /variables/{id} (the `ReplaceVariable` operationId).
+	ReplaceVariable(ctx context.Context, id openapi_types.UUID, params *ReplaceVariableParams, body ReplaceVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ServerVersion Tell the version of the API
 	//
 	// Corresponds with GET /version (the `ServerVersion` operationId).
@@ -5507,11 +6456,373 @@ type ClientInterface interface {
 	RotateWebhook(ctx context.Context, id openapi_types.UUID, params *RotateWebhookParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
+// ClearServerDefaultResultStorage Leave it to each client again where results are kept
+//
+// Corresponds with DELETE /admin/storage (the `ClearServerDefaultResultStorage` operationId).
+func (c *Client) ClearServerDefaultResultStorage(ctx context.Context, params *ClearServerDefaultResultStorageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewClearServerDefaultResultStorageRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadServerDefaultResultStorage Read where results are kept by default
+//
+// Corresponds with GET /admin/storage (the `ReadServerDefaultResultStorage` operationId).
+func (c *Client) ReadServerDefaultResultStorage(ctx context.Context, params *ReadServerDefaultResultStorageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadServerDefaultResultStorageRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateServerDefaultResultStorageWithBody Set where results are kept by default
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /admin/storage (the `UpdateServerDefaultResultStorage` operationId).
+func (c *Client) UpdateServerDefaultResultStorageWithBody(ctx context.Context, params *UpdateServerDefaultResultStorageParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateServerDefaultResultStorageRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateServerDefaultResultStorage Set where results are kept by default
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /admin/storage (the `UpdateServerDefaultResultStorage` operationId).
+func (c *Client) UpdateServerDefaultResultStorage(ctx context.Context, params *UpdateServerDefaultResultStorageParams, body UpdateServerDefaultResultStorageJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateServerDefaultResultStorageRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ReadVersion Tell the version of the server
 //
 // Corresponds with GET /admin/version (the `ReadVersion` operationId).
 func (c *Client) ReadVersion(ctx context.Context, params *ReadVersionParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadVersionRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListArtifacts Read a page of artifacts
+//
+// Corresponds with GET /artifacts/ (the `ListArtifacts` operationId).
+func (c *Client) ListArtifacts(ctx context.Context, params *ListArtifactsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListArtifactsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateArtifactWithBody Create an artifact; if it has a key, it is the latest one of that key
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /artifacts/ (the `CreateArtifact` operationId).
+func (c *Client) CreateArtifactWithBody(ctx context.Context, params *CreateArtifactParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateArtifactRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateArtifact Create an artifact; if it has a key, it is the latest one of that key
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /artifacts/ (the `CreateArtifact` operationId).
+func (c *Client) CreateArtifact(ctx context.Context, params *CreateArtifactParams, body CreateArtifactJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateArtifactRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountArtifactsWithBody Count the artifacts that match
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /artifacts/count (the `CountArtifacts` operationId).
+func (c *Client) CountArtifactsWithBody(ctx context.Context, params *CountArtifactsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountArtifactsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountArtifacts Count the artifacts that match
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /artifacts/count (the `CountArtifacts` operationId).
+func (c *Client) CountArtifacts(ctx context.Context, params *CountArtifactsParams, body CountArtifactsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountArtifactsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadArtifactsWithBody Read the artifacts that match
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /artifacts/filter (the `ReadArtifacts` operationId).
+func (c *Client) ReadArtifactsWithBody(ctx context.Context, params *ReadArtifactsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadArtifactsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadArtifacts Read the artifacts that match
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /artifacts/filter (the `ReadArtifacts` operationId).
+func (c *Client) ReadArtifacts(ctx context.Context, params *ReadArtifactsParams, body ReadArtifactsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadArtifactsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountLatestArtifactsWithBody Count the keys whose latest artifacts match
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /artifacts/latest/count (the `CountLatestArtifacts` operationId).
+func (c *Client) CountLatestArtifactsWithBody(ctx context.Context, params *CountLatestArtifactsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountLatestArtifactsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountLatestArtifacts Count the keys whose latest artifacts match
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /artifacts/latest/count (the `CountLatestArtifacts` operationId).
+func (c *Client) CountLatestArtifacts(ctx context.Context, params *CountLatestArtifactsParams, body CountLatestArtifactsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountLatestArtifactsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadLatestArtifactsWithBody Read the latest artifacts of those keys that match
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /artifacts/latest/filter (the `ReadLatestArtifacts` operationId).
+func (c *Client) ReadLatestArtifactsWithBody(ctx context.Context, params *ReadLatestArtifactsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadLatestArtifactsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadLatestArtifacts Read the latest artifacts of those keys that match
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /artifacts/latest/filter (the `ReadLatestArtifacts` operationId).
+func (c *Client) ReadLatestArtifacts(ctx context.Context, params *ReadLatestArtifactsParams, body ReadLatestArtifactsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadLatestArtifactsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteArtifact Delete an artifact; the one before it becomes the latest of its key
+//
+// Corresponds with DELETE /artifacts/{id} (the `DeleteArtifact` operationId).
+func (c *Client) DeleteArtifact(ctx context.Context, id openapi_types.UUID, params *DeleteArtifactParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteArtifactRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadArtifact Read an artifact by its id
+//
+// Corresponds with GET /artifacts/{id} (the `ReadArtifact` operationId).
+func (c *Client) ReadArtifact(ctx context.Context, id openapi_types.UUID, params *ReadArtifactParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadArtifactRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateArtifactWithBody Change an artifact; what is not sent stays
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /artifacts/{id} (the `UpdateArtifact` operationId).
+func (c *Client) UpdateArtifactWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateArtifactParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateArtifactRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateArtifact Change an artifact; what is not sent stays
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /artifacts/{id} (the `UpdateArtifact` operationId).
+func (c *Client) UpdateArtifact(ctx context.Context, id openapi_types.UUID, params *UpdateArtifactParams, body UpdateArtifactJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateArtifactRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplaceArtifactWithBody Create an artifact of this id, or replace it; what is not sent is as in a new artifact
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /artifacts/{id} (the `ReplaceArtifact` operationId).
+func (c *Client) ReplaceArtifactWithBody(ctx context.Context, id openapi_types.UUID, params *ReplaceArtifactParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplaceArtifactRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplaceArtifact Create an artifact of this id, or replace it; what is not sent is as in a new artifact
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /artifacts/{id} (the `ReplaceArtifact` operationId).
+func (c *Client) ReplaceArtifact(ctx context.Context, id openapi_types.UUID, params *ReplaceArtifactParams, body ReplaceArtifactJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplaceArtifactRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadLatestArtifact Read the latest artifact of a key
+//
+// Corresponds with GET /artifacts/{key}/latest (the `ReadLatestArtifact` operationId).
+func (c *Client) ReadLatestArtifact(ctx context.Context, key string, params *ReadLatestArtifactParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadLatestArtifactRequest(c.Server, key, params)
 	if err != nil {
 		return nil, err
 	}
@@ -5742,6 +7053,21 @@ func (c *Client) DeleteConcurrencyLimit(ctx context.Context, id openapi_types.UU
 // Corresponds with GET /concurrency_limits/{id} (the `ReadConcurrencyLimit` operationId).
 func (c *Client) ReadConcurrencyLimit(ctx context.Context, id openapi_types.UUID, params *ReadConcurrencyLimitParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadConcurrencyLimitRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateCsrfToken Make a token that proves a request comes from this client; refused while nobody asks for one
+//
+// Corresponds with GET /csrf-token (the `CreateCsrfToken` operationId).
+func (c *Client) CreateCsrfToken(ctx context.Context, params *CreateCsrfTokenParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateCsrfTokenRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -7333,6 +8659,104 @@ func (c *Client) PerformReadinessCheck(ctx context.Context, params *PerformReadi
 	return c.Client.Do(req)
 }
 
+// CreateSavedSearchWithBody Create a search, or replace the filters of the one of that name
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /saved_searches/ (the `CreateSavedSearch` operationId).
+func (c *Client) CreateSavedSearchWithBody(ctx context.Context, params *CreateSavedSearchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateSavedSearchRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateSavedSearch Create a search, or replace the filters of the one of that name
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /saved_searches/ (the `CreateSavedSearch` operationId).
+func (c *Client) CreateSavedSearch(ctx context.Context, params *CreateSavedSearchParams, body CreateSavedSearchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateSavedSearchRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadSavedSearchesWithBody Read a page of searches, ordered by name
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /saved_searches/filter (the `ReadSavedSearches` operationId).
+func (c *Client) ReadSavedSearchesWithBody(ctx context.Context, params *ReadSavedSearchesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadSavedSearchesRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadSavedSearches Read a page of searches, ordered by name
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /saved_searches/filter (the `ReadSavedSearches` operationId).
+func (c *Client) ReadSavedSearches(ctx context.Context, params *ReadSavedSearchesParams, body ReadSavedSearchesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadSavedSearchesRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteSavedSearch Delete a search
+//
+// Corresponds with DELETE /saved_searches/{id} (the `DeleteSavedSearch` operationId).
+func (c *Client) DeleteSavedSearch(ctx context.Context, id openapi_types.UUID, params *DeleteSavedSearchParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteSavedSearchRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadSavedSearch Read a search by its id
+//
+// Corresponds with GET /saved_searches/{id} (the `ReadSavedSearch` operationId).
+func (c *Client) ReadSavedSearch(ctx context.Context, id openapi_types.UUID, params *ReadSavedSearchParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadSavedSearchRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ReadTaskRunStates Read all states of a task run, oldest first
 //
 // Corresponds with GET /task_run_states/ (the `ReadTaskRunStates` operationId).
@@ -7960,6 +9384,285 @@ func (c *Client) UpdateConcurrencyLimitV2(ctx context.Context, idOrName string, 
 	return c.Client.Do(req)
 }
 
+// ListVariables Read a page of variables
+//
+// Corresponds with GET /variables/ (the `ListVariables` operationId).
+func (c *Client) ListVariables(ctx context.Context, params *ListVariablesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListVariablesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateVariableWithBody Create a variable
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /variables/ (the `CreateVariable` operationId).
+func (c *Client) CreateVariableWithBody(ctx context.Context, params *CreateVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateVariableRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateVariable Create a variable
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /variables/ (the `CreateVariable` operationId).
+func (c *Client) CreateVariable(ctx context.Context, params *CreateVariableParams, body CreateVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateVariableRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountVariablesWithBody Count the variables that match
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /variables/count (the `CountVariables` operationId).
+func (c *Client) CountVariablesWithBody(ctx context.Context, params *CountVariablesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountVariablesRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountVariables Count the variables that match
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /variables/count (the `CountVariables` operationId).
+func (c *Client) CountVariables(ctx context.Context, params *CountVariablesParams, body CountVariablesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountVariablesRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadVariablesWithBody Read the variables that match
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /variables/filter (the `ReadVariables` operationId).
+func (c *Client) ReadVariablesWithBody(ctx context.Context, params *ReadVariablesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadVariablesRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadVariables Read the variables that match
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /variables/filter (the `ReadVariables` operationId).
+func (c *Client) ReadVariables(ctx context.Context, params *ReadVariablesParams, body ReadVariablesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadVariablesRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteVariableByName Delete the variable of a name
+//
+// Corresponds with DELETE /variables/name/{name} (the `DeleteVariableByName` operationId).
+func (c *Client) DeleteVariableByName(ctx context.Context, name string, params *DeleteVariableByNameParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteVariableByNameRequest(c.Server, name, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadVariableByName Read a variable by its name
+//
+// Corresponds with GET /variables/name/{name} (the `ReadVariableByName` operationId).
+func (c *Client) ReadVariableByName(ctx context.Context, name string, params *ReadVariableByNameParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadVariableByNameRequest(c.Server, name, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateVariableByNameWithBody Change the variable of a name; what is not sent stays
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /variables/name/{name} (the `UpdateVariableByName` operationId).
+func (c *Client) UpdateVariableByNameWithBody(ctx context.Context, name string, params *UpdateVariableByNameParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateVariableByNameRequestWithBody(c.Server, name, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateVariableByName Change the variable of a name; what is not sent stays
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /variables/name/{name} (the `UpdateVariableByName` operationId).
+func (c *Client) UpdateVariableByName(ctx context.Context, name string, params *UpdateVariableByNameParams, body UpdateVariableByNameJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateVariableByNameRequest(c.Server, name, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteVariable Delete a variable
+//
+// Corresponds with DELETE /variables/{id} (the `DeleteVariable` operationId).
+func (c *Client) DeleteVariable(ctx context.Context, id openapi_types.UUID, params *DeleteVariableParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteVariableRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadVariable Read a variable by its id
+//
+// Corresponds with GET /variables/{id} (the `ReadVariable` operationId).
+func (c *Client) ReadVariable(ctx context.Context, id openapi_types.UUID, params *ReadVariableParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadVariableRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateVariableWithBody Change a variable; what is not sent stays
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /variables/{id} (the `UpdateVariable` operationId).
+func (c *Client) UpdateVariableWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateVariableRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateVariable Change a variable; what is not sent stays
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /variables/{id} (the `UpdateVariable` operationId).
+func (c *Client) UpdateVariable(ctx context.Context, id openapi_types.UUID, params *UpdateVariableParams, body UpdateVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateVariableRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplaceVariableWithBody Create a variable of this id, or replace it; what is not sent is as in a new variable
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /variables/{id} (the `ReplaceVariable` operationId).
+func (c *Client) ReplaceVariableWithBody(ctx context.Context, id openapi_types.UUID, params *ReplaceVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplaceVariableRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplaceVariable Create a variable of this id, or replace it; what is not sent is as in a new variable
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /variables/{id} (the `ReplaceVariable` operationId).
+func (c *Client) ReplaceVariable(ctx context.Context, id openapi_types.UUID, params *ReplaceVariableParams, body ReplaceVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplaceVariableRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ServerVersion Tell the version of the API
 //
 // Corresponds with GET /version (the `ServerVersion` operationId).
@@ -8209,6 +9912,145 @@ func (c *Client) RotateWebhook(ctx context.Context, id openapi_types.UUID, param
 	return c.Client.Do(req)
 }
 
+// NewClearServerDefaultResultStorageRequest constructs an http.Request for the ClearServerDefaultResultStorage method
+func NewClearServerDefaultResultStorageRequest(server string, params *ClearServerDefaultResultStorageParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/storage")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadServerDefaultResultStorageRequest constructs an http.Request for the ReadServerDefaultResultStorage method
+func NewReadServerDefaultResultStorageRequest(server string, params *ReadServerDefaultResultStorageParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/storage")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateServerDefaultResultStorageRequest calls the generic UpdateServerDefaultResultStorage builder with application/json body
+func NewUpdateServerDefaultResultStorageRequest(server string, params *UpdateServerDefaultResultStorageParams, body UpdateServerDefaultResultStorageJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateServerDefaultResultStorageRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewUpdateServerDefaultResultStorageRequestWithBody constructs an http.Request for the UpdateServerDefaultResultStorage method, with any body, and a specified content type
+func NewUpdateServerDefaultResultStorageRequestWithBody(server string, params *UpdateServerDefaultResultStorageParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/storage")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewReadVersionRequest constructs an http.Request for the ReadVersion method
 func NewReadVersionRequest(server string, params *ReadVersionParams) (*http.Request, error) {
 	var err error
@@ -8219,6 +10061,633 @@ func NewReadVersionRequest(server string, params *ReadVersionParams) (*http.Requ
 	}
 
 	operationPath := fmt.Sprintf("/admin/version")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewListArtifactsRequest constructs an http.Request for the ListArtifacts method
+func NewListArtifactsRequest(server string, params *ListArtifactsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/artifacts/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateArtifactRequest calls the generic CreateArtifact builder with application/json body
+func NewCreateArtifactRequest(server string, params *CreateArtifactParams, body CreateArtifactJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateArtifactRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateArtifactRequestWithBody constructs an http.Request for the CreateArtifact method, with any body, and a specified content type
+func NewCreateArtifactRequestWithBody(server string, params *CreateArtifactParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/artifacts/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCountArtifactsRequest calls the generic CountArtifacts builder with application/json body
+func NewCountArtifactsRequest(server string, params *CountArtifactsParams, body CountArtifactsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCountArtifactsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCountArtifactsRequestWithBody constructs an http.Request for the CountArtifacts method, with any body, and a specified content type
+func NewCountArtifactsRequestWithBody(server string, params *CountArtifactsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/artifacts/count")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadArtifactsRequest calls the generic ReadArtifacts builder with application/json body
+func NewReadArtifactsRequest(server string, params *ReadArtifactsParams, body ReadArtifactsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadArtifactsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadArtifactsRequestWithBody constructs an http.Request for the ReadArtifacts method, with any body, and a specified content type
+func NewReadArtifactsRequestWithBody(server string, params *ReadArtifactsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/artifacts/filter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCountLatestArtifactsRequest calls the generic CountLatestArtifacts builder with application/json body
+func NewCountLatestArtifactsRequest(server string, params *CountLatestArtifactsParams, body CountLatestArtifactsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCountLatestArtifactsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCountLatestArtifactsRequestWithBody constructs an http.Request for the CountLatestArtifacts method, with any body, and a specified content type
+func NewCountLatestArtifactsRequestWithBody(server string, params *CountLatestArtifactsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/artifacts/latest/count")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadLatestArtifactsRequest calls the generic ReadLatestArtifacts builder with application/json body
+func NewReadLatestArtifactsRequest(server string, params *ReadLatestArtifactsParams, body ReadLatestArtifactsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadLatestArtifactsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadLatestArtifactsRequestWithBody constructs an http.Request for the ReadLatestArtifacts method, with any body, and a specified content type
+func NewReadLatestArtifactsRequestWithBody(server string, params *ReadLatestArtifactsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/artifacts/latest/filter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteArtifactRequest constructs an http.Request for the DeleteArtifact method
+func NewDeleteArtifactRequest(server string, id openapi_types.UUID, params *DeleteArtifactParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/artifacts/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadArtifactRequest constructs an http.Request for the ReadArtifact method
+func NewReadArtifactRequest(server string, id openapi_types.UUID, params *ReadArtifactParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/artifacts/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateArtifactRequest calls the generic UpdateArtifact builder with application/json body
+func NewUpdateArtifactRequest(server string, id openapi_types.UUID, params *UpdateArtifactParams, body UpdateArtifactJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateArtifactRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUpdateArtifactRequestWithBody constructs an http.Request for the UpdateArtifact method, with any body, and a specified content type
+func NewUpdateArtifactRequestWithBody(server string, id openapi_types.UUID, params *UpdateArtifactParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/artifacts/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReplaceArtifactRequest calls the generic ReplaceArtifact builder with application/json body
+func NewReplaceArtifactRequest(server string, id openapi_types.UUID, params *ReplaceArtifactParams, body ReplaceArtifactJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReplaceArtifactRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewReplaceArtifactRequestWithBody constructs an http.Request for the ReplaceArtifact method, with any body, and a specified content type
+func NewReplaceArtifactRequestWithBody(server string, id openapi_types.UUID, params *ReplaceArtifactParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/artifacts/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadLatestArtifactRequest constructs an http.Request for the ReadLatestArtifact method
+func NewReadLatestArtifactRequest(server string, key string, params *ReadLatestArtifactParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "key", key, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/artifacts/%s/latest", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -8704,6 +11173,71 @@ func NewReadConcurrencyLimitRequest(server string, id openapi_types.UUID, params
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateCsrfTokenRequest constructs an http.Request for the CreateCsrfToken method
+func NewCreateCsrfTokenRequest(server string, params *CreateCsrfTokenParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/csrf-token")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "client", params.Client, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -12068,6 +14602,214 @@ func NewPerformReadinessCheckRequest(server string, params *PerformReadinessChec
 	return req, nil
 }
 
+// NewCreateSavedSearchRequest calls the generic CreateSavedSearch builder with application/json body
+func NewCreateSavedSearchRequest(server string, params *CreateSavedSearchParams, body CreateSavedSearchJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateSavedSearchRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateSavedSearchRequestWithBody constructs an http.Request for the CreateSavedSearch method, with any body, and a specified content type
+func NewCreateSavedSearchRequestWithBody(server string, params *CreateSavedSearchParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/saved_searches/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadSavedSearchesRequest calls the generic ReadSavedSearches builder with application/json body
+func NewReadSavedSearchesRequest(server string, params *ReadSavedSearchesParams, body ReadSavedSearchesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadSavedSearchesRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadSavedSearchesRequestWithBody constructs an http.Request for the ReadSavedSearches method, with any body, and a specified content type
+func NewReadSavedSearchesRequestWithBody(server string, params *ReadSavedSearchesParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/saved_searches/filter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteSavedSearchRequest constructs an http.Request for the DeleteSavedSearch method
+func NewDeleteSavedSearchRequest(server string, id openapi_types.UUID, params *DeleteSavedSearchParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/saved_searches/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadSavedSearchRequest constructs an http.Request for the ReadSavedSearch method
+func NewReadSavedSearchRequest(server string, id openapi_types.UUID, params *ReadSavedSearchParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/saved_searches/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewReadTaskRunStatesRequest constructs an http.Request for the ReadTaskRunStates method
 func NewReadTaskRunStatesRequest(server string, params *ReadTaskRunStatesParams) (*http.Request, error) {
 	var err error
@@ -13312,6 +16054,634 @@ func NewUpdateConcurrencyLimitV2RequestWithBody(server string, idOrName string, 
 	return req, nil
 }
 
+// NewListVariablesRequest constructs an http.Request for the ListVariables method
+func NewListVariablesRequest(server string, params *ListVariablesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/variables/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateVariableRequest calls the generic CreateVariable builder with application/json body
+func NewCreateVariableRequest(server string, params *CreateVariableParams, body CreateVariableJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateVariableRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateVariableRequestWithBody constructs an http.Request for the CreateVariable method, with any body, and a specified content type
+func NewCreateVariableRequestWithBody(server string, params *CreateVariableParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/variables/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCountVariablesRequest calls the generic CountVariables builder with application/json body
+func NewCountVariablesRequest(server string, params *CountVariablesParams, body CountVariablesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCountVariablesRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCountVariablesRequestWithBody constructs an http.Request for the CountVariables method, with any body, and a specified content type
+func NewCountVariablesRequestWithBody(server string, params *CountVariablesParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/variables/count")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadVariablesRequest calls the generic ReadVariables builder with application/json body
+func NewReadVariablesRequest(server string, params *ReadVariablesParams, body ReadVariablesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadVariablesRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadVariablesRequestWithBody constructs an http.Request for the ReadVariables method, with any body, and a specified content type
+func NewReadVariablesRequestWithBody(server string, params *ReadVariablesParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/variables/filter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteVariableByNameRequest constructs an http.Request for the DeleteVariableByName method
+func NewDeleteVariableByNameRequest(server string, name string, params *DeleteVariableByNameParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/variables/name/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadVariableByNameRequest constructs an http.Request for the ReadVariableByName method
+func NewReadVariableByNameRequest(server string, name string, params *ReadVariableByNameParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/variables/name/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateVariableByNameRequest calls the generic UpdateVariableByName builder with application/json body
+func NewUpdateVariableByNameRequest(server string, name string, params *UpdateVariableByNameParams, body UpdateVariableByNameJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateVariableByNameRequestWithBody(server, name, params, "application/json", bodyReader)
+}
+
+// NewUpdateVariableByNameRequestWithBody constructs an http.Request for the UpdateVariableByName method, with any body, and a specified content type
+func NewUpdateVariableByNameRequestWithBody(server string, name string, params *UpdateVariableByNameParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/variables/name/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteVariableRequest constructs an http.Request for the DeleteVariable method
+func NewDeleteVariableRequest(server string, id openapi_types.UUID, params *DeleteVariableParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/variables/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadVariableRequest constructs an http.Request for the ReadVariable method
+func NewReadVariableRequest(server string, id openapi_types.UUID, params *ReadVariableParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/variables/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateVariableRequest calls the generic UpdateVariable builder with application/json body
+func NewUpdateVariableRequest(server string, id openapi_types.UUID, params *UpdateVariableParams, body UpdateVariableJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateVariableRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUpdateVariableRequestWithBody constructs an http.Request for the UpdateVariable method, with any body, and a specified content type
+func NewUpdateVariableRequestWithBody(server string, id openapi_types.UUID, params *UpdateVariableParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/variables/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReplaceVariableRequest calls the generic ReplaceVariable builder with application/json body
+func NewReplaceVariableRequest(server string, id openapi_types.UUID, params *ReplaceVariableParams, body ReplaceVariableJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReplaceVariableRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewReplaceVariableRequestWithBody constructs an http.Request for the ReplaceVariable method, with any body, and a specified content type
+func NewReplaceVariableRequestWithBody(server string, id openapi_types.UUID, params *ReplaceVariableParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/variables/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewServerVersionRequest constructs an http.Request for the ServerVersion method
 func NewServerVersionRequest(server string) (*http.Request, error) {
 	var err error
@@ -13912,12 +17282,166 @@ func WithBaseURL(baseURL string) ClientOption {
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
 
+	// ClearServerDefaultResultStorageWithResponse Leave it to each client again where results are kept
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /admin/storage (the `ClearServerDefaultResultStorage` operationId).
+	ClearServerDefaultResultStorageWithResponse(ctx context.Context, params *ClearServerDefaultResultStorageParams, reqEditors ...RequestEditorFn) (*ClearServerDefaultResultStorageResult, error)
+
+	// ReadServerDefaultResultStorageWithResponse Read where results are kept by default
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /admin/storage (the `ReadServerDefaultResultStorage` operationId).
+	ReadServerDefaultResultStorageWithResponse(ctx context.Context, params *ReadServerDefaultResultStorageParams, reqEditors ...RequestEditorFn) (*ReadServerDefaultResultStorageResult, error)
+
+	// UpdateServerDefaultResultStorageWithBodyWithResponse Set where results are kept by default
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /admin/storage (the `UpdateServerDefaultResultStorage` operationId).
+	UpdateServerDefaultResultStorageWithBodyWithResponse(ctx context.Context, params *UpdateServerDefaultResultStorageParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateServerDefaultResultStorageResult, error)
+
+	// UpdateServerDefaultResultStorageWithResponse Set where results are kept by default
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /admin/storage (the `UpdateServerDefaultResultStorage` operationId).
+	UpdateServerDefaultResultStorageWithResponse(ctx context.Context, params *UpdateServerDefaultResultStorageParams, body UpdateServerDefaultResultStorageJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateServerDefaultResultStorageResult, error)
+
 	// ReadVersionWithResponse Tell the version of the server
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with GET /admin/version (the `ReadVersion` operationId).
 	ReadVersionWithResponse(ctx context.Context, params *ReadVersionParams, reqEditors ...RequestEditorFn) (*ReadVersionResult, error)
+
+	// ListArtifactsWithResponse Read a page of artifacts
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /artifacts/ (the `ListArtifacts` operationId).
+	ListArtifactsWithResponse(ctx context.Context, params *ListArtifactsParams, reqEditors ...RequestEditorFn) (*ListArtifactsResult, error)
+
+	// CreateArtifactWithBodyWithResponse Create an artifact; if it has a key, it is the latest one of that key
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /artifacts/ (the `CreateArtifact` operationId).
+	CreateArtifactWithBodyWithResponse(ctx context.Context, params *CreateArtifactParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateArtifactResult, error)
+
+	// CreateArtifactWithResponse Create an artifact; if it has a key, it is the latest one of that key
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /artifacts/ (the `CreateArtifact` operationId).
+	CreateArtifactWithResponse(ctx context.Context, params *CreateArtifactParams, body CreateArtifactJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateArtifactResult, error)
+
+	// CountArtifactsWithBodyWithResponse Count the artifacts that match
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /artifacts/count (the `CountArtifacts` operationId).
+	CountArtifactsWithBodyWithResponse(ctx context.Context, params *CountArtifactsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CountArtifactsResult, error)
+
+	// CountArtifactsWithResponse Count the artifacts that match
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /artifacts/count (the `CountArtifacts` operationId).
+	CountArtifactsWithResponse(ctx context.Context, params *CountArtifactsParams, body CountArtifactsJSONRequestBody, reqEditors ...RequestEditorFn) (*CountArtifactsResult, error)
+
+	// ReadArtifactsWithBodyWithResponse Read the artifacts that match
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /artifacts/filter (the `ReadArtifacts` operationId).
+	ReadArtifactsWithBodyWithResponse(ctx context.Context, params *ReadArtifactsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadArtifactsResult, error)
+
+	// ReadArtifactsWithResponse Read the artifacts that match
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /artifacts/filter (the `ReadArtifacts` operationId).
+	ReadArtifactsWithResponse(ctx context.Context, params *ReadArtifactsParams, body ReadArtifactsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadArtifactsResult, error)
+
+	// CountLatestArtifactsWithBodyWithResponse Count the keys whose latest artifacts match
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /artifacts/latest/count (the `CountLatestArtifacts` operationId).
+	CountLatestArtifactsWithBodyWithResponse(ctx context.Context, params *CountLatestArtifactsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CountLatestArtifactsResult, error)
+
+	// CountLatestArtifactsWithResponse Count the keys whose latest artifacts match
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /artifacts/latest/count (the `CountLatestArtifacts` operationId).
+	CountLatestArtifactsWithResponse(ctx context.Context, params *CountLatestArtifactsParams, body CountLatestArtifactsJSONRequestBody, reqEditors ...RequestEditorFn) (*CountLatestArtifactsResult, error)
+
+	// ReadLatestArtifactsWithBodyWithResponse Read the latest artifacts of those keys that match
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /artifacts/latest/filter (the `ReadLatestArtifacts` operationId).
+	ReadLatestArtifactsWithBodyWithResponse(ctx context.Context, params *ReadLatestArtifactsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadLatestArtifactsResult, error)
+
+	// ReadLatestArtifactsWithResponse Read the latest artifacts of those keys that match
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /artifacts/latest/filter (the `ReadLatestArtifacts` operationId).
+	ReadLatestArtifactsWithResponse(ctx context.Context, params *ReadLatestArtifactsParams, body ReadLatestArtifactsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadLatestArtifactsResult, error)
+
+	// DeleteArtifactWithResponse Delete an artifact; the one before it becomes the latest of its key
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /artifacts/{id} (the `DeleteArtifact` operationId).
+	DeleteArtifactWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteArtifactParams, reqEditors ...RequestEditorFn) (*DeleteArtifactResult, error)
+
+	// ReadArtifactWithResponse Read an artifact by its id
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /artifacts/{id} (the `ReadArtifact` operationId).
+	ReadArtifactWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadArtifactParams, reqEditors ...RequestEditorFn) (*ReadArtifactResult, error)
+
+	// UpdateArtifactWithBodyWithResponse Change an artifact; what is not sent stays
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /artifacts/{id} (the `UpdateArtifact` operationId).
+	UpdateArtifactWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateArtifactParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateArtifactResult, error)
+
+	// UpdateArtifactWithResponse Change an artifact; what is not sent stays
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /artifacts/{id} (the `UpdateArtifact` operationId).
+	UpdateArtifactWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateArtifactParams, body UpdateArtifactJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateArtifactResult, error)
+
+	// ReplaceArtifactWithBodyWithResponse Create an artifact of this id, or replace it; what is not sent is as in a new artifact
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /artifacts/{id} (the `ReplaceArtifact` operationId).
+	ReplaceArtifactWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplaceArtifactParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReplaceArtifactResult, error)
+
+	// ReplaceArtifactWithResponse Create an artifact of this id, or replace it; what is not sent is as in a new artifact
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /artifacts/{id} (the `ReplaceArtifact` operationId).
+	ReplaceArtifactWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplaceArtifactParams, body ReplaceArtifactJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplaceArtifactResult, error)
+
+	// ReadLatestArtifactWithResponse Read the latest artifact of a key
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /artifacts/{key}/latest (the `ReadLatestArtifact` operationId).
+	ReadLatestArtifactWithResponse(ctx context.Context, key string, params *ReadLatestArtifactParams, reqEditors ...RequestEditorFn) (*ReadLatestArtifactResult, error)
 
 	// CreateConcurrencyLimitWithBodyWithResponse Create the limit of a tag, or change it
 	//
@@ -14016,6 +17540,13 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /concurrency_limits/{id} (the `ReadConcurrencyLimit` operationId).
 	ReadConcurrencyLimitWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadConcurrencyLimitParams, reqEditors ...RequestEditorFn) (*ReadConcurrencyLimitResult, error)
+
+	// CreateCsrfTokenWithResponse Make a token that proves a request comes from this client; refused while nobody asks for one
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /csrf-token (the `CreateCsrfToken` operationId).
+	CreateCsrfTokenWithResponse(ctx context.Context, params *CreateCsrfTokenParams, reqEditors ...RequestEditorFn) (*CreateCsrfTokenResult, error)
 
 	// ListDeploymentsWithResponse Read deployments by name
 	//
@@ -14694,6 +18225,48 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /ready (the `PerformReadinessCheck` operationId).
 	PerformReadinessCheckWithResponse(ctx context.Context, params *PerformReadinessCheckParams, reqEditors ...RequestEditorFn) (*PerformReadinessCheckResult, error)
 
+	// CreateSavedSearchWithBodyWithResponse Create a search, or replace the filters of the one of that name
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /saved_searches/ (the `CreateSavedSearch` operationId).
+	CreateSavedSearchWithBodyWithResponse(ctx context.Context, params *CreateSavedSearchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateSavedSearchResult, error)
+
+	// CreateSavedSearchWithResponse Create a search, or replace the filters of the one of that name
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /saved_searches/ (the `CreateSavedSearch` operationId).
+	CreateSavedSearchWithResponse(ctx context.Context, params *CreateSavedSearchParams, body CreateSavedSearchJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateSavedSearchResult, error)
+
+	// ReadSavedSearchesWithBodyWithResponse Read a page of searches, ordered by name
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /saved_searches/filter (the `ReadSavedSearches` operationId).
+	ReadSavedSearchesWithBodyWithResponse(ctx context.Context, params *ReadSavedSearchesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadSavedSearchesResult, error)
+
+	// ReadSavedSearchesWithResponse Read a page of searches, ordered by name
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /saved_searches/filter (the `ReadSavedSearches` operationId).
+	ReadSavedSearchesWithResponse(ctx context.Context, params *ReadSavedSearchesParams, body ReadSavedSearchesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadSavedSearchesResult, error)
+
+	// DeleteSavedSearchWithResponse Delete a search
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /saved_searches/{id} (the `DeleteSavedSearch` operationId).
+	DeleteSavedSearchWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteSavedSearchParams, reqEditors ...RequestEditorFn) (*DeleteSavedSearchResult, error)
+
+	// ReadSavedSearchWithResponse Read a search by its id
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /saved_searches/{id} (the `ReadSavedSearch` operationId).
+	ReadSavedSearchWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadSavedSearchParams, reqEditors ...RequestEditorFn) (*ReadSavedSearchResult, error)
+
 	// ReadTaskRunStatesWithResponse Read all states of a task run, oldest first
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -14965,6 +18538,125 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /v2/concurrency_limits/{id_or_name} (the `UpdateConcurrencyLimitV2` operationId).
 	UpdateConcurrencyLimitV2WithResponse(ctx context.Context, idOrName string, params *UpdateConcurrencyLimitV2Params, body UpdateConcurrencyLimitV2JSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateConcurrencyLimitV2Result, error)
 
+	// ListVariablesWithResponse Read a page of variables
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /variables/ (the `ListVariables` operationId).
+	ListVariablesWithResponse(ctx context.Context, params *ListVariablesParams, reqEditors ...RequestEditorFn) (*ListVariablesResult, error)
+
+	// CreateVariableWithBodyWithResponse Create a variable
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /variables/ (the `CreateVariable` operationId).
+	CreateVariableWithBodyWithResponse(ctx context.Context, params *CreateVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateVariableResult, error)
+
+	// CreateVariableWithResponse Create a variable
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /variables/ (the `CreateVariable` operationId).
+	CreateVariableWithResponse(ctx context.Context, params *CreateVariableParams, body CreateVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateVariableResult, error)
+
+	// CountVariablesWithBodyWithResponse Count the variables that match
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /variables/count (the `CountVariables` operationId).
+	CountVariablesWithBodyWithResponse(ctx context.Context, params *CountVariablesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CountVariablesResult, error)
+
+	// CountVariablesWithResponse Count the variables that match
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /variables/count (the `CountVariables` operationId).
+	CountVariablesWithResponse(ctx context.Context, params *CountVariablesParams, body CountVariablesJSONRequestBody, reqEditors ...RequestEditorFn) (*CountVariablesResult, error)
+
+	// ReadVariablesWithBodyWithResponse Read the variables that match
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /variables/filter (the `ReadVariables` operationId).
+	ReadVariablesWithBodyWithResponse(ctx context.Context, params *ReadVariablesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadVariablesResult, error)
+
+	// ReadVariablesWithResponse Read the variables that match
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /variables/filter (the `ReadVariables` operationId).
+	ReadVariablesWithResponse(ctx context.Context, params *ReadVariablesParams, body ReadVariablesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadVariablesResult, error)
+
+	// DeleteVariableByNameWithResponse Delete the variable of a name
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /variables/name/{name} (the `DeleteVariableByName` operationId).
+	DeleteVariableByNameWithResponse(ctx context.Context, name string, params *DeleteVariableByNameParams, reqEditors ...RequestEditorFn) (*DeleteVariableByNameResult, error)
+
+	// ReadVariableByNameWithResponse Read a variable by its name
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /variables/name/{name} (the `ReadVariableByName` operationId).
+	ReadVariableByNameWithResponse(ctx context.Context, name string, params *ReadVariableByNameParams, reqEditors ...RequestEditorFn) (*ReadVariableByNameResult, error)
+
+	// UpdateVariableByNameWithBodyWithResponse Change the variable of a name; what is not sent stays
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /variables/name/{name} (the `UpdateVariableByName` operationId).
+	UpdateVariableByNameWithBodyWithResponse(ctx context.Context, name string, params *UpdateVariableByNameParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateVariableByNameResult, error)
+
+	// UpdateVariableByNameWithResponse Change the variable of a name; what is not sent stays
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /variables/name/{name} (the `UpdateVariableByName` operationId).
+	UpdateVariableByNameWithResponse(ctx context.Context, name string, params *UpdateVariableByNameParams, body UpdateVariableByNameJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateVariableByNameResult, error)
+
+	// DeleteVariableWithResponse Delete a variable
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /variables/{id} (the `DeleteVariable` operationId).
+	DeleteVariableWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteVariableParams, reqEditors ...RequestEditorFn) (*DeleteVariableResult, error)
+
+	// ReadVariableWithResponse Read a variable by its id
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /variables/{id} (the `ReadVariable` operationId).
+	ReadVariableWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadVariableParams, reqEditors ...RequestEditorFn) (*ReadVariableResult, error)
+
+	// UpdateVariableWithBodyWithResponse Change a variable; what is not sent stays
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /variables/{id} (the `UpdateVariable` operationId).
+	UpdateVariableWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateVariableResult, error)
+
+	// UpdateVariableWithResponse Change a variable; what is not sent stays
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /variables/{id} (the `UpdateVariable` operationId).
+	UpdateVariableWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateVariableParams, body UpdateVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateVariableResult, error)
+
+	// ReplaceVariableWithBodyWithResponse Create a variable of this id, or replace it; what is not sent is as in a new variable
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /variables/{id} (the `ReplaceVariable` operationId).
+	ReplaceVariableWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplaceVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReplaceVariableResult, error)
+
+	// ReplaceVariableWithResponse Create a variable of this id, or replace it; what is not sent is as in a new variable
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /variables/{id} (the `ReplaceVariable` operationId).
+	ReplaceVariableWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplaceVariableParams, body ReplaceVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplaceVariableResult, error)
+
 	// ServerVersionWithResponse Tell the version of the API
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -15075,6 +18767,164 @@ type ClientWithResponsesInterface interface {
 	RotateWebhookWithResponse(ctx context.Context, id openapi_types.UUID, params *RotateWebhookParams, reqEditors ...RequestEditorFn) (*RotateWebhookResult, error)
 }
 
+type ClearServerDefaultResultStorageResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ClearServerDefaultResultStorageResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ClearServerDefaultResultStorageResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ClearServerDefaultResultStorageResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ClearServerDefaultResultStorageResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ClearServerDefaultResultStorageResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ClearServerDefaultResultStorageResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadServerDefaultResultStorageResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ServerDefaultResultStorage
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadServerDefaultResultStorageResult) GetJSON200() *ServerDefaultResultStorage {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadServerDefaultResultStorageResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadServerDefaultResultStorageResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadServerDefaultResultStorageResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadServerDefaultResultStorageResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadServerDefaultResultStorageResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadServerDefaultResultStorageResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateServerDefaultResultStorageResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ServerDefaultResultStorage
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateServerDefaultResultStorageResult) GetJSON200() *ServerDefaultResultStorage {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateServerDefaultResultStorageResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateServerDefaultResultStorageResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateServerDefaultResultStorageResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateServerDefaultResultStorageResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateServerDefaultResultStorageResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateServerDefaultResultStorageResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ReadVersionResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -15124,6 +18974,611 @@ func (r ReadVersionResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ReadVersionResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListArtifactsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]Artifact
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListArtifactsResult) GetJSON200() *[]Artifact {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListArtifactsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListArtifactsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListArtifactsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListArtifactsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListArtifactsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListArtifactsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateArtifactResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Artifact
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Artifact
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateArtifactResult) GetJSON200() *Artifact {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateArtifactResult) GetJSON201() *Artifact {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateArtifactResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateArtifactResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateArtifactResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateArtifactResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateArtifactResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateArtifactResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CountArtifactsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *int64
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CountArtifactsResult) GetJSON200() *int64 {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CountArtifactsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CountArtifactsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CountArtifactsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CountArtifactsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CountArtifactsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CountArtifactsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadArtifactsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]Artifact
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadArtifactsResult) GetJSON200() *[]Artifact {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadArtifactsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadArtifactsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadArtifactsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadArtifactsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadArtifactsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadArtifactsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CountLatestArtifactsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *int64
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CountLatestArtifactsResult) GetJSON200() *int64 {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CountLatestArtifactsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CountLatestArtifactsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CountLatestArtifactsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CountLatestArtifactsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CountLatestArtifactsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CountLatestArtifactsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadLatestArtifactsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]ArtifactCollection
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadLatestArtifactsResult) GetJSON200() *[]ArtifactCollection {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadLatestArtifactsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadLatestArtifactsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadLatestArtifactsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadLatestArtifactsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadLatestArtifactsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadLatestArtifactsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteArtifactResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteArtifactResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteArtifactResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteArtifactResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteArtifactResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteArtifactResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteArtifactResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadArtifactResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Artifact
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadArtifactResult) GetJSON200() *Artifact {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadArtifactResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadArtifactResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadArtifactResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadArtifactResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadArtifactResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadArtifactResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateArtifactResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateArtifactResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateArtifactResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateArtifactResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateArtifactResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateArtifactResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateArtifactResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReplaceArtifactResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Artifact
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Artifact
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReplaceArtifactResult) GetJSON200() *Artifact {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r ReplaceArtifactResult) GetJSON201() *Artifact {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReplaceArtifactResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReplaceArtifactResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReplaceArtifactResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReplaceArtifactResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReplaceArtifactResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReplaceArtifactResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadLatestArtifactResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Artifact
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadLatestArtifactResult) GetJSON200() *Artifact {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadLatestArtifactResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadLatestArtifactResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadLatestArtifactResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadLatestArtifactResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadLatestArtifactResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadLatestArtifactResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -15626,6 +20081,61 @@ func (r ReadConcurrencyLimitResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ReadConcurrencyLimitResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateCsrfTokenResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CsrfToken
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateCsrfTokenResult) GetJSON200() *CsrfToken {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateCsrfTokenResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateCsrfTokenResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateCsrfTokenResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateCsrfTokenResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateCsrfTokenResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateCsrfTokenResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -18842,6 +23352,226 @@ func (r PerformReadinessCheckResult) ContentType() string {
 	return ""
 }
 
+type CreateSavedSearchResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SavedSearch
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *SavedSearch
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateSavedSearchResult) GetJSON200() *SavedSearch {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateSavedSearchResult) GetJSON201() *SavedSearch {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateSavedSearchResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateSavedSearchResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateSavedSearchResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateSavedSearchResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateSavedSearchResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateSavedSearchResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadSavedSearchesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]SavedSearch
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadSavedSearchesResult) GetJSON200() *[]SavedSearch {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadSavedSearchesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadSavedSearchesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadSavedSearchesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadSavedSearchesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadSavedSearchesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadSavedSearchesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteSavedSearchResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteSavedSearchResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteSavedSearchResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteSavedSearchResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteSavedSearchResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteSavedSearchResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteSavedSearchResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadSavedSearchResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SavedSearch
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadSavedSearchResult) GetJSON200() *SavedSearch {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadSavedSearchResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadSavedSearchResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadSavedSearchResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadSavedSearchResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadSavedSearchResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadSavedSearchResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ReadTaskRunStatesResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -20024,6 +24754,590 @@ func (r UpdateConcurrencyLimitV2Result) ContentType() string {
 	return ""
 }
 
+type ListVariablesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]Variable
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListVariablesResult) GetJSON200() *[]Variable {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListVariablesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListVariablesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListVariablesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListVariablesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListVariablesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListVariablesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateVariableResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Variable
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateVariableResult) GetJSON201() *Variable {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateVariableResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateVariableResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateVariableResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateVariableResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateVariableResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateVariableResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CountVariablesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *int64
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CountVariablesResult) GetJSON200() *int64 {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CountVariablesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CountVariablesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CountVariablesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CountVariablesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CountVariablesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CountVariablesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadVariablesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]Variable
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadVariablesResult) GetJSON200() *[]Variable {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadVariablesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadVariablesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadVariablesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadVariablesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadVariablesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadVariablesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteVariableByNameResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteVariableByNameResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteVariableByNameResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteVariableByNameResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteVariableByNameResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteVariableByNameResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteVariableByNameResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadVariableByNameResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Variable
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadVariableByNameResult) GetJSON200() *Variable {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadVariableByNameResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadVariableByNameResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadVariableByNameResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadVariableByNameResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadVariableByNameResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadVariableByNameResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateVariableByNameResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateVariableByNameResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateVariableByNameResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateVariableByNameResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateVariableByNameResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateVariableByNameResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateVariableByNameResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteVariableResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteVariableResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteVariableResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteVariableResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteVariableResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteVariableResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteVariableResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadVariableResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Variable
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadVariableResult) GetJSON200() *Variable {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadVariableResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadVariableResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadVariableResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadVariableResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadVariableResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadVariableResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateVariableResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateVariableResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateVariableResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateVariableResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateVariableResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateVariableResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateVariableResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReplaceVariableResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Variable
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Variable
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReplaceVariableResult) GetJSON200() *Variable {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r ReplaceVariableResult) GetJSON201() *Variable {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReplaceVariableResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReplaceVariableResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReplaceVariableResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReplaceVariableResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReplaceVariableResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReplaceVariableResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ServerVersionResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -20546,6 +25860,58 @@ func (r RotateWebhookResult) ContentType() string {
 	return ""
 }
 
+// ClearServerDefaultResultStorageWithResponse Leave it to each client again where results are kept
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /admin/storage (the `ClearServerDefaultResultStorage` operationId).
+func (c *ClientWithResponses) ClearServerDefaultResultStorageWithResponse(ctx context.Context, params *ClearServerDefaultResultStorageParams, reqEditors ...RequestEditorFn) (*ClearServerDefaultResultStorageResult, error) {
+	rsp, err := c.ClearServerDefaultResultStorage(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseClearServerDefaultResultStorageResult(rsp)
+}
+
+// ReadServerDefaultResultStorageWithResponse Read where results are kept by default
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /admin/storage (the `ReadServerDefaultResultStorage` operationId).
+func (c *ClientWithResponses) ReadServerDefaultResultStorageWithResponse(ctx context.Context, params *ReadServerDefaultResultStorageParams, reqEditors ...RequestEditorFn) (*ReadServerDefaultResultStorageResult, error) {
+	rsp, err := c.ReadServerDefaultResultStorage(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadServerDefaultResultStorageResult(rsp)
+}
+
+// UpdateServerDefaultResultStorageWithBodyWithResponse Set where results are kept by default
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /admin/storage (the `UpdateServerDefaultResultStorage` operationId).
+func (c *ClientWithResponses) UpdateServerDefaultResultStorageWithBodyWithResponse(ctx context.Context, params *UpdateServerDefaultResultStorageParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateServerDefaultResultStorageResult, error) {
+	rsp, err := c.UpdateServerDefaultResultStorageWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateServerDefaultResultStorageResult(rsp)
+}
+
+// UpdateServerDefaultResultStorageWithResponse Set where results are kept by default
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /admin/storage (the `UpdateServerDefaultResultStorage` operationId).
+func (c *ClientWithResponses) UpdateServerDefaultResultStorageWithResponse(ctx context.Context, params *UpdateServerDefaultResultStorageParams, body UpdateServerDefaultResultStorageJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateServerDefaultResultStorageResult, error) {
+	rsp, err := c.UpdateServerDefaultResultStorage(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateServerDefaultResultStorageResult(rsp)
+}
+
 // ReadVersionWithResponse Tell the version of the server
 //
 // Returns a wrapper object for the known response body format(s).
@@ -20557,6 +25923,240 @@ func (c *ClientWithResponses) ReadVersionWithResponse(ctx context.Context, param
 		return nil, err
 	}
 	return ParseReadVersionResult(rsp)
+}
+
+// ListArtifactsWithResponse Read a page of artifacts
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /artifacts/ (the `ListArtifacts` operationId).
+func (c *ClientWithResponses) ListArtifactsWithResponse(ctx context.Context, params *ListArtifactsParams, reqEditors ...RequestEditorFn) (*ListArtifactsResult, error) {
+	rsp, err := c.ListArtifacts(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListArtifactsResult(rsp)
+}
+
+// CreateArtifactWithBodyWithResponse Create an artifact; if it has a key, it is the latest one of that key
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /artifacts/ (the `CreateArtifact` operationId).
+func (c *ClientWithResponses) CreateArtifactWithBodyWithResponse(ctx context.Context, params *CreateArtifactParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateArtifactResult, error) {
+	rsp, err := c.CreateArtifactWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateArtifactResult(rsp)
+}
+
+// CreateArtifactWithResponse Create an artifact; if it has a key, it is the latest one of that key
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /artifacts/ (the `CreateArtifact` operationId).
+func (c *ClientWithResponses) CreateArtifactWithResponse(ctx context.Context, params *CreateArtifactParams, body CreateArtifactJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateArtifactResult, error) {
+	rsp, err := c.CreateArtifact(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateArtifactResult(rsp)
+}
+
+// CountArtifactsWithBodyWithResponse Count the artifacts that match
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /artifacts/count (the `CountArtifacts` operationId).
+func (c *ClientWithResponses) CountArtifactsWithBodyWithResponse(ctx context.Context, params *CountArtifactsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CountArtifactsResult, error) {
+	rsp, err := c.CountArtifactsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountArtifactsResult(rsp)
+}
+
+// CountArtifactsWithResponse Count the artifacts that match
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /artifacts/count (the `CountArtifacts` operationId).
+func (c *ClientWithResponses) CountArtifactsWithResponse(ctx context.Context, params *CountArtifactsParams, body CountArtifactsJSONRequestBody, reqEditors ...RequestEditorFn) (*CountArtifactsResult, error) {
+	rsp, err := c.CountArtifacts(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountArtifactsResult(rsp)
+}
+
+// ReadArtifactsWithBodyWithResponse Read the artifacts that match
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /artifacts/filter (the `ReadArtifacts` operationId).
+func (c *ClientWithResponses) ReadArtifactsWithBodyWithResponse(ctx context.Context, params *ReadArtifactsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadArtifactsResult, error) {
+	rsp, err := c.ReadArtifactsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadArtifactsResult(rsp)
+}
+
+// ReadArtifactsWithResponse Read the artifacts that match
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /artifacts/filter (the `ReadArtifacts` operationId).
+func (c *ClientWithResponses) ReadArtifactsWithResponse(ctx context.Context, params *ReadArtifactsParams, body ReadArtifactsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadArtifactsResult, error) {
+	rsp, err := c.ReadArtifacts(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadArtifactsResult(rsp)
+}
+
+// CountLatestArtifactsWithBodyWithResponse Count the keys whose latest artifacts match
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /artifacts/latest/count (the `CountLatestArtifacts` operationId).
+func (c *ClientWithResponses) CountLatestArtifactsWithBodyWithResponse(ctx context.Context, params *CountLatestArtifactsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CountLatestArtifactsResult, error) {
+	rsp, err := c.CountLatestArtifactsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountLatestArtifactsResult(rsp)
+}
+
+// CountLatestArtifactsWithResponse Count the keys whose latest artifacts match
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /artifacts/latest/count (the `CountLatestArtifacts` operationId).
+func (c *ClientWithResponses) CountLatestArtifactsWithResponse(ctx context.Context, params *CountLatestArtifactsParams, body CountLatestArtifactsJSONRequestBody, reqEditors ...RequestEditorFn) (*CountLatestArtifactsResult, error) {
+	rsp, err := c.CountLatestArtifacts(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountLatestArtifactsResult(rsp)
+}
+
+// ReadLatestArtifactsWithBodyWithResponse Read the latest artifacts of those keys that match
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /artifacts/latest/filter (the `ReadLatestArtifacts` operationId).
+func (c *ClientWithResponses) ReadLatestArtifactsWithBodyWithResponse(ctx context.Context, params *ReadLatestArtifactsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadLatestArtifactsResult, error) {
+	rsp, err := c.ReadLatestArtifactsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadLatestArtifactsResult(rsp)
+}
+
+// ReadLatestArtifactsWithResponse Read the latest artifacts of those keys that match
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /artifacts/latest/filter (the `ReadLatestArtifacts` operationId).
+func (c *ClientWithResponses) ReadLatestArtifactsWithResponse(ctx context.Context, params *ReadLatestArtifactsParams, body ReadLatestArtifactsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadLatestArtifactsResult, error) {
+	rsp, err := c.ReadLatestArtifacts(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadLatestArtifactsResult(rsp)
+}
+
+// DeleteArtifactWithResponse Delete an artifact; the one before it becomes the latest of its key
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /artifacts/{id} (the `DeleteArtifact` operationId).
+func (c *ClientWithResponses) DeleteArtifactWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteArtifactParams, reqEditors ...RequestEditorFn) (*DeleteArtifactResult, error) {
+	rsp, err := c.DeleteArtifact(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteArtifactResult(rsp)
+}
+
+// ReadArtifactWithResponse Read an artifact by its id
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /artifacts/{id} (the `ReadArtifact` operationId).
+func (c *ClientWithResponses) ReadArtifactWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadArtifactParams, reqEditors ...RequestEditorFn) (*ReadArtifactResult, error) {
+	rsp, err := c.ReadArtifact(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadArtifactResult(rsp)
+}
+
+// UpdateArtifactWithBodyWithResponse Change an artifact; what is not sent stays
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /artifacts/{id} (the `UpdateArtifact` operationId).
+func (c *ClientWithResponses) UpdateArtifactWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateArtifactParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateArtifactResult, error) {
+	rsp, err := c.UpdateArtifactWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateArtifactResult(rsp)
+}
+
+// UpdateArtifactWithResponse Change an artifact; what is not sent stays
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /artifacts/{id} (the `UpdateArtifact` operationId).
+func (c *ClientWithResponses) UpdateArtifactWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateArtifactParams, body UpdateArtifactJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateArtifactResult, error) {
+	rsp, err := c.UpdateArtifact(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateArtifactResult(rsp)
+}
+
+// ReplaceArtifactWithBodyWithResponse Create an artifact of this id, or replace it; what is not sent is as in a new artifact
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /artifacts/{id} (the `ReplaceArtifact` operationId).
+func (c *ClientWithResponses) ReplaceArtifactWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplaceArtifactParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReplaceArtifactResult, error) {
+	rsp, err := c.ReplaceArtifactWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplaceArtifactResult(rsp)
+}
+
+// ReplaceArtifactWithResponse Create an artifact of this id, or replace it; what is not sent is as in a new artifact
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /artifacts/{id} (the `ReplaceArtifact` operationId).
+func (c *ClientWithResponses) ReplaceArtifactWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplaceArtifactParams, body ReplaceArtifactJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplaceArtifactResult, error) {
+	rsp, err := c.ReplaceArtifact(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplaceArtifactResult(rsp)
+}
+
+// ReadLatestArtifactWithResponse Read the latest artifact of a key
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /artifacts/{key}/latest (the `ReadLatestArtifact` operationId).
+func (c *ClientWithResponses) ReadLatestArtifactWithResponse(ctx context.Context, key string, params *ReadLatestArtifactParams, reqEditors ...RequestEditorFn) (*ReadLatestArtifactResult, error) {
+	rsp, err := c.ReadLatestArtifact(ctx, key, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadLatestArtifactResult(rsp)
 }
 
 // CreateConcurrencyLimitWithBodyWithResponse Create the limit of a tag, or change it
@@ -20739,6 +26339,19 @@ func (c *ClientWithResponses) ReadConcurrencyLimitWithResponse(ctx context.Conte
 		return nil, err
 	}
 	return ParseReadConcurrencyLimitResult(rsp)
+}
+
+// CreateCsrfTokenWithResponse Make a token that proves a request comes from this client; refused while nobody asks for one
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /csrf-token (the `CreateCsrfToken` operationId).
+func (c *ClientWithResponses) CreateCsrfTokenWithResponse(ctx context.Context, params *CreateCsrfTokenParams, reqEditors ...RequestEditorFn) (*CreateCsrfTokenResult, error) {
+	rsp, err := c.CreateCsrfToken(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateCsrfTokenResult(rsp)
 }
 
 // ListDeploymentsWithResponse Read deployments by name
@@ -21988,6 +27601,84 @@ func (c *ClientWithResponses) PerformReadinessCheckWithResponse(ctx context.Cont
 	return ParsePerformReadinessCheckResult(rsp)
 }
 
+// CreateSavedSearchWithBodyWithResponse Create a search, or replace the filters of the one of that name
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /saved_searches/ (the `CreateSavedSearch` operationId).
+func (c *ClientWithResponses) CreateSavedSearchWithBodyWithResponse(ctx context.Context, params *CreateSavedSearchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateSavedSearchResult, error) {
+	rsp, err := c.CreateSavedSearchWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateSavedSearchResult(rsp)
+}
+
+// CreateSavedSearchWithResponse Create a search, or replace the filters of the one of that name
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /saved_searches/ (the `CreateSavedSearch` operationId).
+func (c *ClientWithResponses) CreateSavedSearchWithResponse(ctx context.Context, params *CreateSavedSearchParams, body CreateSavedSearchJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateSavedSearchResult, error) {
+	rsp, err := c.CreateSavedSearch(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateSavedSearchResult(rsp)
+}
+
+// ReadSavedSearchesWithBodyWithResponse Read a page of searches, ordered by name
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /saved_searches/filter (the `ReadSavedSearches` operationId).
+func (c *ClientWithResponses) ReadSavedSearchesWithBodyWithResponse(ctx context.Context, params *ReadSavedSearchesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadSavedSearchesResult, error) {
+	rsp, err := c.ReadSavedSearchesWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadSavedSearchesResult(rsp)
+}
+
+// ReadSavedSearchesWithResponse Read a page of searches, ordered by name
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /saved_searches/filter (the `ReadSavedSearches` operationId).
+func (c *ClientWithResponses) ReadSavedSearchesWithResponse(ctx context.Context, params *ReadSavedSearchesParams, body ReadSavedSearchesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadSavedSearchesResult, error) {
+	rsp, err := c.ReadSavedSearches(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadSavedSearchesResult(rsp)
+}
+
+// DeleteSavedSearchWithResponse Delete a search
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /saved_searches/{id} (the `DeleteSavedSearch` operationId).
+func (c *ClientWithResponses) DeleteSavedSearchWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteSavedSearchParams, reqEditors ...RequestEditorFn) (*DeleteSavedSearchResult, error) {
+	rsp, err := c.DeleteSavedSearch(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteSavedSearchResult(rsp)
+}
+
+// ReadSavedSearchWithResponse Read a search by its id
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /saved_searches/{id} (the `ReadSavedSearch` operationId).
+func (c *ClientWithResponses) ReadSavedSearchWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadSavedSearchParams, reqEditors ...RequestEditorFn) (*ReadSavedSearchResult, error) {
+	rsp, err := c.ReadSavedSearch(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadSavedSearchResult(rsp)
+}
+
 // ReadTaskRunStatesWithResponse Read all states of a task run, oldest first
 //
 // Returns a wrapper object for the known response body format(s).
@@ -22481,6 +28172,227 @@ func (c *ClientWithResponses) UpdateConcurrencyLimitV2WithResponse(ctx context.C
 	return ParseUpdateConcurrencyLimitV2Result(rsp)
 }
 
+// ListVariablesWithResponse Read a page of variables
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /variables/ (the `ListVariables` operationId).
+func (c *ClientWithResponses) ListVariablesWithResponse(ctx context.Context, params *ListVariablesParams, reqEditors ...RequestEditorFn) (*ListVariablesResult, error) {
+	rsp, err := c.ListVariables(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListVariablesResult(rsp)
+}
+
+// CreateVariableWithBodyWithResponse Create a variable
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /variables/ (the `CreateVariable` operationId).
+func (c *ClientWithResponses) CreateVariableWithBodyWithResponse(ctx context.Context, params *CreateVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateVariableResult, error) {
+	rsp, err := c.CreateVariableWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateVariableResult(rsp)
+}
+
+// CreateVariableWithResponse Create a variable
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /variables/ (the `CreateVariable` operationId).
+func (c *ClientWithResponses) CreateVariableWithResponse(ctx context.Context, params *CreateVariableParams, body CreateVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateVariableResult, error) {
+	rsp, err := c.CreateVariable(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateVariableResult(rsp)
+}
+
+// CountVariablesWithBodyWithResponse Count the variables that match
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /variables/count (the `CountVariables` operationId).
+func (c *ClientWithResponses) CountVariablesWithBodyWithResponse(ctx context.Context, params *CountVariablesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CountVariablesResult, error) {
+	rsp, err := c.CountVariablesWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountVariablesResult(rsp)
+}
+
+// CountVariablesWithResponse Count the variables that match
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /variables/count (the `CountVariables` operationId).
+func (c *ClientWithResponses) CountVariablesWithResponse(ctx context.Context, params *CountVariablesParams, body CountVariablesJSONRequestBody, reqEditors ...RequestEditorFn) (*CountVariablesResult, error) {
+	rsp, err := c.CountVariables(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountVariablesResult(rsp)
+}
+
+// ReadVariablesWithBodyWithResponse Read the variables that match
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /variables/filter (the `ReadVariables` operationId).
+func (c *ClientWithResponses) ReadVariablesWithBodyWithResponse(ctx context.Context, params *ReadVariablesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadVariablesResult, error) {
+	rsp, err := c.ReadVariablesWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadVariablesResult(rsp)
+}
+
+// ReadVariablesWithResponse Read the variables that match
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /variables/filter (the `ReadVariables` operationId).
+func (c *ClientWithResponses) ReadVariablesWithResponse(ctx context.Context, params *ReadVariablesParams, body ReadVariablesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadVariablesResult, error) {
+	rsp, err := c.ReadVariables(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadVariablesResult(rsp)
+}
+
+// DeleteVariableByNameWithResponse Delete the variable of a name
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /variables/name/{name} (the `DeleteVariableByName` operationId).
+func (c *ClientWithResponses) DeleteVariableByNameWithResponse(ctx context.Context, name string, params *DeleteVariableByNameParams, reqEditors ...RequestEditorFn) (*DeleteVariableByNameResult, error) {
+	rsp, err := c.DeleteVariableByName(ctx, name, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteVariableByNameResult(rsp)
+}
+
+// ReadVariableByNameWithResponse Read a variable by its name
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /variables/name/{name} (the `ReadVariableByName` operationId).
+func (c *ClientWithResponses) ReadVariableByNameWithResponse(ctx context.Context, name string, params *ReadVariableByNameParams, reqEditors ...RequestEditorFn) (*ReadVariableByNameResult, error) {
+	rsp, err := c.ReadVariableByName(ctx, name, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadVariableByNameResult(rsp)
+}
+
+// UpdateVariableByNameWithBodyWithResponse Change the variable of a name; what is not sent stays
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /variables/name/{name} (the `UpdateVariableByName` operationId).
+func (c *ClientWithResponses) UpdateVariableByNameWithBodyWithResponse(ctx context.Context, name string, params *UpdateVariableByNameParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateVariableByNameResult, error) {
+	rsp, err := c.UpdateVariableByNameWithBody(ctx, name, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateVariableByNameResult(rsp)
+}
+
+// UpdateVariableByNameWithResponse Change the variable of a name; what is not sent stays
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /variables/name/{name} (the `UpdateVariableByName` operationId).
+func (c *ClientWithResponses) UpdateVariableByNameWithResponse(ctx context.Context, name string, params *UpdateVariableByNameParams, body UpdateVariableByNameJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateVariableByNameResult, error) {
+	rsp, err := c.UpdateVariableByName(ctx, name, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateVariableByNameResult(rsp)
+}
+
+// DeleteVariableWithResponse Delete a variable
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /variables/{id} (the `DeleteVariable` operationId).
+func (c *ClientWithResponses) DeleteVariableWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteVariableParams, reqEditors ...RequestEditorFn) (*DeleteVariableResult, error) {
+	rsp, err := c.DeleteVariable(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteVariableResult(rsp)
+}
+
+// ReadVariableWithResponse Read a variable by its id
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /variables/{id} (the `ReadVariable` operationId).
+func (c *ClientWithResponses) ReadVariableWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadVariableParams, reqEditors ...RequestEditorFn) (*ReadVariableResult, error) {
+	rsp, err := c.ReadVariable(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadVariableResult(rsp)
+}
+
+// UpdateVariableWithBodyWithResponse Change a variable; what is not sent stays
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /variables/{id} (the `UpdateVariable` operationId).
+func (c *ClientWithResponses) UpdateVariableWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateVariableResult, error) {
+	rsp, err := c.UpdateVariableWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateVariableResult(rsp)
+}
+
+// UpdateVariableWithResponse Change a variable; what is not sent stays
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /variables/{id} (the `UpdateVariable` operationId).
+func (c *ClientWithResponses) UpdateVariableWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateVariableParams, body UpdateVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateVariableResult, error) {
+	rsp, err := c.UpdateVariable(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateVariableResult(rsp)
+}
+
+// ReplaceVariableWithBodyWithResponse Create a variable of this id, or replace it; what is not sent is as in a new variable
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /variables/{id} (the `ReplaceVariable` operationId).
+func (c *ClientWithResponses) ReplaceVariableWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplaceVariableParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReplaceVariableResult, error) {
+	rsp, err := c.ReplaceVariableWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplaceVariableResult(rsp)
+}
+
+// ReplaceVariableWithResponse Create a variable of this id, or replace it; what is not sent is as in a new variable
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /variables/{id} (the `ReplaceVariable` operationId).
+func (c *ClientWithResponses) ReplaceVariableWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplaceVariableParams, body ReplaceVariableJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplaceVariableResult, error) {
+	rsp, err := c.ReplaceVariable(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplaceVariableResult(rsp)
+}
+
 // ServerVersionWithResponse Tell the version of the API
 //
 // Returns a wrapper object for the known response body format(s).
@@ -22680,6 +28592,122 @@ func (c *ClientWithResponses) RotateWebhookWithResponse(ctx context.Context, id 
 	return ParseRotateWebhookResult(rsp)
 }
 
+// ParseClearServerDefaultResultStorageResult parses an HTTP response from a ClearServerDefaultResultStorageWithResponse call
+func ParseClearServerDefaultResultStorageResult(rsp *http.Response) (*ClearServerDefaultResultStorageResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ClearServerDefaultResultStorageResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadServerDefaultResultStorageResult parses an HTTP response from a ReadServerDefaultResultStorageWithResponse call
+func ParseReadServerDefaultResultStorageResult(rsp *http.Response) (*ReadServerDefaultResultStorageResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadServerDefaultResultStorageResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ServerDefaultResultStorage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateServerDefaultResultStorageResult parses an HTTP response from a UpdateServerDefaultResultStorageWithResponse call
+func ParseUpdateServerDefaultResultStorageResult(rsp *http.Response) (*UpdateServerDefaultResultStorageResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateServerDefaultResultStorageResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ServerDefaultResultStorage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseReadVersionResult parses an HTTP response from a ReadVersionWithResponse call
 func ParseReadVersionResult(rsp *http.Response) (*ReadVersionResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -22696,6 +28724,452 @@ func ParseReadVersionResult(rsp *http.Response) (*ReadVersionResult, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest string
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListArtifactsResult parses an HTTP response from a ListArtifactsWithResponse call
+func ParseListArtifactsResult(rsp *http.Response) (*ListArtifactsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListArtifactsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []Artifact
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateArtifactResult parses an HTTP response from a CreateArtifactWithResponse call
+func ParseCreateArtifactResult(rsp *http.Response) (*CreateArtifactResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateArtifactResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Artifact
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Artifact
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCountArtifactsResult parses an HTTP response from a CountArtifactsWithResponse call
+func ParseCountArtifactsResult(rsp *http.Response) (*CountArtifactsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CountArtifactsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest int64
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadArtifactsResult parses an HTTP response from a ReadArtifactsWithResponse call
+func ParseReadArtifactsResult(rsp *http.Response) (*ReadArtifactsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadArtifactsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []Artifact
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCountLatestArtifactsResult parses an HTTP response from a CountLatestArtifactsWithResponse call
+func ParseCountLatestArtifactsResult(rsp *http.Response) (*CountLatestArtifactsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CountLatestArtifactsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest int64
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadLatestArtifactsResult parses an HTTP response from a ReadLatestArtifactsWithResponse call
+func ParseReadLatestArtifactsResult(rsp *http.Response) (*ReadLatestArtifactsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadLatestArtifactsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []ArtifactCollection
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteArtifactResult parses an HTTP response from a DeleteArtifactWithResponse call
+func ParseDeleteArtifactResult(rsp *http.Response) (*DeleteArtifactResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteArtifactResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadArtifactResult parses an HTTP response from a ReadArtifactWithResponse call
+func ParseReadArtifactResult(rsp *http.Response) (*ReadArtifactResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadArtifactResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Artifact
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateArtifactResult parses an HTTP response from a UpdateArtifactWithResponse call
+func ParseUpdateArtifactResult(rsp *http.Response) (*UpdateArtifactResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateArtifactResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReplaceArtifactResult parses an HTTP response from a ReplaceArtifactWithResponse call
+func ParseReplaceArtifactResult(rsp *http.Response) (*ReplaceArtifactResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReplaceArtifactResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Artifact
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Artifact
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadLatestArtifactResult parses an HTTP response from a ReadLatestArtifactWithResponse call
+func ParseReadLatestArtifactResult(rsp *http.Response) (*ReadLatestArtifactResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadLatestArtifactResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Artifact
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -23063,6 +29537,46 @@ func ParseReadConcurrencyLimitResult(rsp *http.Response) (*ReadConcurrencyLimitR
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest ConcurrencyLimit
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateCsrfTokenResult parses an HTTP response from a CreateCsrfTokenWithResponse call
+func ParseCreateCsrfTokenResult(rsp *http.Response) (*CreateCsrfTokenResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateCsrfTokenResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CsrfToken
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -25445,6 +31959,169 @@ func ParsePerformReadinessCheckResult(rsp *http.Response) (*PerformReadinessChec
 	return response, nil
 }
 
+// ParseCreateSavedSearchResult parses an HTTP response from a CreateSavedSearchWithResponse call
+func ParseCreateSavedSearchResult(rsp *http.Response) (*CreateSavedSearchResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateSavedSearchResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SavedSearch
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest SavedSearch
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadSavedSearchesResult parses an HTTP response from a ReadSavedSearchesWithResponse call
+func ParseReadSavedSearchesResult(rsp *http.Response) (*ReadSavedSearchesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadSavedSearchesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []SavedSearch
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteSavedSearchResult parses an HTTP response from a DeleteSavedSearchWithResponse call
+func ParseDeleteSavedSearchResult(rsp *http.Response) (*DeleteSavedSearchResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteSavedSearchResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadSavedSearchResult parses an HTTP response from a ReadSavedSearchWithResponse call
+func ParseReadSavedSearchResult(rsp *http.Response) (*ReadSavedSearchResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadSavedSearchResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SavedSearch
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseReadTaskRunStatesResult parses an HTTP response from a ReadTaskRunStatesWithResponse call
 func ParseReadTaskRunStatesResult(rsp *http.Response) (*ReadTaskRunStatesResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -26295,6 +32972,437 @@ func ParseUpdateConcurrencyLimitV2Result(rsp *http.Response) (*UpdateConcurrency
 	switch {
 	case rsp.StatusCode == 204:
 		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListVariablesResult parses an HTTP response from a ListVariablesWithResponse call
+func ParseListVariablesResult(rsp *http.Response) (*ListVariablesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListVariablesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []Variable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateVariableResult parses an HTTP response from a CreateVariableWithResponse call
+func ParseCreateVariableResult(rsp *http.Response) (*CreateVariableResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateVariableResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Variable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCountVariablesResult parses an HTTP response from a CountVariablesWithResponse call
+func ParseCountVariablesResult(rsp *http.Response) (*CountVariablesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CountVariablesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest int64
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadVariablesResult parses an HTTP response from a ReadVariablesWithResponse call
+func ParseReadVariablesResult(rsp *http.Response) (*ReadVariablesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadVariablesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []Variable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteVariableByNameResult parses an HTTP response from a DeleteVariableByNameWithResponse call
+func ParseDeleteVariableByNameResult(rsp *http.Response) (*DeleteVariableByNameResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteVariableByNameResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadVariableByNameResult parses an HTTP response from a ReadVariableByNameWithResponse call
+func ParseReadVariableByNameResult(rsp *http.Response) (*ReadVariableByNameResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadVariableByNameResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Variable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateVariableByNameResult parses an HTTP response from a UpdateVariableByNameWithResponse call
+func ParseUpdateVariableByNameResult(rsp *http.Response) (*UpdateVariableByNameResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateVariableByNameResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteVariableResult parses an HTTP response from a DeleteVariableWithResponse call
+func ParseDeleteVariableResult(rsp *http.Response) (*DeleteVariableResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteVariableResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadVariableResult parses an HTTP response from a ReadVariableWithResponse call
+func ParseReadVariableResult(rsp *http.Response) (*ReadVariableResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadVariableResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Variable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateVariableResult parses an HTTP response from a UpdateVariableWithResponse call
+func ParseUpdateVariableResult(rsp *http.Response) (*UpdateVariableResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateVariableResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReplaceVariableResult parses an HTTP response from a ReplaceVariableWithResponse call
+func ParseReplaceVariableResult(rsp *http.Response) (*ReplaceVariableResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReplaceVariableResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Variable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Variable
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError

@@ -69,6 +69,58 @@ func Of(fullName string) string {
 		return "Trigger is chosen by the tag \"type\"."
 	case "orch.test.v1.Typed":
 		return "Typed is chosen by the JSON type, through inline wrappers."
+	case "orch.v1.AdminService":
+		return "AdminService keeps defaults that hold where nothing else is set."
+	case "orch.v1.AdminService.ClearServerDefaultResultStorage":
+		return "Leave it to each client again where results are kept."
+	case "orch.v1.AdminService.ReadServerDefaultResultStorage":
+		return "Read where results are kept by default."
+	case "orch.v1.AdminService.UpdateServerDefaultResultStorage":
+		return "Set where results are kept by default."
+	case "orch.v1.Artifact":
+		return "Artifact is something that a run leaves for people to read."
+	case "orch.v1.Artifact.key":
+		return "What the artifact is a version of."
+	case "orch.v1.Artifact.type":
+		return "How the data is to be shown: markdown, table, link, image, progress, result."
+	case "orch.v1.ArtifactCollection":
+		return "ArtifactCollection stands for all artifacts of a key, and shows the latest of them."
+	case "orch.v1.ArtifactCollectionCountQuery":
+		return "ArtifactCollectionCountQuery selects keys."
+	case "orch.v1.ArtifactCollectionFilter":
+		return "ArtifactCollectionFilter selects keys by their latest artifacts."
+	case "orch.v1.ArtifactCollectionQuery":
+		return "ArtifactCollectionQuery selects and orders keys, by their latest artifacts and by what those belong to."
+	case "orch.v1.ArtifactCountQuery":
+		return "ArtifactCountQuery selects artifacts."
+	case "orch.v1.ArtifactFilter":
+		return "ArtifactFilter selects artifacts."
+	case "orch.v1.ArtifactQuery":
+		return "ArtifactQuery selects and orders artifacts, by their own fields and by those of what they belong to."
+	case "orch.v1.ArtifactService":
+		return "ArtifactService stores artifacts. Those of one key are versions of one thing, whose latest is kept at hand."
+	case "orch.v1.ArtifactService.CountArtifacts":
+		return "Count the artifacts that match."
+	case "orch.v1.ArtifactService.CountLatestArtifacts":
+		return "Count the keys whose latest artifacts match."
+	case "orch.v1.ArtifactService.CreateArtifact":
+		return "Create an artifact; if it has a key, it is the latest one of that key."
+	case "orch.v1.ArtifactService.DeleteArtifact":
+		return "Delete an artifact; the one before it becomes the latest of its key."
+	case "orch.v1.ArtifactService.ListArtifacts":
+		return "Read a page of artifacts."
+	case "orch.v1.ArtifactService.ReadArtifact":
+		return "Read an artifact by its id."
+	case "orch.v1.ArtifactService.ReadArtifacts":
+		return "Read the artifacts that match."
+	case "orch.v1.ArtifactService.ReadLatestArtifact":
+		return "Read the latest artifact of a key."
+	case "orch.v1.ArtifactService.ReadLatestArtifacts":
+		return "Read the latest artifacts of those keys that match."
+	case "orch.v1.ArtifactService.ReplaceArtifact":
+		return "Create an artifact of this id, or replace it; what is not sent is as in a new artifact."
+	case "orch.v1.ArtifactService.UpdateArtifact":
+		return "Change an artifact; what is not sent stays."
 	case "orch.v1.CONCURRENCY_MODE_CONCURRENCY":
 		return "For as long as something goes on."
 	case "orch.v1.CONCURRENCY_MODE_RATE_LIMIT":
@@ -163,6 +215,8 @@ func Of(fullName string) string {
 		return "SCHEDULE, DEPLOYMENT or AUTOMATION."
 	case "orch.v1.CronSchedule.day_or":
 		return "Whether one of day and day of week is enough, as in cron."
+	case "orch.v1.CsrfToken":
+		return "CsrfToken proves that a request comes from a client that was asked for it."
 	case "orch.v1.Deployment":
 		return "Deployment is a flow made ready to be run."
 	case "orch.v1.Deployment.concurrency_limit":
@@ -487,6 +541,10 @@ func Of(fullName string) string {
 		return "A moment from which the intervals are counted in both directions; the moment of creation when absent."
 	case "orch.v1.JsonObjects":
 		return "JsonObjects is a list of objects that may be null."
+	case "orch.v1.KeyFilter":
+		return "KeyFilter selects by a key that may be absent."
+	case "orch.v1.KeyFilter.like_":
+		return "A part of the key, in any case."
 	case "orch.v1.Labels":
 		return "Labels is a map that may be null."
 	case "orch.v1.MinimalConcurrencyLimit":
@@ -593,6 +651,22 @@ func Of(fullName string) string {
 		return "The fields in number order are the elements of an array."
 	case "orch.v1.RetryDelay":
 		return "RetryDelay is one delay, or one for each attempt, the last of which holds for all that follow. Seconds."
+	case "orch.v1.SavedSearch":
+		return "SavedSearch is a named list of criteria."
+	case "orch.v1.SavedSearchFilter":
+		return "SavedSearchFilter is one criterion, in the words of the user interface."
+	case "orch.v1.SavedSearchQuery":
+		return "SavedSearchQuery names a page of searches."
+	case "orch.v1.SavedSearchService":
+		return "SavedSearchService stores searches. What they say is the business of those who save them."
+	case "orch.v1.SavedSearchService.CreateSavedSearch":
+		return "Create a search, or replace the filters of the one of that name."
+	case "orch.v1.SavedSearchService.DeleteSavedSearch":
+		return "Delete a search."
+	case "orch.v1.SavedSearchService.ReadSavedSearch":
+		return "Read a search by its id."
+	case "orch.v1.SavedSearchService.ReadSavedSearches":
+		return "Read a page of searches, ordered by name."
 	case "orch.v1.Scalar":
 		return "Scalar is a label's value; the JSON type chooses the member."
 	case "orch.v1.Schedule":
@@ -601,8 +675,14 @@ func Of(fullName string) string {
 		return "ScheduledFlowRunsOfDeployments asks for the runs that a process serving these deployments may start."
 	case "orch.v1.ScheduledFlowRunsOfDeployments.scheduled_before":
 		return "At or before; all when absent."
+	case "orch.v1.ServerDefaultResultStorage":
+		return "ServerDefaultResultStorage names the block that keeps the results of those who name none."
+	case "orch.v1.ServerDefaultResultStorage.id":
+		return "The document's own; there is one in a workspace."
 	case "orch.v1.ServerService":
 		return "ServerService tells whether the server lives, and what it is."
+	case "orch.v1.ServerService.CreateCsrfToken":
+		return "Make a token that proves a request comes from this client; refused while nobody asks for one."
 	case "orch.v1.ServerService.HealthCheck":
 		return "Tell whether the process lives."
 	case "orch.v1.ServerService.Hello":
@@ -735,6 +815,38 @@ func Of(fullName string) string {
 		return "UpdatedBy tells who changed a deployment."
 	case "orch.v1.UuidList":
 		return "UuidList is a list that may be null."
+	case "orch.v1.Variable":
+		return "Variable is a named value."
+	case "orch.v1.VariableCountQuery":
+		return "VariableCountQuery selects variables."
+	case "orch.v1.VariableFilter":
+		return "VariableFilter selects variables."
+	case "orch.v1.VariableQuery":
+		return "VariableQuery selects and orders variables."
+	case "orch.v1.VariableService":
+		return "VariableService stores variables. A variable is known by its name as well as by its id."
+	case "orch.v1.VariableService.CountVariables":
+		return "Count the variables that match."
+	case "orch.v1.VariableService.CreateVariable":
+		return "Create a variable."
+	case "orch.v1.VariableService.DeleteVariable":
+		return "Delete a variable."
+	case "orch.v1.VariableService.DeleteVariableByName":
+		return "Delete the variable of a name."
+	case "orch.v1.VariableService.ListVariables":
+		return "Read a page of variables."
+	case "orch.v1.VariableService.ReadVariable":
+		return "Read a variable by its id."
+	case "orch.v1.VariableService.ReadVariableByName":
+		return "Read a variable by its name."
+	case "orch.v1.VariableService.ReadVariables":
+		return "Read the variables that match."
+	case "orch.v1.VariableService.ReplaceVariable":
+		return "Create a variable of this id, or replace it; what is not sent is as in a new variable."
+	case "orch.v1.VariableService.UpdateVariable":
+		return "Change a variable; what is not sent stays."
+	case "orch.v1.VariableService.UpdateVariableByName":
+		return "Change the variable of a name; what is not sent stays."
 	case "orch.v1.VersionInfo":
 		return "VersionInfo describes a version of the code; it may have more keys than are named here."
 	case "orch.v1.Webhook":

@@ -13,6 +13,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	emptypb "google.golang.org/protobuf/types/known/emptypb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -201,11 +202,140 @@ func (x *VersionResponse) GetVersion() string {
 	return ""
 }
 
+type CreateCsrfTokenRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Client        string                 `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateCsrfTokenRequest) Reset() {
+	*x = CreateCsrfTokenRequest{}
+	mi := &file_orch_v1_server_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateCsrfTokenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateCsrfTokenRequest) ProtoMessage() {}
+
+func (x *CreateCsrfTokenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_server_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateCsrfTokenRequest.ProtoReflect.Descriptor instead.
+func (*CreateCsrfTokenRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_server_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *CreateCsrfTokenRequest) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+// CsrfToken proves that a request comes from a client that was asked for it.
+type CsrfToken struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Created       *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	Updated       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	Token         string                 `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
+	Client        string                 `protobuf:"bytes,5,opt,name=client,proto3" json:"client,omitempty"`
+	Expiration    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expiration,proto3" json:"expiration,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CsrfToken) Reset() {
+	*x = CsrfToken{}
+	mi := &file_orch_v1_server_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CsrfToken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CsrfToken) ProtoMessage() {}
+
+func (x *CsrfToken) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_server_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CsrfToken.ProtoReflect.Descriptor instead.
+func (*CsrfToken) Descriptor() ([]byte, []int) {
+	return file_orch_v1_server_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *CsrfToken) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *CsrfToken) GetCreated() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Created
+	}
+	return nil
+}
+
+func (x *CsrfToken) GetUpdated() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Updated
+	}
+	return nil
+}
+
+func (x *CsrfToken) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
+func (x *CsrfToken) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+func (x *CsrfToken) GetExpiration() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Expiration
+	}
+	return nil
+}
+
 var File_orch_v1_server_proto protoreflect.FileDescriptor
 
 const file_orch_v1_server_proto_rawDesc = "" +
 	"\n" +
-	"\x14orch/v1/server.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x12orch/v1/rest.proto\"+\n" +
+	"\x14orch/v1/server.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x12orch/v1/rest.proto\"+\n" +
 	"\rHelloResponse\x12\x1a\n" +
 	"\bgreeting\x18\x01 \x01(\tR\bgreeting\"*\n" +
 	"\x0eHealthResponse\x12\x18\n" +
@@ -213,14 +343,31 @@ const file_orch_v1_server_proto_rawDesc = "" +
 	"\rReadyResponse\x12$\n" +
 	"\treadiness\x18\x01 \x01(\fB\x06\xca\xf3\x18\x02\x10\x02R\treadiness\"+\n" +
 	"\x0fVersionResponse\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\tR\aversion2\x9f\x04\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion\":\n" +
+	"\x16CreateCsrfTokenRequest\x12 \n" +
+	"\x06client\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x18\x01x\x01R\x06client\"\xc5\x02\n" +
+	"\tCsrfToken\x12\x18\n" +
+	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
+	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
+	"\aupdated\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x01R\aupdated\x88\x01\x01\x12\x1c\n" +
+	"\x05token\x18\x04 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x05token\x12\x1e\n" +
+	"\x06client\x18\x05 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x06client\x12B\n" +
+	"\n" +
+	"expiration\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01R\n" +
+	"expirationB\n" +
+	"\n" +
+	"\b_createdB\n" +
+	"\n" +
+	"\b_updated2\x8c\x05\n" +
 	"\rServerService\x12W\n" +
 	"\x05Hello\x12\x16.google.protobuf.Empty\x1a\x16.orch.v1.HelloResponse\"\x1e\xe2\xf3\x18\x020\x01\x82\xd3\xe4\x93\x02\x12b\bgreeting\x12\x06/hello\x12`\n" +
 	"\vHealthCheck\x12\x16.google.protobuf.Empty\x1a\x17.orch.v1.HealthResponse\" \xe2\xf3\x18\x040\x01@\x01\x82\xd3\xe4\x93\x02\x12b\ahealthy\x12\a/health\x12h\n" +
 	"\x15PerformReadinessCheck\x12\x16.google.protobuf.Empty\x1a\x16.orch.v1.ReadyResponse\"\x1f\xe2\xf3\x18\x020\x01\x82\xd3\xe4\x93\x02\x13b\treadiness\x12\x06/ready\x12d\n" +
 	"\rServerVersion\x12\x16.google.protobuf.Empty\x1a\x18.orch.v1.VersionResponse\"!\xe2\xf3\x18\x040\x01@\x01\x82\xd3\xe4\x93\x02\x13b\aversion\x12\b/version\x12w\n" +
 	"\vReadVersion\x12\x16.google.protobuf.Empty\x1a\x18.orch.v1.VersionResponse\"6\xe2\xf3\x18\x13\"\n" +
-	"see_serverJ\x05Admin\x82\xd3\xe4\x93\x02\x19b\aversion\x12\x0e/admin/version\x1a\n" +
+	"see_serverJ\x05Admin\x82\xd3\xe4\x93\x02\x19b\aversion\x12\x0e/admin/version\x12k\n" +
+	"\x0fCreateCsrfToken\x12\x1f.orch.v1.CreateCsrfTokenRequest\x1a\x12.orch.v1.CsrfToken\"#\xe2\xf3\x18\f\"\n" +
+	"see_server\x82\xd3\xe4\x93\x02\r\x12\v/csrf-token\x1a\n" +
 	"\xea\xf3\x18\x06\n" +
 	"\x04RootB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
 
@@ -236,30 +383,38 @@ func file_orch_v1_server_proto_rawDescGZIP() []byte {
 	return file_orch_v1_server_proto_rawDescData
 }
 
-var file_orch_v1_server_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_orch_v1_server_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_orch_v1_server_proto_goTypes = []any{
-	(*HelloResponse)(nil),   // 0: orch.v1.HelloResponse
-	(*HealthResponse)(nil),  // 1: orch.v1.HealthResponse
-	(*ReadyResponse)(nil),   // 2: orch.v1.ReadyResponse
-	(*VersionResponse)(nil), // 3: orch.v1.VersionResponse
-	(*emptypb.Empty)(nil),   // 4: google.protobuf.Empty
+	(*HelloResponse)(nil),          // 0: orch.v1.HelloResponse
+	(*HealthResponse)(nil),         // 1: orch.v1.HealthResponse
+	(*ReadyResponse)(nil),          // 2: orch.v1.ReadyResponse
+	(*VersionResponse)(nil),        // 3: orch.v1.VersionResponse
+	(*CreateCsrfTokenRequest)(nil), // 4: orch.v1.CreateCsrfTokenRequest
+	(*CsrfToken)(nil),              // 5: orch.v1.CsrfToken
+	(*timestamppb.Timestamp)(nil),  // 6: google.protobuf.Timestamp
+	(*emptypb.Empty)(nil),          // 7: google.protobuf.Empty
 }
 var file_orch_v1_server_proto_depIdxs = []int32{
-	4, // 0: orch.v1.ServerService.Hello:input_type -> google.protobuf.Empty
-	4, // 1: orch.v1.ServerService.HealthCheck:input_type -> google.protobuf.Empty
-	4, // 2: orch.v1.ServerService.PerformReadinessCheck:input_type -> google.protobuf.Empty
-	4, // 3: orch.v1.ServerService.ServerVersion:input_type -> google.protobuf.Empty
-	4, // 4: orch.v1.ServerService.ReadVersion:input_type -> google.protobuf.Empty
-	0, // 5: orch.v1.ServerService.Hello:output_type -> orch.v1.HelloResponse
-	1, // 6: orch.v1.ServerService.HealthCheck:output_type -> orch.v1.HealthResponse
-	2, // 7: orch.v1.ServerService.PerformReadinessCheck:output_type -> orch.v1.ReadyResponse
-	3, // 8: orch.v1.ServerService.ServerVersion:output_type -> orch.v1.VersionResponse
-	3, // 9: orch.v1.ServerService.ReadVersion:output_type -> orch.v1.VersionResponse
-	5, // [5:10] is the sub-list for method output_type
-	0, // [0:5] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	6, // 0: orch.v1.CsrfToken.created:type_name -> google.protobuf.Timestamp
+	6, // 1: orch.v1.CsrfToken.updated:type_name -> google.protobuf.Timestamp
+	6, // 2: orch.v1.CsrfToken.expiration:type_name -> google.protobuf.Timestamp
+	7, // 3: orch.v1.ServerService.Hello:input_type -> google.protobuf.Empty
+	7, // 4: orch.v1.ServerService.HealthCheck:input_type -> google.protobuf.Empty
+	7, // 5: orch.v1.ServerService.PerformReadinessCheck:input_type -> google.protobuf.Empty
+	7, // 6: orch.v1.ServerService.ServerVersion:input_type -> google.protobuf.Empty
+	7, // 7: orch.v1.ServerService.ReadVersion:input_type -> google.protobuf.Empty
+	4, // 8: orch.v1.ServerService.CreateCsrfToken:input_type -> orch.v1.CreateCsrfTokenRequest
+	0, // 9: orch.v1.ServerService.Hello:output_type -> orch.v1.HelloResponse
+	1, // 10: orch.v1.ServerService.HealthCheck:output_type -> orch.v1.HealthResponse
+	2, // 11: orch.v1.ServerService.PerformReadinessCheck:output_type -> orch.v1.ReadyResponse
+	3, // 12: orch.v1.ServerService.ServerVersion:output_type -> orch.v1.VersionResponse
+	3, // 13: orch.v1.ServerService.ReadVersion:output_type -> orch.v1.VersionResponse
+	5, // 14: orch.v1.ServerService.CreateCsrfToken:output_type -> orch.v1.CsrfToken
+	9, // [9:15] is the sub-list for method output_type
+	3, // [3:9] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_server_proto_init() }
@@ -268,13 +423,14 @@ func file_orch_v1_server_proto_init() {
 		return
 	}
 	file_orch_v1_rest_proto_init()
+	file_orch_v1_server_proto_msgTypes[5].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_server_proto_rawDesc), len(file_orch_v1_server_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,7 @@ const (
 	ServerService_PerformReadinessCheck_FullMethodName = "/orch.v1.ServerService/PerformReadinessCheck"
 	ServerService_ServerVersion_FullMethodName         = "/orch.v1.ServerService/ServerVersion"
 	ServerService_ReadVersion_FullMethodName           = "/orch.v1.ServerService/ReadVersion"
+	ServerService_CreateCsrfToken_FullMethodName       = "/orch.v1.ServerService/CreateCsrfToken"
 )
 
 // ServerServiceClient is the client API for ServerService service.
@@ -45,6 +46,8 @@ type ServerServiceClient interface {
 	ServerVersion(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*VersionResponse, error)
 	// Tell the version of the server.
 	ReadVersion(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*VersionResponse, error)
+	// Make a token that proves a request comes from this client; refused while nobody asks for one.
+	CreateCsrfToken(ctx context.Context, in *CreateCsrfTokenRequest, opts ...grpc.CallOption) (*CsrfToken, error)
 }
 
 type serverServiceClient struct {
@@ -105,6 +108,16 @@ func (c *serverServiceClient) ReadVersion(ctx context.Context, in *emptypb.Empty
 	return out, nil
 }
 
+func (c *serverServiceClient) CreateCsrfToken(ctx context.Context, in *CreateCsrfTokenRequest, opts ...grpc.CallOption) (*CsrfToken, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CsrfToken)
+	err := c.cc.Invoke(ctx, ServerService_CreateCsrfToken_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ServerServiceServer is the server API for ServerService service.
 // All implementations must embed UnimplementedServerServiceServer
 // for forward compatibility.
@@ -121,6 +134,8 @@ type ServerServiceServer interface {
 	ServerVersion(context.Context, *emptypb.Empty) (*VersionResponse, error)
 	// Tell the version of the server.
 	ReadVersion(context.Context, *emptypb.Empty) (*VersionResponse, error)
+	// Make a token that proves a request comes from this client; refused while nobody asks for one.
+	CreateCsrfToken(context.Context, *CreateCsrfTokenRequest) (*CsrfToken, error)
 	mustEmbedUnimplementedServerServiceServer()
 }
 
@@ -145,6 +160,9 @@ func (UnimplementedServerServiceServer) ServerVersion(context.Context, *emptypb.
 }
 func (UnimplementedServerServiceServer) ReadVersion(context.Context, *emptypb.Empty) (*VersionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadVersion not implemented")
+}
+func (UnimplementedServerServiceServer) CreateCsrfToken(context.Context, *CreateCsrfTokenRequest) (*CsrfToken, error) {
+	return nil, status.Error(codes.Unimplemented, "method CreateCsrfToken not implemented")
 }
 func (UnimplementedServerServiceServer) mustEmbedUnimplementedServerServiceServer() {}
 func (UnimplementedServerServiceServer) testEmbeddedByValue()                       {}
@@ -257,6 +275,24 @@ func _ServerService_ReadVersion_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ServerService_CreateCsrfToken_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CreateCsrfTokenRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ServerServiceServer).CreateCsrfToken(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ServerService_CreateCsrfToken_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ServerServiceServer).CreateCsrfToken(ctx, req.(*CreateCsrfTokenRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ServerService_ServiceDesc is the grpc.ServiceDesc for ServerService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -283,6 +319,10 @@ var ServerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReadVersion",
 			Handler:    _ServerService_ReadVersion_Handler,
+		},
+		{
+			MethodName: "CreateCsrfToken",
+			Handler:    _ServerService_CreateCsrfToken_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1,0 +1,50 @@
+package artifacts
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// CreateArtifact stores an artifact. The runs that it names need not exist: those that clients judge themselves are
+// told of later.
+func (s *Service) CreateArtifact(ctx context.Context, r *orchv1.CreateArtifactRequest) (*orchv1.Artifact, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.insert(ctx, info.Workspace, s.artifacts.Store().NewID(), r.GetArtifact())
+}
+
+// insert stores a new artifact and answers 201.
+func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, create *orchv1.ArtifactCreate) (*orchv1.Artifact, error) {
+	artifact := newArtifact(id, create)
+	effects, err := s.effects(ws, nil, artifact, "created")
+	if err != nil {
+		return nil, err
+	}
+	if err := s.artifacts.Insert(ctx, ws, artifact, effects...); err != nil {
+		return nil, err
+	}
+	s.spread(ctx, id)
+	return artifact, rpc.SetStatus(ctx, http.StatusCreated)
+}
+
+// newArtifact is the artifact as it was asked for.
+func newArtifact(id uuid.UUID, create *orchv1.ArtifactCreate) *orchv1.Artifact {
+	return &orchv1.Artifact{
+		Id:          id.String(),
+		Key:         create.Key,
+		Type:        create.Type,
+		Description: create.Description,
+		Data:        create.Data,
+		Metadata_:   create.GetMetadata_(),
+		FlowRunId:   create.FlowRunId,
+		TaskRunId:   create.TaskRunId,
+	}
+}

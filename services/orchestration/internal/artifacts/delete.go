@@ -1,0 +1,26 @@
+package artifacts
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// DeleteArtifact deletes an artifact; the one before it becomes the latest of its key.
+func (s *Service) DeleteArtifact(ctx context.Context, r *orchv1.DeleteArtifactRequest) (*emptypb.Empty, error) {
+	ws, id, err := locate(ctx, r.GetId())
+	if err != nil {
+		return nil, translate(err)
+	}
+	err = s.artifacts.Delete(ctx, ws, id, func(current *orchv1.Artifact) ([]store.Effect, error) {
+		return s.effects(ws, nil, current, "deleted")
+	})
+	if err != nil {
+		return nil, translate(err)
+	}
+	s.spread(ctx, id)
+	return &emptypb.Empty{}, nil
+}

@@ -1,0 +1,156 @@
+package artifacts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// KindFollow is the effect that lets the document of a key show the newest artifact of that key.
+const KindFollow = "artifact_latest"
+
+// followed is the effect for one key.
+func (s *Service) followed(ws uuid.UUID, key string) store.Effect {
+	of := s.artifacts.Store()
+	return store.Effect{ID: of.NewID(), At: of.Now(), Kind: KindFollow, Body: append(ws[:], key...)}
+}
+
+// Follow carries out effects of KindFollow.
+func (s *Service) Follow(ctx context.Context, effects []store.Effect) error {
+	for _, e := range effects {
+		if len(e.Body) < len(uuid.UUID{}) {
+			return fmt.Errorf("read an effect: %d bytes name no key", len(e.Body))
+		}
+		if err := s.follow(ctx, uuid.UUID(e.Body[:16]), string(e.Body[16:])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var (
+	// errMoved means that somebody else made or deleted the key's document meanwhile.
+	errMoved = errors.New("the document of a key came or went")
+	// errEmpty means that no artifact has the key any more.
+	errEmpty = errors.New("no artifact has the key")
+)
+
+// turns bounds how often the document of a key may come or go while it is worked on.
+const turns = 20
+
+func (s *Service) follow(ctx context.Context, ws uuid.UUID, key string) error {
+	for range turns {
+		shown, err := s.latest.First(ctx, ws, bson.D{{Key: "key", Value: key}})
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			err = s.show(ctx, ws, key)
+		case err == nil:
+			err = s.refresh(ctx, ws, shown)
+		}
+		if !errors.Is(err, errMoved) {
+			return err
+		}
+	}
+	return fmt.Errorf("follow the latest artifact of a key: %w", store.ErrContention)
+}
+
+// newest reads the newest artifact of a key; nil when there is none.
+func (s *Service) newest(ctx context.Context, ws uuid.UUID, key string) (*orchv1.Artifact, error) {
+	found, err := s.artifacts.Find(ctx, ws, bson.D{{Key: "key", Value: key}},
+		bson.D{{Key: "created", Value: -1}, {Key: "_id", Value: -1}}, 0, 1)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// show makes the document of a key, if an artifact has the key.
+func (s *Service) show(ctx context.Context, ws uuid.UUID, key string) error {
+	newest, err := s.newest(ctx, ws, key)
+	if err != nil || newest == nil {
+		return err
+	}
+	shown := showing(newest, &orchv1.ArtifactCollection{Id: s.latest.Store().NewID().String()})
+	created, err := s.lifecycle(ws, "artifact-collection", shown.GetId(), key, "created")
+	if err != nil {
+		return err
+	}
+	err = s.latest.Insert(ctx, ws, shown, created)
+	if err == nil || errors.Is(err, store.ErrDuplicate) {
+		// The artifact may have been deleted since it was read, by one who found nothing to correct: look again.
+		return errMoved
+	}
+	return err
+}
+
+// refresh shows the newest artifact in the document of its key, or deletes the document when there is none.
+func (s *Service) refresh(ctx context.Context, ws uuid.UUID, shown *orchv1.ArtifactCollection) error {
+	id, err := parse(shown.GetId())
+	if err != nil {
+		return err
+	}
+	_, err = s.latest.Mutate(ctx, ws, id, func(current *orchv1.ArtifactCollection, _ int64) (*store.Change[*orchv1.ArtifactCollection], error) {
+		newest, err := s.newest(ctx, ws, current.GetKey())
+		if err != nil {
+			return nil, err
+		}
+		if newest == nil {
+			return nil, errEmpty
+		}
+		next := showing(newest, current)
+		if proto.Equal(current, next) {
+			return nil, nil
+		}
+		updated, err := s.lifecycle(ws, "artifact-collection", next.GetId(), next.GetKey(), "updated")
+		if err != nil {
+			return nil, err
+		}
+		return &store.Change[*orchv1.ArtifactCollection]{Message: next, Effects: []store.Effect{updated}}, nil
+	})
+	if errors.Is(err, errEmpty) {
+		err = s.hide(ctx, ws, id)
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return errMoved
+	}
+	return err
+}
+
+// hide deletes the document of a key that no artifact has.
+func (s *Service) hide(ctx context.Context, ws, id uuid.UUID) error {
+	return s.latest.Delete(ctx, ws, id, func(current *orchv1.ArtifactCollection) ([]store.Effect, error) {
+		newest, err := s.newest(ctx, ws, current.GetKey())
+		if err != nil {
+			return nil, err
+		}
+		if newest != nil {
+			return nil, errMoved
+		}
+		deleted, err := s.lifecycle(ws, "artifact-collection", current.GetId(), current.GetKey(), "deleted")
+		return []store.Effect{deleted}, err
+	})
+}
+
+// showing is a key's document as it shows an artifact; its id and times are those of the document.
+func showing(artifact *orchv1.Artifact, document *orchv1.ArtifactCollection) *orchv1.ArtifactCollection {
+	return &orchv1.ArtifactCollection{
+		Id:          document.GetId(),
+		Created:     document.GetCreated(),
+		Updated:     document.GetUpdated(),
+		Key:         artifact.GetKey(),
+		LatestId:    artifact.GetId(),
+		Type:        artifact.Type,
+		Description: artifact.Description,
+		Data:        artifact.Data,
+		Metadata_:   artifact.GetMetadata_(),
+		FlowRunId:   artifact.FlowRunId,
+		TaskRunId:   artifact.TaskRunId,
+	}
+}

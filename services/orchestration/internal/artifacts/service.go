@@ -1,0 +1,118 @@
+// Package artifacts keeps artifacts: what runs leave for people to read.
+//
+// Artifacts of one key are versions of one thing. Besides them stands one document per key that shows the latest, for
+// lists of keys; it follows the artifacts as an effect of their writes, before the call is answered where possible:
+//
+//	create, update, replace, delete ──► artifact (with the effect) ──► follow: newest of the key ──► artifact_latest
+//
+// Following looks at what is stored instead of trusting the effect, and writes by compare-and-set, so it does not
+// matter in which order effects are carried out, or how often.
+package artifacts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/events"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// Service serves artifacts.
+type Service struct {
+	orchv1.UnimplementedArtifactServiceServer
+	artifacts *store.Collection[*orchv1.Artifact]
+	latest    *store.Collection[*orchv1.ArtifactCollection]
+	resolver  query.Resolver
+	words     vocabulary.Vocabulary
+	flush     func(ctx context.Context, collection query.Collection, id uuid.UUID) error
+	log       *slog.Logger
+}
+
+// Deps are what the service works with.
+type Deps struct {
+	Store *store.Store
+	// Flush carries out the effects of a document now.
+	Flush func(ctx context.Context, collection query.Collection, id uuid.UUID) error
+	Words vocabulary.Vocabulary
+	Log   *slog.Logger
+}
+
+// New returns the service.
+func New(d Deps) *Service {
+	return &Service{
+		artifacts: store.NewCollection(d.Store, query.Artifact, &orchv1.Artifact{}),
+		latest:    store.NewCollection(d.Store, query.ArtifactLatest, &orchv1.ArtifactCollection{}),
+		resolver:  query.Resolver{Reader: d.Store.Reader()},
+		words:     d.Words,
+		flush:     d.Flush,
+		log:       d.Log,
+	}
+}
+
+func translate(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return rpc.Detail(http.StatusNotFound, "Artifact not found.")
+	}
+	return err
+}
+
+// locate reads the workspace of a call and an id that the contract has checked.
+func locate(ctx context.Context, id string) (ws, parsed uuid.UUID, err error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return uuid.Nil, uuid.Nil, err
+	}
+	parsed, err = parse(id)
+	return info.Workspace, parsed, err
+}
+
+func parse(id string) (uuid.UUID, error) {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return uuid.Nil, fmt.Errorf("read the id of an artifact: %w", errors.Join(store.ErrNotFound, err))
+	}
+	return parsed, nil
+}
+
+// effects are what a write of an artifact causes: its key follows first, as that needs no broker. before is the
+// artifact as it was, nil when it is new.
+func (s *Service) effects(ws uuid.UUID, before, artifact *orchv1.Artifact, verb string) ([]store.Effect, error) {
+	var caused []store.Effect
+	if artifact.Key != nil {
+		caused = append(caused, s.followed(ws, artifact.GetKey()))
+	}
+	if before != nil && before.Key != nil && (artifact.Key == nil || artifact.GetKey() != before.GetKey()) {
+		caused = append(caused, s.followed(ws, before.GetKey()))
+	}
+	happened, err := s.lifecycle(ws, "artifact", artifact.GetId(), artifact.GetKey(), verb)
+	return append(caused, happened), err
+}
+
+// lifecycle is the effect that tells what happened to an artifact, or to all of a key. One without a key has no name.
+func (s *Service) lifecycle(ws uuid.UUID, kind, id, key, verb string) (store.Effect, error) {
+	parsed, err := parse(id)
+	if err != nil {
+		return store.Effect{}, err
+	}
+	of := s.artifacts.Store()
+	return events.Publish(ws, events.Lifecycle{
+		ID: of.NewID(), Kind: kind, Verb: verb, Of: parsed, Name: key, At: of.Now(),
+	}.Event(s.words))
+}
+
+// spread lets the key follow before the call is answered. What cannot be done now is done by the relay later.
+func (s *Service) spread(ctx context.Context, id uuid.UUID) {
+	if err := s.flush(ctx, query.Artifact, id); err != nil {
+		s.log.WarnContext(ctx, "the latest artifact of a key will follow later", "artifact_id", id, "error", err)
+	}
+}

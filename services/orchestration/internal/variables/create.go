@@ -1,0 +1,33 @@
+package variables
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// CreateVariable stores a variable. A name that another one has is refused.
+func (s *Service) CreateVariable(ctx context.Context, r *orchv1.CreateVariableRequest) (*orchv1.Variable, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.insert(ctx, info.Workspace, s.variables.Store().NewID(), r.GetVariable())
+}
+
+func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, create *orchv1.VariableCreate) (*orchv1.Variable, error) {
+	variable := newVariable(id, create)
+	created, err := s.lifecycle(ws, variable, "created")
+	if err != nil {
+		return nil, err
+	}
+	return variable, s.variables.Insert(ctx, ws, variable, created)
+}
+
+// newVariable is the variable as it was asked for.
+func newVariable(id uuid.UUID, create *orchv1.VariableCreate) *orchv1.Variable {
+	return &orchv1.Variable{Id: id.String(), Name: create.GetName(), Value: create.Value, Tags: create.GetTags()}
+}

@@ -1,0 +1,47 @@
+package variables
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// ReadVariable answers a variable by its id.
+func (s *Service) ReadVariable(ctx context.Context, r *orchv1.ReadVariableRequest) (*orchv1.Variable, error) {
+	ws, id, err := locate(ctx, r.GetId())
+	if err != nil {
+		return nil, translate(err)
+	}
+	variable, err := s.variables.Get(ctx, ws, id)
+	return variable, translate(err)
+}
+
+// ReadVariableByName answers a variable by its name.
+func (s *Service) ReadVariableByName(ctx context.Context, r *orchv1.ReadVariableByNameRequest) (*orchv1.Variable, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	variable, err := s.byName(ctx, info.Workspace, r.GetName())
+	return variable, translate(err)
+}
+
+// Lookup reads the value of a variable as JSON, and whether there is a variable of that name.
+func (s *Service) Lookup(ctx context.Context, ws uuid.UUID, name string) (value []byte, found bool, err error) {
+	variable, err := s.byName(ctx, ws, name)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if variable.Value == nil {
+		return []byte("null"), true, nil
+	}
+	return variable.GetValue(), true, nil
+}

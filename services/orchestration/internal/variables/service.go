@@ -1,0 +1,95 @@
+// Package variables keeps variables: named values that runs and templates read.
+//
+// A variable is known by its name within a workspace as well as by its id. Its value is any JSON and stays as it was
+// written.
+package variables
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/events"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// Service serves variables.
+type Service struct {
+	orchv1.UnimplementedVariableServiceServer
+	variables *store.Collection[*orchv1.Variable]
+	resolver  query.Resolver
+	words     vocabulary.Vocabulary
+}
+
+// New returns the service over a store.
+func New(s *store.Store, words vocabulary.Vocabulary) *Service {
+	return &Service{
+		variables: store.NewCollection(s, query.Variable, &orchv1.Variable{}),
+		resolver:  query.Resolver{Reader: s.Reader()},
+		words:     words,
+	}
+}
+
+func translate(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return rpc.Detail(http.StatusNotFound, "Variable not found.")
+	}
+	return err
+}
+
+// locate reads the workspace of a call and an id that the contract has checked.
+func locate(ctx context.Context, id string) (ws, parsed uuid.UUID, err error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return uuid.Nil, uuid.Nil, err
+	}
+	parsed, err = parse(id)
+	return info.Workspace, parsed, err
+}
+
+func parse(id string) (uuid.UUID, error) {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return uuid.Nil, fmt.Errorf("read the id of a variable: %w", errors.Join(store.ErrNotFound, err))
+	}
+	return parsed, nil
+}
+
+// locateName reads the workspace of a call and finds the id of the variable of that name.
+func (s *Service) locateName(ctx context.Context, name string) (ws, id uuid.UUID, err error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return uuid.Nil, uuid.Nil, err
+	}
+	variable, err := s.byName(ctx, info.Workspace, name)
+	if err != nil {
+		return uuid.Nil, uuid.Nil, err
+	}
+	id, err = parse(variable.GetId())
+	return info.Workspace, id, err
+}
+
+func (s *Service) byName(ctx context.Context, ws uuid.UUID, name string) (*orchv1.Variable, error) {
+	return s.variables.First(ctx, ws, bson.D{{Key: "name", Value: name}})
+}
+
+// lifecycle is the effect that tells what happened to a variable.
+func (s *Service) lifecycle(ws uuid.UUID, variable *orchv1.Variable, verb string) (store.Effect, error) {
+	id, err := parse(variable.GetId())
+	if err != nil {
+		return store.Effect{}, err
+	}
+	of := s.variables.Store()
+	return events.Publish(ws, events.Lifecycle{
+		ID: of.NewID(), Kind: "variable", Verb: verb, Of: id, Name: variable.GetName(), At: of.Now(),
+	}.Event(s.words))
+}
