@@ -1,0 +1,128 @@
+package orchestration_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// proposeAs proposes a state as a client that says who it is.
+func (d *domain) proposeAs(agent string, run *orchv1.FlowRun, kind orchv1.StateType) *orchv1.OrchestrationResult {
+	d.t.Helper()
+	ctx := request.Outgoing(d.t.Context(), request.Info{
+		Account: request.DefaultAccount, Workspace: request.DefaultWorkspace, UserAgent: agent,
+	})
+	response, _, err := d.Call(ctx, orchv1.FlowRunService_SetFlowRunState_FullMethodName, &orchv1.SetFlowRunStateRequest{
+		Id: run.GetId(), Transition: &orchv1.FlowRunTransition{State: &orchv1.StateCreate{Type: kind}},
+	})
+	require.NoError(d.t, err)
+	return response.(*orchv1.OrchestrationResult)
+}
+
+const (
+	newClient = "prefect/3.8.8 (API 0.8.4)"
+	oldClient = "prefect/3.4.10 (API 0.8.4)"
+
+	stateScheduled = orchv1.StateType_STATE_TYPE_SCHEDULED
+	statePending   = orchv1.StateType_STATE_TYPE_PENDING
+	stateRunning   = orchv1.StateType_STATE_TYPE_RUNNING
+	stateCompleted = orchv1.StateType_STATE_TYPE_COMPLETED
+	stateCancelled = orchv1.StateType_STATE_TYPE_CANCELLED
+)
+
+// limited is a deployment under a limit with so many slots, and a function that makes runs of it.
+func (d *domain) limited(slots int64, strategy orchv1.ConcurrencyLimitStrategy) func() *orchv1.FlowRun {
+	d.t.Helper()
+	limit := d.limit("of-deployment", slots)
+	deployment := d.deployment(d.flow("etl"), func(c *orchv1.DeploymentCreate) {
+		c.GlobalConcurrencyLimitId = &limit.Id
+		c.ConcurrencyOptions = &orchv1.ConcurrencyOptions{CollisionStrategy: strategy}
+	})
+	return func() *orchv1.FlowRun {
+		d.t.Helper()
+		run, _, err := d.tryRun(deployment.GetId(), &orchv1.DeploymentFlowRunCreate{})
+		require.NoError(d.t, err)
+		return run
+	}
+}
+
+func (d *domain) slotsTaken() int64 { return d.readLimit("of-deployment").GetActiveSlots() }
+
+func TestDeploymentSlots(t *testing.T) {
+	t.Parallel()
+	for name, agent := range map[string]string{"a client that renews leases": newClient, "one that does not": oldClient, "one that says nothing": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDomain(t)
+			newRun := d.limited(1, orchv1.ConcurrencyLimitStrategy_CONCURRENCY_LIMIT_STRATEGY_ENQUEUE)
+			first, second := newRun(), newRun()
+
+			result := d.proposeAs(agent, first, statePending)
+			require.Equal(t, orchv1.SetStateStatus_SET_STATE_STATUS_ACCEPT, result.GetStatus())
+			lease := result.GetState().GetStateDetails().GetDeploymentConcurrencyLeaseId()
+			require.NotEmpty(t, lease)
+			require.Equal(t, int64(1), d.slotsTaken())
+
+			result = d.proposeAs(agent, second, statePending)
+			require.Equal(t, orchv1.SetStateStatus_SET_STATE_STATUS_REJECT, result.GetStatus())
+			require.Equal(t, stateScheduled, result.GetState().GetType())
+			require.Equal(t, "AwaitingConcurrencySlot", result.GetState().GetName())
+
+			result = d.proposeAs(agent, first, stateRunning)
+			require.Equal(t, orchv1.SetStateStatus_SET_STATE_STATUS_ACCEPT, result.GetStatus())
+			if agent == newClient {
+				require.NoError(t, d.renew(lease))
+			} else {
+				eventually(t, func() bool { return d.renew(lease) != nil }, "the lease ends and the slot stays")
+			}
+			require.Equal(t, int64(1), d.slotsTaken())
+
+			d.proposeAs(agent, first, stateCompleted)
+			require.Zero(t, d.slotsTaken(), "the slot is free when the answer is there")
+			result = d.proposeAs(agent, second, statePending)
+			require.Equal(t, orchv1.SetStateStatus_SET_STATE_STATUS_ACCEPT, result.GetStatus())
+			require.Equal(t, int64(1), d.slotsTaken())
+		})
+	}
+}
+
+// A run whose lease ran out while it was pending gets another slot, or is cancelled.
+func TestDeploymentSlotIsValidatedAtRunning(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	newRun := d.limited(1, orchv1.ConcurrencyLimitStrategy_CONCURRENCY_LIMIT_STRATEGY_ENQUEUE)
+	first, second := newRun(), newRun()
+	d.endLease(d.proposeAs(newClient, first, statePending).GetState().GetStateDetails().GetDeploymentConcurrencyLeaseId())
+	result := d.proposeAs(newClient, first, stateRunning)
+	require.Equal(t, stateRunning, result.GetState().GetType())
+	require.Equal(t, int64(1), d.slotsTaken(), "another slot")
+	d.proposeAs(newClient, first, stateCompleted)
+
+	lost := d.proposeAs(newClient, first, statePending)
+	require.Equal(t, statePending, lost.GetState().GetType())
+	d.endLease(lost.GetState().GetStateDetails().GetDeploymentConcurrencyLeaseId())
+	require.Equal(t, statePending, d.proposeAs(newClient, second, statePending).GetState().GetType())
+	result = d.proposeAs(newClient, first, stateRunning)
+	require.Equal(t, orchv1.SetStateStatus_SET_STATE_STATUS_REJECT, result.GetStatus())
+	require.Equal(t, stateCancelled, result.GetState().GetType())
+	require.Equal(t, int64(1), d.slotsTaken())
+}
+
+func TestDeploymentWithoutFreeSlots(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	newRun := d.limited(1, orchv1.ConcurrencyLimitStrategy_CONCURRENCY_LIMIT_STRATEGY_CANCEL_NEW)
+	first, second := newRun(), newRun()
+	d.proposeAs(newClient, first, statePending)
+	result := d.proposeAs(newClient, second, statePending)
+	require.Equal(t, orchv1.SetStateStatus_SET_STATE_STATUS_REJECT, result.GetStatus())
+	require.Equal(t, stateCancelled, result.GetState().GetType())
+	require.Equal(t, "Deployment concurrency limit reached.", result.GetState().GetMessage())
+
+	d = newDomain(t)
+	result = d.proposeAs(newClient, d.limited(0, orchv1.ConcurrencyLimitStrategy_CONCURRENCY_LIMIT_STRATEGY_ENQUEUE)(), statePending)
+	require.Equal(t, orchv1.SetStateStatus_SET_STATE_STATUS_ABORT, result.GetStatus())
+}
