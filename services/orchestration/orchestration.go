@@ -139,7 +139,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.runs = flowruns.New(o.store, cfg.Vocabulary, limits)
 	o.tasks = taskruns.New(o.store, cfg.Vocabulary, deps.Random)
 	o.deployments = deployments.New(deployments.Deps{
-		Store: o.store, Runs: o.runs, Variable: o.variables.Lookup, Limit: limits.Show, Flush: o.flush,
+		Store: o.store, Runs: o.runs, Variable: o.variables.Lookup, Limit: limits.Show, Follow: limits.DeploymentEffect, Flush: o.flush,
 		Words: cfg.Vocabulary, Log: o.log,
 	})
 	o.events = events.New(o.store, deps.Broker, cfg.Vocabulary, cfg.EventsRetention)
