@@ -83,6 +83,7 @@ func Indexes() []Index {
 			For: "one run per flow run, task and dynamic key, and one per task and dynamic key outside of flow runs",
 		},
 		{Collection: TaskRun, Keys: scoped("flow_run_id", "_id"), For: "task runs of runs by ID_DESC, and runs by their task runs"},
+		{Collection: TaskRun, Keys: scoped("flow_run_id", "state.type", "_id"), For: "task runs of a run in a state: what is to be cancelled with it"},
 		{Collection: TaskRun, Keys: scoped("flow_id", "_id"), For: "task runs by flow"},
 		{Collection: TaskRun, Keys: scoped("deployment_id", "_id"), Partial: present("deployment_id"), For: "task runs by deployment"},
 		{Collection: TaskRun, Keys: scoped("state.type", "_id"), For: "state.type by ID_DESC"},

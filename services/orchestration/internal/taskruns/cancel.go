@@ -13,58 +13,63 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// errEnded means that a run that was to be cancelled has ended meanwhile.
-var errEnded = errors.New("the task run has ended")
+// cancelBatch is how many runs are read at a time.
+const cancelBatch = 200
 
-// CancelOf cancels the unfinished task runs of flow runs that were cancelled. Doing it twice is the same as once.
+// unended are the words of the states in which a run has not ended.
+func unended() bson.A {
+	var words bson.A
+	for number := range int32(len(orchv1.StateType_name)) {
+		if kind := orchv1.StateType(number); number > 0 && !rules.Terminal(kind) {
+			words = append(words, kind.String()[len("STATE_TYPE_"):])
+		}
+	}
+	return words
+}
+
+// CancelOf cancels the task runs of cancelled flow runs that have not ended: nobody else will end them. It may be
+// called again, for task runs that came later.
 func (s *Service) CancelOf(ctx context.Context, ws uuid.UUID, flowRuns []uuid.UUID) error {
 	ids := make(bson.A, len(flowRuns))
 	for i, id := range flowRuns {
 		ids[i] = store.Binary(id)
 	}
-	var unfinished []string
-	err := s.runs.Each(ctx, ws, bson.D{{Key: "flow_run_id", Value: bson.D{{Key: "$in", Value: ids}}}}, bson.D{{Key: "_id", Value: 1}}, func(run *orchv1.TaskRun) bool {
-		if !rules.Terminal(run.GetState().GetType()) {
-			unfinished = append(unfinished, run.GetId())
-		}
-		return true
-	})
-	if err != nil {
-		return err
+	filter := bson.D{
+		{Key: "flow_run_id", Value: bson.D{{Key: "$in", Value: ids}}},
+		{Key: "state.type", Value: bson.D{{Key: "$in", Value: unended()}}},
+	}
+	proposal := &orchv1.StateCreate{
+		Type: orchv1.StateType_STATE_TYPE_CANCELLED, Message: new("The flow run of this task run was cancelled."),
 	}
 	var failures []error
-	for _, one := range unfinished {
-		id, err := uuid.Parse(one)
-		if err != nil {
-			return fmt.Errorf("read the id of a task run: %w", err)
+	last := bson.D{}
+	for {
+		runs, err := s.runs.Find(ctx, ws, append(filter[:len(filter):len(filter)], last...), bson.D{{Key: "_id", Value: 1}}, 0, cancelBatch)
+		if err != nil || len(runs) == 0 {
+			return errors.Join(append(failures, err)...)
 		}
-		if err := s.cancel(ctx, ws, id); err != nil {
-			failures = append(failures, err)
+		for _, run := range runs {
+			id, err := uuid.Parse(run.GetId())
+			if err != nil {
+				return fmt.Errorf("read the id of a task run: %w", err)
+			}
+			last = bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: store.Binary(id)}}}}
+			// One that cannot be cancelled now keeps the others from nothing; it is tried again next time.
+			if err := s.cancel(ctx, ws, id, proposal); err != nil {
+				failures = append(failures, err)
+			}
 		}
 	}
-	return errors.Join(failures...)
 }
 
-func (s *Service) cancel(ctx context.Context, ws, id uuid.UUID) error {
-	of := s.runs.Store()
-	_, err := s.runs.Mutate(ctx, ws, id, func(current *orchv1.TaskRun, revision int64) (*store.Change[*orchv1.TaskRun], error) {
+func (s *Service) cancel(ctx context.Context, ws, id uuid.UUID, proposal *orchv1.StateCreate) error {
+	_, err := s.transition(ctx, ws, id, proposal, func(current *orchv1.TaskRun) rules.TaskPolicy {
 		if rules.Terminal(current.GetState().GetType()) {
-			return nil, errEnded
+			return nil
 		}
-		t := rules.ProposeTask(current, &orchv1.StateCreate{
-			Type: orchv1.StateType_STATE_TYPE_CANCELLED, Message: new("The parent flow run was cancelled."),
-		}, rules.TaskFacts{Random: s.random}, of.Now(), of.NewID)
-		rules.MinimalTaskPolicy.Judge(t)
-		if !t.Written() {
-			return nil, nil
-		}
-		effects, err := s.effects(ws, t, revision)
-		if err != nil {
-			return nil, err
-		}
-		return &store.Change[*orchv1.TaskRun]{Message: t.Run, Effects: effects}, nil
+		return rules.MinimalTaskPolicy
 	})
-	if errors.Is(err, errEnded) || errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
 	return err

@@ -17,6 +17,7 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -122,4 +123,40 @@ func TestCacheEntryIsWrittenOnce(t *testing.T) {
 	n, err := s.cache.Count(t.Context(), request.DefaultWorkspace, nil)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), n)
+}
+
+// Task runs that have ended stay as they are; the others are cancelled, once.
+func TestTasksAreCancelledWithTheirFlowRun(t *testing.T) {
+	t.Parallel()
+	s := service(t)
+	ctx, ws, flowRun := t.Context(), request.DefaultWorkspace, uuid.New()
+	states := map[string]orchv1.StateType{}
+	for number := range int32(len(orchv1.StateType_name)) {
+		if number == 0 {
+			continue
+		}
+		run, err := s.newRun(&orchv1.TaskRunCreate{TaskKey: "t", DynamicKey: uuid.NewString(), FlowRunId: new(flowRun.String())})
+		require.NoError(t, err)
+		run, err = s.insert(ctx, ws, run, &orchv1.StateCreate{Type: orchv1.StateType(number)}, nil)
+		require.NoError(t, err)
+		states[run.GetId()] = run.GetState().GetType()
+	}
+	other := create(t, s)
+	for range 2 {
+		require.NoError(t, s.CancelOf(ctx, ws, []uuid.UUID{flowRun}))
+	}
+	for id, before := range states {
+		run, revision, err := s.runs.GetRevision(ctx, ws, uuid.MustParse(id))
+		require.NoError(t, err)
+		if rules.Terminal(before) {
+			require.Equal(t, before, run.GetState().GetType())
+			require.Equal(t, int64(1), revision)
+			continue
+		}
+		require.Equal(t, orchv1.StateType_STATE_TYPE_CANCELLED, run.GetState().GetType())
+		require.Equal(t, int64(2), revision)
+	}
+	untouched, err := s.runs.Get(ctx, ws, uuid.MustParse(other.GetId()))
+	require.NoError(t, err)
+	require.Equal(t, orchv1.StateType_STATE_TYPE_PENDING, untouched.GetState().GetType())
 }

@@ -56,7 +56,8 @@ func background(run *orchv1.TaskRun, proposal *orchv1.StateCreate) bool {
 	return run.FlowRunId == nil || run.GetState().GetStateDetails().GetDeferred() || proposal.GetStateDetails().GetDeferred()
 }
 
-// transition judges a proposal by the policy that fits the run as it is stored, and writes what the judgement says.
+// transition judges a proposal by the policy that fits the run as it is stored, and writes what the judgement says;
+// where no policy fits, nothing.
 func (s *Service) transition(
 	ctx context.Context, ws, id uuid.UUID, proposal *orchv1.StateCreate, policy func(*orchv1.TaskRun) rules.TaskPolicy,
 ) (*rules.TaskTransition, error) {
@@ -69,7 +70,11 @@ func (s *Service) transition(
 			return nil, err
 		}
 		t = rules.ProposeTask(current, proposal, facts, now, of.NewID)
-		policy(current).Judge(t)
+		judges := policy(current)
+		if judges == nil {
+			return nil, nil
+		}
+		judges.Judge(t)
 		if !t.Written() {
 			return nil, nil
 		}
