@@ -38,6 +38,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/flows"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
+	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/savedsearches"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -137,6 +138,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.admin = admin.New(o.store)
 	o.flows = flows.New(o.store, cfg.Vocabulary)
 	o.runs = flowruns.New(o.store, cfg.Vocabulary, limits)
+	o.runs.UseHydrator(parameters.NewHydrator(o.variables.Lookup))
 	o.tasks = taskruns.New(o.store, cfg.Vocabulary, deps.Random)
 	o.deployments = deployments.New(deployments.Deps{
 		Store: o.store, Runs: o.runs, Variable: o.variables.Lookup, Limit: limits.Show, Follow: limits.DeploymentEffect, Flush: o.flush,
@@ -177,6 +179,7 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterFlowRunServiceServer(r, o.runs)
 	orchv1.RegisterFlowRunStateServiceServer(r, o.runs)
 	orchv1.RegisterFlowRunInputServiceServer(r, o.runs)
+	orchv1.RegisterUiFlowServiceServer(r, o.runs)
 	orchv1.RegisterTaskRunServiceServer(r, o.tasks)
 	orchv1.RegisterTaskRunStateServiceServer(r, o.tasks)
 	orchv1.RegisterDeploymentServiceServer(r, o.deployments)

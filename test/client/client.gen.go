@@ -866,6 +866,12 @@ type BodyCountArtifactsArtifactsCountPost struct {
 	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
 }
 
+// BodyCountDeploymentsByFlowUiFlowsCountDeploymentsPost defines model for Body_count_deployments_by_flow_ui_flows_count_deployments_post.
+type BodyCountDeploymentsByFlowUiFlowsCountDeploymentsPost struct {
+	// FlowIds At most 200.
+	FlowIds []openapi_types.UUID `json:"flow_ids"`
+}
+
 // BodyCountDeploymentsDeploymentsCountPost DeploymentCountQuery selects deployments.
 type BodyCountDeploymentsDeploymentsCountPost struct {
 	Deployments    *DeploymentFilter `json:"deployments,omitempty"`
@@ -920,6 +926,12 @@ type BodyCountLatestArtifactsArtifactsLatestCountPost struct {
 
 	// TaskRuns TaskRunFilter selects task runs.
 	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
+}
+
+// BodyCountTaskRunsByFlowRunUiFlowRunsCountTaskRunsPost defines model for Body_count_task_runs_by_flow_run_ui_flow_runs_count_task_runs_post.
+type BodyCountTaskRunsByFlowRunUiFlowRunsCountTaskRunsPost struct {
+	// FlowRunIds At most 200.
+	FlowRunIds []openapi_types.UUID `json:"flow_run_ids"`
 }
 
 // BodyCountTaskRunsTaskRunsCountPost TaskRunCountQuery selects task runs.
@@ -1114,6 +1126,27 @@ type BodyReadDeploymentsDeploymentsFilterPost struct {
 type BodyReadEventsEventsFilterPost struct {
 	Filter *EventFilter `json:"filter,omitempty"`
 	Limit  *int64       `json:"limit,omitempty"`
+}
+
+// BodyReadFlowRunHistoryUiFlowRunsHistoryPost SimpleFlowRunQuery selects and orders flow runs.
+type BodyReadFlowRunHistoryUiFlowRunsHistoryPost struct {
+	// Deployments DeploymentFilter selects deployments.
+	Deployments *DeploymentFilter `json:"deployments,omitempty"`
+
+	// FlowRuns FlowRunFilter selects flow runs.
+	FlowRuns *FlowRunFilter `json:"flow_runs,omitempty"`
+
+	// Flows FlowFilter selects flows.
+	Flows  *FlowFilter  `json:"flows,omitempty"`
+	Limit  *int64       `json:"limit,omitempty"`
+	Offset *int64       `json:"offset,omitempty"`
+	Sort   *FlowRunSort `json:"sort,omitempty"`
+
+	// TaskRuns TaskRunFilter selects task runs.
+	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
+
+	// WorkPools WorkPoolFilter selects work pools.
+	WorkPools *WorkPoolFilter `json:"work_pools,omitempty"`
 }
 
 // BodyReadFlowRunsFlowRunsFilterPost FlowRunQuery selects and orders flow runs, by their own fields and by those of what they belong to.
@@ -2334,6 +2367,20 @@ type ServerDefaultResultStorageUpdate struct {
 // SetStateStatus defines model for SetStateStatus.
 type SetStateStatus string
 
+// SimpleFlowRun SimpleFlowRun is a flow run as a point of a chart.
+type SimpleFlowRun struct {
+	// Duration Seconds spent running.
+	Duration float64            `json:"duration"`
+	Id       openapi_types.UUID `json:"id"`
+
+	// Lateness Seconds by which the run started, or is, late.
+	Lateness  float64   `json:"lateness"`
+	StateType StateType `json:"state_type"`
+
+	// Timestamp When the run started or, where it has not, is expected to.
+	Timestamp time.Time `json:"timestamp"`
+}
+
 // State State is where a run stands since a moment.
 type State struct {
 	Data    interface{}        `json:"data,omitempty"`
@@ -3533,6 +3580,24 @@ type SetTaskRunStateParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// CountTaskRunsByFlowRunParams defines parameters for CountTaskRunsByFlowRun.
+type CountTaskRunsByFlowRunParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadSimpleFlowRunsParams defines parameters for ReadSimpleFlowRuns.
+type ReadSimpleFlowRunsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CountDeploymentsByFlowParams defines parameters for CountDeploymentsByFlow.
+type CountDeploymentsByFlowParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // CreateConcurrencyLimitV2Params defines parameters for CreateConcurrencyLimitV2.
 type CreateConcurrencyLimitV2Params struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
@@ -3896,6 +3961,15 @@ type UpdateTaskRunJSONRequestBody = TaskRunUpdate
 
 // SetTaskRunStateJSONRequestBody defines body for SetTaskRunState for application/json ContentType.
 type SetTaskRunStateJSONRequestBody = BodySetTaskRunStateTaskRunsIdSetStatePost
+
+// CountTaskRunsByFlowRunJSONRequestBody defines body for CountTaskRunsByFlowRun for application/json ContentType.
+type CountTaskRunsByFlowRunJSONRequestBody = BodyCountTaskRunsByFlowRunUiFlowRunsCountTaskRunsPost
+
+// ReadSimpleFlowRunsJSONRequestBody defines body for ReadSimpleFlowRuns for application/json ContentType.
+type ReadSimpleFlowRunsJSONRequestBody = BodyReadFlowRunHistoryUiFlowRunsHistoryPost
+
+// CountDeploymentsByFlowJSONRequestBody defines body for CountDeploymentsByFlow for application/json ContentType.
+type CountDeploymentsByFlowJSONRequestBody = BodyCountDeploymentsByFlowUiFlowsCountDeploymentsPost
 
 // CreateConcurrencyLimitV2JSONRequestBody defines body for CreateConcurrencyLimitV2 for application/json ContentType.
 type CreateConcurrencyLimitV2JSONRequestBody = ConcurrencyLimitV2Create
@@ -6116,6 +6190,48 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /task_runs/{id}/set_state (the `SetTaskRunState` operationId).
 	SetTaskRunState(ctx context.Context, id openapi_types.UUID, params *SetTaskRunStateParams, body SetTaskRunStateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountTaskRunsByFlowRunWithBody Count the task runs of each of some flow runs
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /ui/flow_runs/count-task-runs (the `CountTaskRunsByFlowRun` operationId).
+	CountTaskRunsByFlowRunWithBody(ctx context.Context, params *CountTaskRunsByFlowRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountTaskRunsByFlowRun Count the task runs of each of some flow runs
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /ui/flow_runs/count-task-runs (the `CountTaskRunsByFlowRun` operationId).
+	CountTaskRunsByFlowRun(ctx context.Context, params *CountTaskRunsByFlowRunParams, body CountTaskRunsByFlowRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadSimpleFlowRunsWithBody Read the least of the flow runs that match: what a chart of them needs
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /ui/flow_runs/history (the `ReadSimpleFlowRuns` operationId).
+	ReadSimpleFlowRunsWithBody(ctx context.Context, params *ReadSimpleFlowRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadSimpleFlowRuns Read the least of the flow runs that match: what a chart of them needs
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /ui/flow_runs/history (the `ReadSimpleFlowRuns` operationId).
+	ReadSimpleFlowRuns(ctx context.Context, params *ReadSimpleFlowRunsParams, body ReadSimpleFlowRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountDeploymentsByFlowWithBody Count the deployments of each of some flows
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /ui/flows/count-deployments (the `CountDeploymentsByFlow` operationId).
+	CountDeploymentsByFlowWithBody(ctx context.Context, params *CountDeploymentsByFlowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountDeploymentsByFlow Count the deployments of each of some flows
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /ui/flows/count-deployments (the `CountDeploymentsByFlow` operationId).
+	CountDeploymentsByFlow(ctx context.Context, params *CountDeploymentsByFlowParams, body CountDeploymentsByFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateConcurrencyLimitV2WithBody Create a limit; its name must be free
 	//
@@ -9064,6 +9180,108 @@ func (c *Client) SetTaskRunStateWithBody(ctx context.Context, id openapi_types.U
 // Corresponds with POST /task_runs/{id}/set_state (the `SetTaskRunState` operationId).
 func (c *Client) SetTaskRunState(ctx context.Context, id openapi_types.UUID, params *SetTaskRunStateParams, body SetTaskRunStateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSetTaskRunStateRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountTaskRunsByFlowRunWithBody Count the task runs of each of some flow runs
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /ui/flow_runs/count-task-runs (the `CountTaskRunsByFlowRun` operationId).
+func (c *Client) CountTaskRunsByFlowRunWithBody(ctx context.Context, params *CountTaskRunsByFlowRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountTaskRunsByFlowRunRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountTaskRunsByFlowRun Count the task runs of each of some flow runs
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /ui/flow_runs/count-task-runs (the `CountTaskRunsByFlowRun` operationId).
+func (c *Client) CountTaskRunsByFlowRun(ctx context.Context, params *CountTaskRunsByFlowRunParams, body CountTaskRunsByFlowRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountTaskRunsByFlowRunRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadSimpleFlowRunsWithBody Read the least of the flow runs that match: what a chart of them needs
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /ui/flow_runs/history (the `ReadSimpleFlowRuns` operationId).
+func (c *Client) ReadSimpleFlowRunsWithBody(ctx context.Context, params *ReadSimpleFlowRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadSimpleFlowRunsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadSimpleFlowRuns Read the least of the flow runs that match: what a chart of them needs
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /ui/flow_runs/history (the `ReadSimpleFlowRuns` operationId).
+func (c *Client) ReadSimpleFlowRuns(ctx context.Context, params *ReadSimpleFlowRunsParams, body ReadSimpleFlowRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadSimpleFlowRunsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountDeploymentsByFlowWithBody Count the deployments of each of some flows
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /ui/flows/count-deployments (the `CountDeploymentsByFlow` operationId).
+func (c *Client) CountDeploymentsByFlowWithBody(ctx context.Context, params *CountDeploymentsByFlowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountDeploymentsByFlowRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountDeploymentsByFlow Count the deployments of each of some flows
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /ui/flows/count-deployments (the `CountDeploymentsByFlow` operationId).
+func (c *Client) CountDeploymentsByFlow(ctx context.Context, params *CountDeploymentsByFlowParams, body CountDeploymentsByFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountDeploymentsByFlowRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -15502,6 +15720,171 @@ func NewSetTaskRunStateRequestWithBody(server string, id openapi_types.UUID, par
 	return req, nil
 }
 
+// NewCountTaskRunsByFlowRunRequest calls the generic CountTaskRunsByFlowRun builder with application/json body
+func NewCountTaskRunsByFlowRunRequest(server string, params *CountTaskRunsByFlowRunParams, body CountTaskRunsByFlowRunJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCountTaskRunsByFlowRunRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCountTaskRunsByFlowRunRequestWithBody constructs an http.Request for the CountTaskRunsByFlowRun method, with any body, and a specified content type
+func NewCountTaskRunsByFlowRunRequestWithBody(server string, params *CountTaskRunsByFlowRunParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/ui/flow_runs/count-task-runs")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadSimpleFlowRunsRequest calls the generic ReadSimpleFlowRuns builder with application/json body
+func NewReadSimpleFlowRunsRequest(server string, params *ReadSimpleFlowRunsParams, body ReadSimpleFlowRunsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadSimpleFlowRunsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadSimpleFlowRunsRequestWithBody constructs an http.Request for the ReadSimpleFlowRuns method, with any body, and a specified content type
+func NewReadSimpleFlowRunsRequestWithBody(server string, params *ReadSimpleFlowRunsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/ui/flow_runs/history")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCountDeploymentsByFlowRequest calls the generic CountDeploymentsByFlow builder with application/json body
+func NewCountDeploymentsByFlowRequest(server string, params *CountDeploymentsByFlowParams, body CountDeploymentsByFlowJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCountDeploymentsByFlowRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCountDeploymentsByFlowRequestWithBody constructs an http.Request for the CountDeploymentsByFlow method, with any body, and a specified content type
+func NewCountDeploymentsByFlowRequestWithBody(server string, params *CountDeploymentsByFlowParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/ui/flows/count-deployments")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewCreateConcurrencyLimitV2Request calls the generic CreateConcurrencyLimitV2 builder with application/json body
 func NewCreateConcurrencyLimitV2Request(server string, params *CreateConcurrencyLimitV2Params, body CreateConcurrencyLimitV2JSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -18403,6 +18786,48 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /task_runs/{id}/set_state (the `SetTaskRunState` operationId).
 	SetTaskRunStateWithResponse(ctx context.Context, id openapi_types.UUID, params *SetTaskRunStateParams, body SetTaskRunStateJSONRequestBody, reqEditors ...RequestEditorFn) (*SetTaskRunStateResult, error)
+
+	// CountTaskRunsByFlowRunWithBodyWithResponse Count the task runs of each of some flow runs
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /ui/flow_runs/count-task-runs (the `CountTaskRunsByFlowRun` operationId).
+	CountTaskRunsByFlowRunWithBodyWithResponse(ctx context.Context, params *CountTaskRunsByFlowRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CountTaskRunsByFlowRunResult, error)
+
+	// CountTaskRunsByFlowRunWithResponse Count the task runs of each of some flow runs
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /ui/flow_runs/count-task-runs (the `CountTaskRunsByFlowRun` operationId).
+	CountTaskRunsByFlowRunWithResponse(ctx context.Context, params *CountTaskRunsByFlowRunParams, body CountTaskRunsByFlowRunJSONRequestBody, reqEditors ...RequestEditorFn) (*CountTaskRunsByFlowRunResult, error)
+
+	// ReadSimpleFlowRunsWithBodyWithResponse Read the least of the flow runs that match: what a chart of them needs
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /ui/flow_runs/history (the `ReadSimpleFlowRuns` operationId).
+	ReadSimpleFlowRunsWithBodyWithResponse(ctx context.Context, params *ReadSimpleFlowRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadSimpleFlowRunsResult, error)
+
+	// ReadSimpleFlowRunsWithResponse Read the least of the flow runs that match: what a chart of them needs
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /ui/flow_runs/history (the `ReadSimpleFlowRuns` operationId).
+	ReadSimpleFlowRunsWithResponse(ctx context.Context, params *ReadSimpleFlowRunsParams, body ReadSimpleFlowRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadSimpleFlowRunsResult, error)
+
+	// CountDeploymentsByFlowWithBodyWithResponse Count the deployments of each of some flows
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /ui/flows/count-deployments (the `CountDeploymentsByFlow` operationId).
+	CountDeploymentsByFlowWithBodyWithResponse(ctx context.Context, params *CountDeploymentsByFlowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CountDeploymentsByFlowResult, error)
+
+	// CountDeploymentsByFlowWithResponse Count the deployments of each of some flows
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /ui/flows/count-deployments (the `CountDeploymentsByFlow` operationId).
+	CountDeploymentsByFlowWithResponse(ctx context.Context, params *CountDeploymentsByFlowParams, body CountDeploymentsByFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*CountDeploymentsByFlowResult, error)
 
 	// CreateConcurrencyLimitV2WithBodyWithResponse Create a limit; its name must be free
 	//
@@ -24232,6 +24657,171 @@ func (r SetTaskRunStateResult) ContentType() string {
 	return ""
 }
 
+type CountTaskRunsByFlowRunResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *map[string]int64
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CountTaskRunsByFlowRunResult) GetJSON200() *map[string]int64 {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CountTaskRunsByFlowRunResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CountTaskRunsByFlowRunResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CountTaskRunsByFlowRunResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CountTaskRunsByFlowRunResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CountTaskRunsByFlowRunResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CountTaskRunsByFlowRunResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadSimpleFlowRunsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]SimpleFlowRun
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadSimpleFlowRunsResult) GetJSON200() *[]SimpleFlowRun {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadSimpleFlowRunsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadSimpleFlowRunsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadSimpleFlowRunsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadSimpleFlowRunsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadSimpleFlowRunsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadSimpleFlowRunsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CountDeploymentsByFlowResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *map[string]int64
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CountDeploymentsByFlowResult) GetJSON200() *map[string]int64 {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CountDeploymentsByFlowResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CountDeploymentsByFlowResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CountDeploymentsByFlowResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CountDeploymentsByFlowResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CountDeploymentsByFlowResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CountDeploymentsByFlowResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CreateConcurrencyLimitV2Result struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -27928,6 +28518,84 @@ func (c *ClientWithResponses) SetTaskRunStateWithResponse(ctx context.Context, i
 		return nil, err
 	}
 	return ParseSetTaskRunStateResult(rsp)
+}
+
+// CountTaskRunsByFlowRunWithBodyWithResponse Count the task runs of each of some flow runs
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /ui/flow_runs/count-task-runs (the `CountTaskRunsByFlowRun` operationId).
+func (c *ClientWithResponses) CountTaskRunsByFlowRunWithBodyWithResponse(ctx context.Context, params *CountTaskRunsByFlowRunParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CountTaskRunsByFlowRunResult, error) {
+	rsp, err := c.CountTaskRunsByFlowRunWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountTaskRunsByFlowRunResult(rsp)
+}
+
+// CountTaskRunsByFlowRunWithResponse Count the task runs of each of some flow runs
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /ui/flow_runs/count-task-runs (the `CountTaskRunsByFlowRun` operationId).
+func (c *ClientWithResponses) CountTaskRunsByFlowRunWithResponse(ctx context.Context, params *CountTaskRunsByFlowRunParams, body CountTaskRunsByFlowRunJSONRequestBody, reqEditors ...RequestEditorFn) (*CountTaskRunsByFlowRunResult, error) {
+	rsp, err := c.CountTaskRunsByFlowRun(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountTaskRunsByFlowRunResult(rsp)
+}
+
+// ReadSimpleFlowRunsWithBodyWithResponse Read the least of the flow runs that match: what a chart of them needs
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /ui/flow_runs/history (the `ReadSimpleFlowRuns` operationId).
+func (c *ClientWithResponses) ReadSimpleFlowRunsWithBodyWithResponse(ctx context.Context, params *ReadSimpleFlowRunsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadSimpleFlowRunsResult, error) {
+	rsp, err := c.ReadSimpleFlowRunsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadSimpleFlowRunsResult(rsp)
+}
+
+// ReadSimpleFlowRunsWithResponse Read the least of the flow runs that match: what a chart of them needs
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /ui/flow_runs/history (the `ReadSimpleFlowRuns` operationId).
+func (c *ClientWithResponses) ReadSimpleFlowRunsWithResponse(ctx context.Context, params *ReadSimpleFlowRunsParams, body ReadSimpleFlowRunsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadSimpleFlowRunsResult, error) {
+	rsp, err := c.ReadSimpleFlowRuns(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadSimpleFlowRunsResult(rsp)
+}
+
+// CountDeploymentsByFlowWithBodyWithResponse Count the deployments of each of some flows
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /ui/flows/count-deployments (the `CountDeploymentsByFlow` operationId).
+func (c *ClientWithResponses) CountDeploymentsByFlowWithBodyWithResponse(ctx context.Context, params *CountDeploymentsByFlowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CountDeploymentsByFlowResult, error) {
+	rsp, err := c.CountDeploymentsByFlowWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountDeploymentsByFlowResult(rsp)
+}
+
+// CountDeploymentsByFlowWithResponse Count the deployments of each of some flows
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /ui/flows/count-deployments (the `CountDeploymentsByFlow` operationId).
+func (c *ClientWithResponses) CountDeploymentsByFlowWithResponse(ctx context.Context, params *CountDeploymentsByFlowParams, body CountDeploymentsByFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*CountDeploymentsByFlowResult, error) {
+	rsp, err := c.CountDeploymentsByFlow(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountDeploymentsByFlowResult(rsp)
 }
 
 // CreateConcurrencyLimitV2WithBodyWithResponse Create a limit; its name must be free
@@ -32588,6 +33256,126 @@ func ParseSetTaskRunStateResult(rsp *http.Response) (*SetTaskRunStateResult, err
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCountTaskRunsByFlowRunResult parses an HTTP response from a CountTaskRunsByFlowRunWithResponse call
+func ParseCountTaskRunsByFlowRunResult(rsp *http.Response) (*CountTaskRunsByFlowRunResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CountTaskRunsByFlowRunResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest map[string]int64
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadSimpleFlowRunsResult parses an HTTP response from a ReadSimpleFlowRunsWithResponse call
+func ParseReadSimpleFlowRunsResult(rsp *http.Response) (*ReadSimpleFlowRunsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadSimpleFlowRunsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []SimpleFlowRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCountDeploymentsByFlowResult parses an HTTP response from a CountDeploymentsByFlowWithResponse call
+func ParseCountDeploymentsByFlowResult(rsp *http.Response) (*CountDeploymentsByFlowResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CountDeploymentsByFlowResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest map[string]int64
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError

@@ -209,6 +209,8 @@ func Of(fullName string) string {
 		return "Seconds after which the slots come back unless the lease is renewed."
 	case "orch.v1.CountResponse":
 		return "CountResponse is a bare number in REST."
+	case "orch.v1.CountsById":
+		return "CountsById counts what belongs to each id."
 	case "orch.v1.CreatedBy":
 		return "CreatedBy tells who made a flow run."
 	case "orch.v1.CreatedBy.type":
@@ -367,6 +369,8 @@ func Of(fullName string) string {
 		return "FlowBulkDeletion selects the flows that are deleted."
 	case "orch.v1.FlowCountQuery":
 		return "FlowCountQuery selects flows."
+	case "orch.v1.FlowDeploymentCountQuery.flow_ids":
+		return "At most 200."
 	case "orch.v1.FlowFilter":
 		return "FlowFilter selects flows."
 	case "orch.v1.FlowFilter.deployment":
@@ -485,6 +489,8 @@ func Of(fullName string) string {
 		return "Read one state of a flow run."
 	case "orch.v1.FlowRunStateService.ReadFlowRunStates":
 		return "Read all states of a flow run, oldest first."
+	case "orch.v1.FlowRunTaskRunCountQuery.flow_run_ids":
+		return "At most 200."
 	case "orch.v1.FlowRunTransition":
 		return "FlowRunTransition is a proposed state."
 	case "orch.v1.FlowRunTransition.force":
@@ -693,6 +699,16 @@ func Of(fullName string) string {
 		return "Tell the version of the server."
 	case "orch.v1.ServerService.ServerVersion":
 		return "Tell the version of the API."
+	case "orch.v1.SimpleFlowRun":
+		return "SimpleFlowRun is a flow run as a point of a chart."
+	case "orch.v1.SimpleFlowRun.duration":
+		return "Seconds spent running."
+	case "orch.v1.SimpleFlowRun.lateness":
+		return "Seconds by which the run started, or is, late."
+	case "orch.v1.SimpleFlowRun.timestamp":
+		return "When the run started or, where it has not, is expected to."
+	case "orch.v1.SimpleFlowRunQuery":
+		return "SimpleFlowRunQuery selects and orders flow runs."
 	case "orch.v1.State":
 		return "State is where a run stands since a moment."
 	case "orch.v1.StateCreate":
@@ -809,6 +825,14 @@ func Of(fullName string) string {
 		return "At or after."
 	case "orch.v1.TimeFilter.before_":
 		return "At or before."
+	case "orch.v1.UiFlowService":
+		return "UiFlowService answers the user interface about flows and their runs."
+	case "orch.v1.UiFlowService.CountDeploymentsByFlow":
+		return "Count the deployments of each of some flows."
+	case "orch.v1.UiFlowService.CountTaskRunsByFlowRun":
+		return "Count the task runs of each of some flow runs."
+	case "orch.v1.UiFlowService.ReadSimpleFlowRuns":
+		return "Read the least of the flow runs that match: what a chart of them needs."
 	case "orch.v1.UpdateFlowRunLabelsRequest.labels":
 		return "An object of texts, numbers and booleans."
 	case "orch.v1.UpdatedBy":

@@ -30,6 +30,7 @@ type Service struct {
 	orchv1.UnimplementedFlowRunServiceServer
 	orchv1.UnimplementedFlowRunStateServiceServer
 	orchv1.UnimplementedFlowRunInputServiceServer
+	orchv1.UnimplementedUiFlowServiceServer
 	runs     *store.Collection[*orchv1.FlowRun]
 	states   *store.Collection[*orchv1.FlowRunStateRecord]
 	inputs   *store.Collection[*orchv1.FlowRunInput]

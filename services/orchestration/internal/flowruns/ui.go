@@ -1,0 +1,101 @@
+package flowruns
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+const (
+	// maxCounted is how many things are counted for at once.
+	maxCounted = 200
+	// maxSimple is how many points a chart has.
+	maxSimple = 1000
+)
+
+// CountTaskRunsByFlowRun counts the task runs of each run; one that has none counts 0.
+func (s *Service) CountTaskRunsByFlowRun(ctx context.Context, r *orchv1.CountTaskRunsByFlowRunRequest) (*orchv1.CountsById, error) {
+	return s.countBy(ctx, query.TaskRun, "flow_run_id", r.GetQuery().GetFlowRunIds())
+}
+
+// CountDeploymentsByFlow counts the deployments of each flow; one that has none counts 0.
+func (s *Service) CountDeploymentsByFlow(ctx context.Context, r *orchv1.CountDeploymentsByFlowRequest) (*orchv1.CountsById, error) {
+	return s.countBy(ctx, query.Deployment, "flow_id", r.GetQuery().GetFlowIds())
+}
+
+// countBy counts the documents of a collection by the ids that a field holds.
+func (s *Service) countBy(ctx context.Context, of query.Collection, field string, ids []string) (*orchv1.CountsById, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) > maxCounted {
+		return nil, rpc.Detail(http.StatusUnprocessableEntity, fmt.Sprintf("At most %d ids are counted for at once.", maxCounted))
+	}
+	counts := map[string]int64{}
+	among := bson.A{}
+	for _, text := range ids {
+		id, err := uuid.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("read an id: %w", err)
+		}
+		counts[id.String()] = 0
+		among = append(among, store.Binary(id))
+	}
+	rows := s.resolver.Reader.Aggregate(ctx, of, query.Scope(info.Workspace, bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: among}}}}),
+		[]bson.D{{{Key: "$group", Value: bson.D{
+			{Key: "_id", Value: "$" + field}, {Key: "count", Value: bson.D{{Key: "$sum", Value: int64(1)}}},
+		}}}})
+	for row, err := range rows {
+		if err != nil {
+			return nil, fmt.Errorf("count the %ss of each: %w", of, err)
+		}
+		id, err := store.UUID(row.Lookup("_id"))
+		if err != nil {
+			return nil, err
+		}
+		counts[id.String()], _ = row.Lookup("count").AsInt64OK()
+	}
+	return &orchv1.CountsById{Counts: counts}, nil
+}
+
+// ReadSimpleFlowRuns answers the runs that match as points of a chart. Runs without a state are left out.
+func (s *Service) ReadSimpleFlowRuns(ctx context.Context, r *orchv1.ReadSimpleFlowRunsRequest) (*orchv1.SimpleFlowRunList, error) {
+	q := r.GetQuery()
+	if q.GetLimit() < 0 {
+		return nil, rpc.Invalid(rpc.BodyFault("greater_than_equal", "Input should be greater than or equal to 0", "limit"))
+	}
+	order := q.GetSort()
+	if order == orchv1.FlowRunSort_FLOW_RUN_SORT_UNSPECIFIED {
+		order = orchv1.FlowRunSort_FLOW_RUN_SORT_EXPECTED_START_TIME_DESC
+	}
+	selection, err := s.selection(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := s.page(ctx, selection, order, q.GetOffset(), min(q.GetLimit(), maxSimple))
+	if err != nil {
+		return nil, err
+	}
+	list := &orchv1.SimpleFlowRunList{}
+	for _, run := range runs {
+		at := run.SortStart
+		if at == nil || run.GetState() == nil {
+			continue
+		}
+		list.Runs = append(list.Runs, &orchv1.SimpleFlowRun{
+			Id: run.GetId(), StateType: run.GetState().GetType(), Timestamp: at,
+			Duration: run.GetEstimatedRunTime(), Lateness: run.GetEstimatedStartTimeDelta(),
+		})
+	}
+	return list, nil
+}
