@@ -126,3 +126,24 @@ func TestDeploymentWithoutFreeSlots(t *testing.T) {
 	result = d.proposeAs(newClient, d.limited(0, orchv1.ConcurrencyLimitStrategy_CONCURRENCY_LIMIT_STRATEGY_ENQUEUE)(), statePending)
 	require.Equal(t, orchv1.SetStateStatus_SET_STATE_STATUS_ABORT, result.GetStatus())
 }
+
+func TestDeploymentOwnLimit(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	deployment := d.deployment(d.flow("etl"), func(c *orchv1.DeploymentCreate) { c.ConcurrencyLimit = new(int64(2)) })
+	shown := d.readDeployment(deployment.GetId()).GetGlobalConcurrencyLimit()
+	require.Equal(t, "deployment:"+deployment.GetId(), shown.GetName())
+	require.Equal(t, int64(2), shown.GetLimit())
+	require.NoError(t, d.tryUpdateDeployment(deployment.GetId(), &orchv1.DeploymentUpdate{ConcurrencyLimit: new(int64(3))}))
+	require.Equal(t, int64(3), d.readLimit(shown.GetId()).GetLimit())
+	require.NoError(t, d.tryUpdateDeployment(deployment.GetId(), &orchv1.DeploymentUpdate{}, "concurrency_limit"))
+	require.Nil(t, d.readDeployment(deployment.GetId()).GetGlobalConcurrencyLimit())
+	list := d.allLimits()
+	require.Empty(t, list)
+}
+
+func (d *domain) allLimits() []*orchv1.DeploymentConcurrencyLimit {
+	d.t.Helper()
+	return call[*orchv1.GlobalConcurrencyLimitList](d, orchv1.ConcurrencyLimitV2Service_ReadAllConcurrencyLimitsV2_FullMethodName,
+		&orchv1.ReadAllConcurrencyLimitsV2Request{}).GetLimits()
+}

@@ -58,6 +58,18 @@ func (l *Limits) Show(ctx context.Context, ws, id uuid.UUID) (*orchv1.Deployment
 	return l.present(limit), nil
 }
 
+// ShowOf returns the limit that a deployment is under as it shows it; nil when it is under none.
+func (l *Limits) ShowOf(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment) (*orchv1.DeploymentConcurrencyLimit, error) {
+	limit, err := l.of(ctx, ws, d)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.present(limit), nil
+}
+
 // Free is how many slots of a limit are not taken.
 func (l *Limits) Free(limit *orchv1.ConcurrencyLimitV2) int64 {
 	return max(0, limit.GetLimit()-active(limit, l.limits.Store().Now()))

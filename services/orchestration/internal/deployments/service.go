@@ -37,6 +37,7 @@ type Service struct {
 	words       vocabulary.Vocabulary
 	hydrator    *parameters.Hydrator
 	limit       Limit
+	shown       Shown
 	follow      Follow
 	flush       func(ctx context.Context, collection query.Collection, id uuid.UUID) error
 	log         *slog.Logger
@@ -45,10 +46,8 @@ type Service struct {
 // Limit reads a concurrency limit of a workspace as deployments show it; nil when there is none of that id.
 type Limit func(ctx context.Context, ws, id uuid.UUID) (*orchv1.DeploymentConcurrencyLimit, error)
 
-// NoLimits is a workspace without concurrency limits.
-func NoLimits(context.Context, uuid.UUID, uuid.UUID) (*orchv1.DeploymentConcurrencyLimit, error) {
-	return nil, nil
-}
+// Shown reads the limit that a deployment is under, by its own choice or as its own; nil when there is none.
+type Shown func(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment) (*orchv1.DeploymentConcurrencyLimit, error)
 
 // Follow is the effect that gives a deployment a concurrency limit of its own with so many slots; nil takes it away.
 type Follow func(ws, deployment uuid.UUID, slots *int64) store.Effect
@@ -61,6 +60,8 @@ type Deps struct {
 	// Variable and Limit look up what other packages keep.
 	Variable parameters.Variable
 	Limit    Limit
+	// Shown finds the limit that a deployment is under.
+	Shown Shown
 	// Follow keeps the deployments' own limits; nil where nobody does.
 	Follow Follow
 	// Flush carries out the effects of a document now.
@@ -79,6 +80,7 @@ func New(d Deps) *Service {
 		words:       d.Words,
 		hydrator:    parameters.NewHydrator(d.Variable),
 		limit:       d.Limit,
+		shown:       d.Shown,
 		follow:      d.Follow,
 		flush:       d.Flush,
 		log:         d.Log,
@@ -129,13 +131,10 @@ func (s *Service) limitEffects(ws, id uuid.UUID, before, after *int64) []store.E
 
 // present fills in what a deployment shows and does not store.
 func (s *Service) present(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment) (*orchv1.Deployment, error) {
-	if d.ConcurrencyLimitId == nil {
+	if d.ConcurrencyLimitId == nil && d.ConcurrencySlots == nil {
 		return d, nil
 	}
-	id, err := uuid.Parse(d.GetConcurrencyLimitId())
-	if err != nil {
-		return nil, fmt.Errorf("read the id of a concurrency limit: %w", err)
-	}
-	d.GlobalConcurrencyLimit, err = s.limit(ctx, ws, id)
+	var err error
+	d.GlobalConcurrencyLimit, err = s.shown(ctx, ws, d)
 	return d, err
 }
