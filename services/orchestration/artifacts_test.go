@@ -211,3 +211,14 @@ func TestArtifactsAreFilteredAndSorted(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, code)
 	require.Equal(t, "Artifact not found.", text)
 }
+
+func TestArtifactsGoWithTheirFlowRun(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	run := d.run(d.flow("etl"))
+	d.artifact("k", "1")
+	d.artifact("k", "2", func(c *orchv1.ArtifactCreate) { c.FlowRunId = proto.String(run.GetId()) })
+	_, err := tryIgnored(d, orchv1.FlowRunService_DeleteFlowRun_FullMethodName, &orchv1.DeleteFlowRunRequest{Id: run.GetId()})
+	require.NoError(t, err)
+	eventually(t, func() bool { return d.latest(nil)["k"] == "1" }, "the artifact that is left is the latest")
+}

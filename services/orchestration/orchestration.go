@@ -149,9 +149,10 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		Store: o.store, Catalogue: definitions, Compile: deps.CompileTemplate, Flush: o.flush, Log: o.log,
 	})
 	handlers := map[string]outbox.Handler{
-		events.KindPublish:     o.events.PublishEffects,
-		webhooks.KindCatalogue: o.webhooks.Publish,
-		artifacts.KindFollow:   o.artifacts.Follow,
+		events.KindPublish:            o.events.PublishEffects,
+		webhooks.KindCatalogue:        o.webhooks.Publish,
+		artifacts.KindFollow:          o.artifacts.Follow,
+		artifacts.KindDeleteOfFlowRun: o.artifacts.DeleteOfFlowRuns,
 	}
 	for kind, handler := range o.runs.Handlers() {
 		handlers[kind] = handler

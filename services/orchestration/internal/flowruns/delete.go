@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/artifacts"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/taskruns"
@@ -22,7 +23,7 @@ const (
 	kindDeleteOfFlow = "flow_runs_delete"
 )
 
-// DeleteFlowRun deletes a run and, after it, its task runs and its history.
+// DeleteFlowRun deletes a run and, after it, its task runs, its artifacts and its history.
 func (s *Service) DeleteFlowRun(ctx context.Context, r *orchv1.DeleteFlowRunRequest) (*emptypb.Empty, error) {
 	ws, id, err := locate(ctx, r.GetId())
 	if err != nil {
@@ -51,7 +52,7 @@ func (s *Service) deleteIf(ctx context.Context, ws, id uuid.UUID, goes func(*orc
 		if err != nil {
 			return nil, err
 		}
-		effects := []store.Effect{deleted, taskruns.DeleteOfFlowRun(of, ws, id), within(of, ws, id, kindForget)}
+		effects := []store.Effect{deleted, taskruns.DeleteOfFlowRun(of, ws, id), artifacts.DeleteOfFlowRun(of, ws, id), within(of, ws, id, kindForget)}
 		return append(effects, s.slots.freedBy(ws, current)...), nil
 	})
 }
