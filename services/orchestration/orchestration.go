@@ -141,8 +141,8 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.runs.UseHydrator(parameters.NewHydrator(o.variables.Lookup))
 	o.tasks = taskruns.New(o.store, cfg.Vocabulary, deps.Random)
 	o.deployments = deployments.New(deployments.Deps{
-		Store: o.store, Runs: o.runs, Variable: o.variables.Lookup, Limit: limits.Show, Follow: limits.DeploymentEffect, Flush: o.flush,
-		Words: cfg.Vocabulary, Log: o.log,
+		Store: o.store, Runs: o.runs, Variable: o.variables.Lookup, Limit: limits.Show, Shown: limits.ShowOf,
+		Follow: limits.DeploymentEffect, Flush: o.flush, Words: cfg.Vocabulary, Log: o.log,
 	})
 	o.events = events.New(o.store, deps.Broker, cfg.Vocabulary, cfg.EventsRetention)
 	o.webhooks = webhooks.New(webhooks.Deps{
