@@ -1,11 +1,11 @@
 // Package orchestration is the domain of Orch: it keeps flows, runs, events and webhooks, and judges the states of runs.
 //
-//	gateway ──gRPC──► flows, flowruns, events, webhooks ──► store (MongoDB)
-//	                              │                             │ outbox
-//	                              │ rules                       ▼
-//	                              └──────────────── broker ◄── relay
-//	                                                   │
-//	                                                   └──► persister ──► store
+//	gateway ──gRPC──► flows, flowruns, taskruns, events, webhooks ──► store (MongoDB)
+//	                              │                                       │ outbox
+//	                              │ rules                                 ▼
+//	                              └────────────────────────── broker ◄── relay
+//	                                                             │
+//	                                                             └──► persister ──► store
 //
 // Everything behind [New] is wired in the order of dependence: the store, the broker's consumers, the services on them,
 // the workers. Any number of replicas may run side by side; what only one may do is decided by compare-and-set.
