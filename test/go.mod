@@ -116,7 +116,6 @@ require (
 	github.com/blang/semver/v4 v4.0.0 // indirect
 	github.com/compose-spec/compose-go/v2 v2.16.2
 	github.com/go-openapi/jsonpointer v1.0.0 // indirect
-	github.com/go-openapi/swag/jsonname v0.25.5 // indirect
 	github.com/oasdiff/yaml v0.1.1 // indirect
 	github.com/oasdiff/yaml3 v0.0.14 // indirect
 	github.com/orch-project/orch/services/gateway v0.0.0
