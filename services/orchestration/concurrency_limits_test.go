@@ -67,7 +67,7 @@ func TestConcurrencyLimits(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
 	limit := d.limit("a", 2)
-	require.Equal(t, 2.0, limit.GetAvgSlotOccupancySeconds())
+	require.InDelta(t, 2.0, limit.GetAvgSlotOccupancySeconds(), 1e-9)
 	require.Equal(t, limit.GetId(), d.readLimit("a").GetId())
 	require.Equal(t, "a", d.readLimit(limit.GetId()).GetName())
 

@@ -242,10 +242,14 @@ func TestRunsAreMadeOfDeployments(t *testing.T) {
 		status int
 		text   string
 	}{
-		"no integer": {&orchv1.DeploymentFlowRunCreate{Parameters: []byte(`{"x":"a"}`)}, 409,
-			"Error creating flow run: Validation failed for field 'x'. Failure reason: 'a' is not of type 'integer'"},
-		"no variable": {&orchv1.DeploymentFlowRunCreate{Parameters: []byte(`{"x":{"__orch_kind":"workspace_variable","variable_name":"n"}}`)}, 400,
-			"Error hydrating flow run parameters: Variable 'n' not found in workspace."},
+		"no integer": {
+			&orchv1.DeploymentFlowRunCreate{Parameters: []byte(`{"x":"a"}`)}, 409,
+			"Error creating flow run: Validation failed for field 'x'. Failure reason: 'a' is not of type 'integer'",
+		},
+		"no variable": {
+			&orchv1.DeploymentFlowRunCreate{Parameters: []byte(`{"x":{"__orch_kind":"workspace_variable","variable_name":"n"}}`)}, 400,
+			"Error hydrating flow run parameters: Variable 'n' not found in workspace.",
+		},
 		"queue without pool": {&orchv1.DeploymentFlowRunCreate{WorkQueueName: new("q")}, 400, "has no work pool"},
 		"too large":          {&orchv1.DeploymentFlowRunCreate{Parameters: []byte(`{"z":"` + strings.Repeat("y", 512<<10) + `"}`)}, 422, ""},
 	} {

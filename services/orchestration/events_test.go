@@ -145,8 +145,10 @@ func TestCountEvents(t *testing.T) {
 func TestEventsThatAreNoneAreRefusedTogether(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
-	good := &orchv1.Event{Id: uuid.NewString(), Event: "test.0", Occurred: timestamppb.Now(),
-		Resource: &orchv1.Resource{Labels: map[string]string{"orch.resource.id": "thing"}}}
+	good := &orchv1.Event{
+		Id: uuid.NewString(), Event: "test.0", Occurred: timestamppb.Now(),
+		Resource: &orchv1.Resource{Labels: map[string]string{"orch.resource.id": "thing"}},
+	}
 	bad := &orchv1.Event{Id: uuid.NewString(), Event: strings.Repeat("x", 1025), Occurred: timestamppb.Now(), Resource: &orchv1.Resource{}}
 	_, _, err := try[*emptypb.Empty](d, orchv1.EventService_CreateEvents_FullMethodName, &orchv1.CreateEventsRequest{Events: []*orchv1.Event{good, bad}})
 	e := rpc.HTTPError(err)

@@ -63,13 +63,13 @@ func newDomain(t *testing.T, opts ...option) *domain {
 		},
 	})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, service.Close(context.Background())) })
+	t.Cleanup(func() { require.NoError(t, service.Close(context.WithoutCancel(t.Context()))) })
 
 	local := rpc.NewLocal(service.Interceptors()...)
 	service.Register(local)
 	group := run.NewGroup(run.Options{Logger: log})
 	group.Add(service.Workers()...)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- group.Run(ctx) }()
 	t.Cleanup(func() {

@@ -345,13 +345,16 @@ func TestTaskRunsAreFound(t *testing.T) {
 		{"limit", &orchv1.TaskRunQuery{Limit: &orchv1.PageLimit{Value: 1}, Offset: 1}, []string{"beta"}},
 		{"none", &orchv1.TaskRunQuery{Limit: &orchv1.PageLimit{}}, nil},
 		{"flow run", &orchv1.TaskRunQuery{TaskRuns: &orchv1.TaskRunFilter{FlowRunId: &orchv1.TaskRunFilterFlowRunId{
-			Any_: &orchv1.UuidList{Values: []string{one.GetId()}}, IsNull_: new(false)}}}, []string{"alpha"}},
+			Any_: &orchv1.UuidList{Values: []string{one.GetId()}}, IsNull_: new(false),
+		}}}, []string{"alpha"}},
 		{"no flow run", &orchv1.TaskRunQuery{TaskRuns: &orchv1.TaskRunFilter{FlowRunId: &orchv1.TaskRunFilterFlowRunId{IsNull_: new(true)}}}, []string{"gamma"}},
 		{"state", &orchv1.TaskRunQuery{TaskRuns: &orchv1.TaskRunFilter{State: &orchv1.TaskRunFilterState{
-			Type: &orchv1.AnyStateTypeFilter{Any_: &orchv1.StateTypeList{Values: []orchv1.StateType{stRunning}}}}}}, []string{"alpha"}},
+			Type: &orchv1.AnyStateTypeFilter{Any_: &orchv1.StateTypeList{Values: []orchv1.StateType{stRunning}}},
+		}}}, []string{"alpha"}},
 		{"flow", &orchv1.TaskRunQuery{Flows: &orchv1.FlowFilter{Name: &orchv1.NameFilter{Like_: new("tw")}}}, []string{"beta"}},
 		{"flow run's state", &orchv1.TaskRunQuery{FlowRuns: &orchv1.FlowRunFilter{State: &orchv1.FlowRunFilterState{
-			Name: &orchv1.StringFilter{Any_: &orchv1.StringList{Values: []string{"Running"}}}}}}, []string{"beta", "alpha"}},
+			Name: &orchv1.StringFilter{Any_: &orchv1.StringList{Values: []string{"Running"}}},
+		}}}, []string{"beta", "alpha"}},
 		{"tags", &orchv1.TaskRunQuery{TaskRuns: &orchv1.TaskRunFilter{Tags: &orchv1.AllTagsFilter{All_: &orchv1.StringList{Values: []string{"x"}}}}}, []string{"alpha"}},
 	} {
 		got := call[*orchv1.TaskRunList](d, orchv1.TaskRunService_ReadTaskRuns_FullMethodName, &orchv1.ReadTaskRunsRequest{Query: q.query})

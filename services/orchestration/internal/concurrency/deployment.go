@@ -106,7 +106,7 @@ func (l *Limits) DeploymentEffect(ws, deployment uuid.UUID, slots *int64) store.
 	if slots != nil {
 		n = *slots
 	}
-	e.Body = binary.BigEndian.AppendUint64(e.Body, uint64(n)) //nolint:gosec // Read back as it was written.
+	e.Body = binary.BigEndian.AppendUint64(e.Body, uint64(n))
 	return e
 }
 
@@ -135,7 +135,7 @@ func (l *Limits) followDeployments(ctx context.Context, effects []store.Effect) 
 		if len(rest) != 8 {
 			return fmt.Errorf("read an effect: %d bytes are no number", len(rest))
 		}
-		slots := int64(binary.BigEndian.Uint64(rest)) //nolint:gosec // As it was written.
+		slots := int64(binary.BigEndian.Uint64(rest))
 		name := nameOfDeployment(deployment.String())
 		if slots >= 0 {
 			_, _, err := l.upsert(ctx, ws, name, slots)

@@ -37,7 +37,7 @@ func replicas(t *testing.T, n int) ([]*Service, *clock.Manual) {
 			URI: server.URI(), Database: "orch", Dialer: server.ContextDialer(), Clock: now, IDs: id.System(),
 		})
 		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, s.Close(context.Background())) })
+		t.Cleanup(func() { require.NoError(t, s.Close(context.WithoutCancel(t.Context()))) })
 		if i == 0 {
 			require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
 		}

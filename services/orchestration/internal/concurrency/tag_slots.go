@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -60,8 +61,7 @@ func (s *Service) IncrementConcurrencyLimits(ctx context.Context, r *orchv1.Incr
 	if len(open) > 0 {
 		_, err = s.acquire(ctx, info.Workspace, open, s.TaskRunSlots(nil, run))
 	}
-	var full *FullError
-	if errors.As(err, &full) {
+	if full, ok := errors.AsType[*FullError](err); ok {
 		return nil, locked(full, "Concurrency limit reached")
 	}
 	if err != nil {
@@ -71,12 +71,7 @@ func (s *Service) IncrementConcurrencyLimits(ctx context.Context, r *orchv1.Incr
 }
 
 func holds(limit *orchv1.ConcurrencyLimitV2, chosen func(*orchv1.ConcurrencySlotHolder) bool) bool {
-	for _, h := range limit.GetHolders() {
-		if chosen(h) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(limit.GetHolders(), chosen)
 }
 
 // DecrementConcurrencyLimits gives the slots of a task run back.

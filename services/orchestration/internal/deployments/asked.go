@@ -181,8 +181,7 @@ func checkParameters(d *orchv1.Deployment) error {
 		return err
 	}
 	err = schema.Validate(known)
-	var invalid *parameters.InvalidError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*parameters.InvalidError](err); ok {
 		return rpc.Invalid(rpc.BodyFault("value_error", "Value error, "+invalid.Error(), "parameters"))
 	}
 	return err

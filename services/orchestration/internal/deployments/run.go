@@ -138,8 +138,7 @@ func (s *Service) parameters(ctx context.Context, ws uuid.UUID, d *orchv1.Deploy
 		return nil, err
 	}
 	params, err := s.hydrator.Hydrate(ctx, ws, merged)
-	var refused *parameters.HydrationError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*parameters.HydrationError](err); ok {
 		return nil, rpc.Detail(http.StatusBadRequest, "Error hydrating flow run parameters: "+refused.Error())
 	}
 	if err != nil {

@@ -32,16 +32,22 @@ var table = []struct {
 	answer   *orchv1.HttpError
 }{
 	{store.ErrNotFound, &orchv1.HttpError{Status: http.StatusNotFound, Form: &orchv1.HttpError_Detail{Detail: "Not Found"}}},
-	{store.ErrDuplicate, &orchv1.HttpError{Status: http.StatusConflict,
-		Form: &orchv1.HttpError_Detail{Detail: "Data integrity conflict. This usually means a unique or foreign key constraint was violated."}}},
+	{store.ErrDuplicate, &orchv1.HttpError{
+		Status: http.StatusConflict,
+		Form:   &orchv1.HttpError_Detail{Detail: "Data integrity conflict. This usually means a unique or foreign key constraint was violated."},
+	}},
 	{store.ErrContention, unavailable},
 	{store.ErrUnavailable, unavailable},
 	{broker.ErrUnavailable, unavailable},
 	{broker.ErrTooLarge, &orchv1.HttpError{Status: http.StatusRequestEntityTooLarge, Form: &orchv1.HttpError_Detail{Detail: "Event too large"}}},
-	{query.ErrTooBroad, &orchv1.HttpError{Status: http.StatusUnprocessableEntity,
-		Form: &orchv1.HttpError_Detail{Detail: "The filter matches too much of a related collection; narrow it."}}},
-	{query.ErrOperand, &orchv1.HttpError{Status: http.StatusUnprocessableEntity,
-		Form: &orchv1.HttpError_Detail{Detail: "The filter holds a value that cannot be compared with."}}},
+	{query.ErrTooBroad, &orchv1.HttpError{
+		Status: http.StatusUnprocessableEntity,
+		Form:   &orchv1.HttpError_Detail{Detail: "The filter matches too much of a related collection; narrow it."},
+	}},
+	{query.ErrOperand, &orchv1.HttpError{
+		Status: http.StatusUnprocessableEntity,
+		Form:   &orchv1.HttpError_Detail{Detail: "The filter holds a value that cannot be compared with."},
+	}},
 	{request.ErrNoWorkspace, &orchv1.HttpError{Status: http.StatusUnauthorized, Form: &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "Unauthorized"}}},
 }
 

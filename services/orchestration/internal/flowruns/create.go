@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -169,8 +170,6 @@ func (s *Service) label(run *orchv1.FlowRun, flow, own map[string]*orchv1.Scalar
 		server[s.words.Name("deployment", "id")] = text(run.GetDeploymentId())
 	}
 	for _, labels := range []map[string]*orchv1.Scalar{flow, server, own} {
-		for key, value := range labels {
-			run.Labels[key] = value
-		}
+		maps.Copy(run.Labels, labels)
 	}
 }

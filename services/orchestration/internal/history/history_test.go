@@ -24,6 +24,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
+//nolint:tparallel // The parts share one fixture and follow each other.
 func TestSpan(t *testing.T) {
 	t.Parallel()
 	at := func(d time.Duration) *timestamppb.Timestamp { return timestamppb.New(noon.Add(d)) }
@@ -83,7 +84,8 @@ func TestBuckets(t *testing.T) {
 	micros := func(d time.Duration) int64 { return noon.Add(d).UnixMicro() }
 	run := func(number int, expected time.Duration, kind string, more ...bson.E) {
 		doc := bson.D{
-			{Key: "_id", Value: binary(uuid.New())}, {Key: "flow_id", Value: binary(flows[number%5])},
+			{Key: "_id", Value: binary(uuid.New())},
+			{Key: "flow_id", Value: binary(flows[number%5])},
 			{Key: "expected_start_time", Value: micros(expected)},
 			{Key: "state", Value: bson.D{{Key: "type", Value: kind}, {Key: "name", Value: kind}, {Key: "timestamp", Value: micros(expected)}}},
 		}

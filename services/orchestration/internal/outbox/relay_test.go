@@ -39,7 +39,7 @@ func newWorld(t *testing.T) *world {
 		URI: server.URI(), Database: "orch", Dialer: server.ContextDialer(), Clock: clock.System{}, IDs: id.System(),
 	})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close(context.Background())) })
+	t.Cleanup(func() { require.NoError(t, s.Close(context.WithoutCancel(t.Context()))) })
 	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
 	return &world{store: s, flows: store.NewCollection(s, query.Flow, &orchv1.Flow{}), ws: uuid.New()}
 }
@@ -78,7 +78,7 @@ func (w *world) relay(r *recorder) *outbox.Relay {
 
 func running(t *testing.T, relay *outbox.Relay) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- relay.Run(ctx) }()
 	t.Cleanup(func() {

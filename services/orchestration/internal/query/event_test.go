@@ -8,9 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-
 	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 // epoch makes the window of the tests' filters end at 0 and start at a round number.
@@ -25,26 +24,40 @@ func TestCompileEvents(t *testing.T) {
 		{"nothing", `{}`, ``},
 		{"empty lists say nothing", `{"event": {"name": [], "prefix": []}, "resource": {"id": []}, "id": {"id": []}, "related": [], "text": {"query": " "}}`, ``},
 		{"names", `{"event": {"name": ["a"], "exclude_name": ["b"]}}`, `"event":{"$in":["a"]},"$and":[{"event":{"$nin":["b"]}}]`},
-		{"prefixes", `{"event": {"prefix": ["a.", "b*"], "exclude_prefix": ["a.b"]}}`,
-			`"$or":[{"event":{"$regex":"^a\\."}},{"event":{"$regex":"^b\\*"}}],"event":{"$not":{"$regex":"^a\\.b"}}`},
-		{"resource ids", `{"resource": {"id": ["r"], "id_prefix": ["p."]}}`,
-			`"resource_id":{"$in":["r"]},"$and":[{"resource_id":{"$regex":"^p\\."}}]`},
+		{
+			"prefixes", `{"event": {"prefix": ["a.", "b*"], "exclude_prefix": ["a.b"]}}`,
+			`"$or":[{"event":{"$regex":"^a\\."}},{"event":{"$regex":"^b\\*"}}],"event":{"$not":{"$regex":"^a\\.b"}}`,
+		},
+		{
+			"resource ids", `{"resource": {"id": ["r"], "id_prefix": ["p."]}}`,
+			`"resource_id":{"$in":["r"]},"$and":[{"resource_id":{"$regex":"^p\\."}}]`,
+		},
 		{"resource label", `{"resource": {"labels": {"$where": "1"}}}`, `"resource":` + elem("$where", `{"$in":["1"]}`)},
-		{"resource label: one of, and none of", `{"resource": {"labels": {"l": ["a", "b*", "!c", "!d*"]}}}`,
-			`"resource":{"$elemMatch":{"k":{"$eq":"l"},"v":{"$ne":"c"},"$or":[{"v":{"$in":["a"]}},{"v":{"$regex":"^b"}}],"$and":[{"v":{"$not":{"$regex":"^d"}}}]}}`},
+		{
+			"resource label: one of, and none of", `{"resource": {"labels": {"l": ["a", "b*", "!c", "!d*"]}}}`,
+			`"resource":{"$elemMatch":{"k":{"$eq":"l"},"v":{"$ne":"c"},"$or":[{"v":{"$in":["a"]}},{"v":{"$regex":"^b"}}],"$and":[{"v":{"$not":{"$regex":"^d"}}}]}}`,
+		},
 		{"resource label without values", `{"resource": {"labels": {"l": []}}}`, `"resource":{"$in":[]}`},
 		{"resource id as label", `{"resource": {"labels": {"orch.resource.id": "orch.flow.*"}}}`, `"resource_id":{"$regex":"^orch\\.flow\\."}`},
-		{"related, all of one", `{"related": {"id": ["i"], "role": ["flow"], "labels": {"l": "v"}}}`,
+		{
+			"related, all of one", `{"related": {"id": ["i"], "role": ["flow"], "labels": {"l": "v"}}}`,
 			`"resource_ids":{"$in":["i"]},"related":{"$elemMatch":{"labels":` + elem("orch.resource.id", `{"$in":["i"]}`) +
-				`,"$and":[{"labels":` + elem("orch.resource.role", `{"$in":["flow"]}`) + `},{"labels":` + elem("l", `{"$in":["v"]}`) + `}]}}`},
-		{"related, several", `{"related": [{"role": ["a"]}, {"role": ["b"]}]}`,
+				`,"$and":[{"labels":` + elem("orch.resource.role", `{"$in":["flow"]}`) + `},{"labels":` + elem("l", `{"$in":["v"]}`) + `}]}}`,
+		},
+		{
+			"related, several", `{"related": [{"role": ["a"]}, {"role": ["b"]}]}`,
 			`"related":{"$elemMatch":{"labels":` + elem("orch.resource.role", `{"$in":["a"]}`) + `}},"$and":[{"related":{"$elemMatch":{"labels":` +
-				elem("orch.resource.role", `{"$in":["b"]}`) + `}}}]`},
-		{"related in roles", `{"related": {"resources_in_roles": [["i", "flow"]]}}`,
+				elem("orch.resource.role", `{"$in":["b"]}`) + `}}}]`,
+		},
+		{
+			"related in roles", `{"related": {"resources_in_roles": [["i", "flow"]]}}`,
 			`"resource_ids":{"$in":["i"]},"related":{"$elemMatch":{"labels":` + elem("orch.resource.id", `{"$eq":"i"}`) +
-				`,"$and":[{"labels":` + elem("orch.resource.role", `{"$eq":"flow"}`) + `}]}}`},
-		{"any resource", `{"any_resource": {"id_prefix": ["p"]}}`,
-			`"$or":[{"resource_id":{"$regex":"^p"}},{"related":{"$elemMatch":{"labels":` + elem("orch.resource.id", `{"$regex":"^p"}`) + `}}}]`},
+				`,"$and":[{"labels":` + elem("orch.resource.role", `{"$eq":"flow"}`) + `}]}}`,
+		},
+		{
+			"any resource", `{"any_resource": {"id_prefix": ["p"]}}`,
+			`"$or":[{"resource_id":{"$regex":"^p"}},{"related":{"$elemMatch":{"labels":` + elem("orch.resource.id", `{"$regex":"^p"}`) + `}}}]`,
+		},
 		{"id", `{"id": {"id": ["` + someID + `"]}}`, `"_id":{"$in":[` + id + `]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -85,7 +85,7 @@ func tame(t require.TestingT, raw bson.Raw) {
 		key := e.Key()
 		require.NotContains(t, key, marker)
 		require.True(t, !strings.HasPrefix(key, "$") || operators[key], key)
-		require.False(t, key == workspaceKey, "the scope is not the request's")
+		require.NotEqual(t, workspaceKey, key, "the scope is not the request's")
 		switch v := e.Value(); v.Type {
 		case bson.TypeEmbeddedDocument, bson.TypeArray:
 			tame(t, bson.Raw(v.Value))

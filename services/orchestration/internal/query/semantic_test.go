@@ -22,8 +22,8 @@ func TestQueriesMeanWhatTheySay(t *testing.T) {
 	makeIndexes(t, db, false) // With them the store's planner takes other ways than a scan.
 	ctx := t.Context()
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(t, ctx, db)
-		defer w.clean(t, ctx, db)
+		w := newWorld(ctx, t, db)
+		defer w.clean(ctx, t, db)
 		for range 20 {
 			own, q := generateQuery(t)
 			set := filtersOf(q.ProtoReflect())

@@ -9,9 +9,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-
 	"github.com/orch-project/orch/pkg/protobson"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 // sorted are the stored messages of the sorts, with their collections.

@@ -32,7 +32,7 @@ var shapes = map[Collection][]string{
 }
 
 // newWorld makes random documents and inserts them, with some of another workspace and some that are being deleted.
-func newWorld(t *rapid.T, ctx context.Context, db *mongo.Database) *world {
+func newWorld(ctx context.Context, t *rapid.T, db *mongo.Database) *world {
 	w := &world{ws: uuid.New(), docs: map[Collection][]fields{}}
 	other := uuid.New()
 	insert := func(c Collection, flat fields, doc bson.D, ws uuid.UUID, deleted bool) {
@@ -120,7 +120,7 @@ func generateShape(t *rapid.T, shape []string, id string) (fields, bson.D) {
 	return flat, doc
 }
 
-func (w *world) clean(t *rapid.T, ctx context.Context, db *mongo.Database) {
+func (w *world) clean(ctx context.Context, t *rapid.T, db *mongo.Database) {
 	for _, c := range []Collection{Flow, FlowRun, Webhook, TaskRun, Deployment, WorkQueue, WorkPool, Event} {
 		_, err := db.Collection(string(c)).DeleteMany(ctx, bson.D{})
 		require.NoError(t, err)

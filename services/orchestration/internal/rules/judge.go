@@ -1,6 +1,10 @@
 package rules
 
-import orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+import (
+	"slices"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
 
 // transition is either kind of transition.
 type transition interface {
@@ -53,8 +57,8 @@ func judge[T transition](policy []rule[T], t T, transforms []func(T)) {
 			transform(t)
 		}
 	}
-	for i := len(took) - 1; i >= 0; i-- {
-		s := took[i]
+	for _, s := range slices.Backward(took) {
+
 		same := j.Proposed != nil && (s.rule.Universal || (j.from() == s.from && j.to() == s.to))
 		switch {
 		case same && s.rule.After != nil:

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 )
@@ -109,10 +109,14 @@ func TestCorePolicy(t *testing.T) {
 		{"plain: completed", runIn(running), propose(completed), accept, "Completed"},
 		{"plain: crashed", runIn(running), propose(crashed), accept, "Crashed"},
 
-		{"duplicate", runIn(running, details(func(d *orchv1.StateDetails) { d.TransitionId = &transition })),
-			propose(running, proposalDetails(&orchv1.StateDetails{TransitionId: &transition})), reject, ""},
-		{"not a duplicate: another id", runIn(running, details(func(d *orchv1.StateDetails) { d.TransitionId = &transition })),
-			propose(completed, proposalDetails(&orchv1.StateDetails{TransitionId: new(uuid.NewString())})), accept, "Completed"},
+		{
+			"duplicate", runIn(running, details(func(d *orchv1.StateDetails) { d.TransitionId = &transition })),
+			propose(running, proposalDetails(&orchv1.StateDetails{TransitionId: &transition})), reject, "",
+		},
+		{
+			"not a duplicate: another id", runIn(running, details(func(d *orchv1.StateDetails) { d.TransitionId = &transition })),
+			propose(completed, proposalDetails(&orchv1.StateDetails{TransitionId: new(uuid.NewString())})), accept, "Completed",
+		},
 		{"not a duplicate: no ids", runIn(running), propose(running), accept, "Running"},
 
 		{"terminal: to cancelling", runIn(completed), propose(cancelling), abort, ""},
@@ -155,16 +159,22 @@ func TestCorePolicy(t *testing.T) {
 			r.EmpiricalPolicy.PauseKeys = &orchv1.StringSet{Values: []string{"1"}}
 		}), propose(paused, proposalDetails(&orchv1.StateDetails{PauseKey: new("1")})), reject, ""},
 		{"suspend", runIn(running), propose(paused, proposalNamed("Suspended"), proposalDetails(&orchv1.StateDetails{PauseReschedule: true})), accept, "Suspended"},
-		{"suspend: subflow", runIn(running, func(r *orchv1.FlowRun) { r.ParentTaskRunId = new(uuid.NewString()) }),
-			propose(paused, proposalDetails(&orchv1.StateDetails{PauseReschedule: true})), abort, ""},
-		{"suspend: no deployment", runIn(running, withoutDeployment),
-			propose(paused, proposalDetails(&orchv1.StateDetails{PauseReschedule: true})), abort, ""},
+		{
+			"suspend: subflow", runIn(running, func(r *orchv1.FlowRun) { r.ParentTaskRunId = new(uuid.NewString()) }),
+			propose(paused, proposalDetails(&orchv1.StateDetails{PauseReschedule: true})), abort, "",
+		},
+		{
+			"suspend: no deployment", runIn(running, withoutDeployment),
+			propose(paused, proposalDetails(&orchv1.StateDetails{PauseReschedule: true})), abort, "",
+		},
 
 		{"resume", runIn(paused), propose(running), accept, "Running"},
 		{"resume: scheduled", runIn(paused), propose(scheduled, proposalNamed("Resuming")), accept, "Resuming"},
 		{"resume: pending", runIn(paused), propose(pending), reject, ""},
-		{"resume: no deployment", runIn(paused, withoutDeployment, details(func(d *orchv1.StateDetails) { d.PauseReschedule = true })),
-			propose(scheduled), reject, ""},
+		{
+			"resume: no deployment", runIn(paused, withoutDeployment, details(func(d *orchv1.StateDetails) { d.PauseReschedule = true })),
+			propose(scheduled), reject, "",
+		},
 		{"resume: too late", runIn(paused, details(func(d *orchv1.StateDetails) { d.PauseTimeout = at(-time.Second) })), propose(running), reject, "Failed"},
 		{"resume: in time", runIn(paused, details(func(d *orchv1.StateDetails) { d.PauseTimeout = at(time.Second) })), propose(running), accept, "Running"},
 
@@ -237,8 +247,10 @@ func TestWaitIsInWholeSecondsUpwards(t *testing.T) {
 
 func TestRetryKeepsTheFailure(t *testing.T) {
 	run := runIn(running, func(r *orchv1.FlowRun) {
-		r.EmpiricalPolicy = &orchv1.FlowRunPolicy{Retries: new(int64(3)), RetryDelay: new(int64(10)), Resuming: new(true),
-			PauseKeys: &orchv1.StringSet{Values: []string{"1"}}}
+		r.EmpiricalPolicy = &orchv1.FlowRunPolicy{
+			Retries: new(int64(3)), RetryDelay: new(int64(10)), Resuming: new(true),
+			PauseKeys: &orchv1.StringSet{Values: []string{"1"}},
+		}
 	})
 	got := judge(run, &orchv1.StateCreate{Type: failed, Message: new("boom"), Data: []byte(result)}, false)
 	state := got.Run.GetState()

@@ -82,8 +82,11 @@ func TestTaskPolicies(t *testing.T) {
 		{"cache: no key", core, taskIn(pending), propose(running), fromCache, accept, "Running"},
 		{"cache: refreshed", core, taskIn(pending), propose(running, proposalDetails(&orchv1.StateDetails{CacheKey: new("k"), RefreshCache: new(true)})), fromCache, accept, "Running"},
 		{"cache: miss", core, taskIn(pending), propose(running, proposalDetails(key)), running1, accept, "Running"},
-		{"cache: even in a stopped flow", core, taskIn(pending), propose(running, proposalDetails(key)),
-			rules.TaskFacts{FlowRun: flowIn(cancelling), Cached: cached}, reject, "Cached"},
+		{
+			"cache: even in a stopped flow", core, taskIn(pending), propose(running, proposalDetails(key)),
+			rules.TaskFacts{FlowRun: flowIn(cancelling), Cached: cached},
+			reject, "Cached",
+		},
 		{"cache: a key too long", core, taskIn(running), propose(completed, proposalDetails(&orchv1.StateDetails{CacheKey: new(string(make([]byte, 2001)))})), running1, reject, ""},
 		{"cache: the longest key", core, taskIn(running), propose(completed, proposalDetails(&orchv1.StateDetails{CacheKey: new(string(make([]byte, 2000)))})), running1, accept, "Completed"},
 
@@ -93,8 +96,11 @@ func TestTaskPolicies(t *testing.T) {
 		{"terminal: completed with a result", core, taskIn(completed, withResult), propose(running), running1, reject, ""},
 		{"terminal: completed with a result, and again", core, taskIn(completed, withResult), propose(completed), running1, reject, ""},
 		{"terminal: completed without a result", core, taskIn(completed), propose(pending), running1, accept, "Pending"},
-		{"terminal: the flow runs again", core, taskIn(failed), propose(running),
-			rules.TaskFacts{FlowRun: runIn(running, func(r *orchv1.FlowRun) { r.RunCount = 1 })}, accept, "Retrying"},
+		{
+			"terminal: the flow runs again", core, taskIn(failed), propose(running),
+			rules.TaskFacts{FlowRun: runIn(running, func(r *orchv1.FlowRun) { r.RunCount = 1 })},
+			accept, "Retrying",
+		},
 		{"terminal: runs again in the same attempt", core, taskIn(failed, ranTimes(2)), propose(running), running1, accept, "Running"},
 
 		{"flow: none", core, taskIn(pending, alone), propose(running), rules.TaskFacts{}, accept, "Running"},
@@ -112,10 +118,14 @@ func TestTaskPolicies(t *testing.T) {
 		{"retry", core, taskIn(running, ranTimes(1), retries(1, nil)), propose(failed), running1, reject, "AwaitingRetry"},
 		{"retry: none left", core, taskIn(running, ranTimes(2), retries(1, nil)), propose(failed), running1, accept, "Failed"},
 		{"retry: none asked for", core, taskIn(running, ranTimes(1)), propose(failed), running1, accept, "Failed"},
-		{"retry: not this failure", core, taskIn(running, ranTimes(1), retries(1, nil)),
-			propose(failed, proposalDetails(&orchv1.StateDetails{Retriable: new(false)})), running1, accept, "Failed"},
-		{"retry: this failure", core, taskIn(running, ranTimes(1), retries(1, nil)),
-			propose(failed, proposalDetails(&orchv1.StateDetails{Retriable: new(true)})), running1, reject, "AwaitingRetry"},
+		{
+			"retry: not this failure", core, taskIn(running, ranTimes(1), retries(1, nil)),
+			propose(failed, proposalDetails(&orchv1.StateDetails{Retriable: new(false)})), running1, accept, "Failed",
+		},
+		{
+			"retry: this failure", core, taskIn(running, ranTimes(1), retries(1, nil)),
+			propose(failed, proposalDetails(&orchv1.StateDetails{Retriable: new(true)})), running1, reject, "AwaitingRetry",
+		},
 		{"retry: crashes are not retried", core, taskIn(running, ranTimes(1), retries(9, nil)), propose(crashed), running1, accept, "Crashed"},
 
 		{"rerun: after a failure", core, taskIn(scheduled, ranTimes(1), func(r *orchv1.TaskRun) { r.State.Name = new("AwaitingRetry") }), propose(running), running1, accept, "Retrying"},

@@ -15,7 +15,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/protobson"
-
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 

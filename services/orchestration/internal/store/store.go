@@ -15,7 +15,6 @@ import (
 
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/id"
-
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 

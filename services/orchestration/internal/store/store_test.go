@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -39,7 +40,7 @@ func open(t *testing.T, dir string, opts embeddedmongo.Options) (*store.Store, f
 	require.NoError(t, err)
 	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
 	return s, func() {
-		require.NoError(t, s.Close(context.Background()))
+		require.NoError(t, s.Close(context.WithoutCancel(t.Context())))
 		require.NoError(t, server.Close())
 	}
 }
@@ -149,9 +150,7 @@ func lost(t *testing.T, lazy bool, round int) []string {
 	<-enough
 	mu.Lock()
 	want := make(map[uuid.UUID]int64, len(acknowledged))
-	for key, revision := range acknowledged {
-		want[key] = revision
-	}
+	maps.Copy(want, acknowledged)
 	mu.Unlock()
 	after := disk.CrashClone(vfs.CrashCloneCfg{})
 	stop()

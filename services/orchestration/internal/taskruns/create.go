@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"unicode/utf8"
 
@@ -136,13 +137,9 @@ func (s *Service) belong(run *orchv1.TaskRun, flowRun *orchv1.FlowRun, own *orch
 	if flowRun != nil {
 		run.FlowId = new(flowRun.GetFlowId())
 		run.DeploymentId = flowRun.DeploymentId
-		for key, value := range flowRun.GetLabels() {
-			labels[key] = value
-		}
+		maps.Copy(labels, flowRun.GetLabels())
 		labels[s.words.Name("flow-run", "id")] = &orchv1.Scalar{Kind: &orchv1.Scalar_StringValue{StringValue: flowRun.GetId()}}
 	}
-	for key, value := range own.GetValues() {
-		labels[key] = value
-	}
+	maps.Copy(labels, own.GetValues())
 	run.Labels = &orchv1.Labels{Values: labels}
 }

@@ -33,7 +33,7 @@ func service(t *testing.T) *Service {
 		URI: server.URI(), Database: "orch", Dialer: server.ContextDialer(), Clock: clock.System{}, IDs: id.System(),
 	})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close(context.Background())) })
+	t.Cleanup(func() { require.NoError(t, s.Close(context.WithoutCancel(t.Context()))) })
 	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
 	return New(s, vocabulary.Orch, func() float64 { return 0.5 })
 }

@@ -26,10 +26,9 @@ func (r Reconciler) Run(ctx context.Context) error {
 		err := r.Service.Reconcile(ctx)
 		if err == nil {
 			<-ctx.Done()
-			return nil
 		}
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // The end that was asked for.
 		}
 		r.Service.log.WarnContext(ctx, "the catalogue of webhooks is not complete yet", "error", err)
 		select {
