@@ -25,7 +25,7 @@ func lines(t *testing.T, docs []D) string {
 }
 
 func TestAggregate(t *testing.T) {
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	c := cl.Database("d").Collection("c")
 	_, err := c.InsertMany(ctx, []any{
@@ -39,9 +39,11 @@ func TestAggregate(t *testing.T) {
 		stages string
 		want   string
 	}{
-		"group": {`[{"$group": {"_id": "$k", "c": {"$count": {}}, "s": {"$sum": "$n"}, "a": {"$avg": "$n"}, "lo": {"$min": "$n"}, "hi": {"$max": "$n"},
+		"group": {
+			`[{"$group": {"_id": "$k", "c": {"$count": {}}, "s": {"$sum": "$n"}, "a": {"$avg": "$n"}, "lo": {"$min": "$n"}, "hi": {"$max": "$n"},
 			"f": {"$first": "$n"}, "l": {"$last": "$_id"}, "p": {"$push": "$_id"}}}, {"$sort": {"_id": 1}}]`,
-			`{"_id":"a","c":3,"s":4.5,"a":2.25,"lo":1,"hi":3.5,"f":1,"l":4,"p":[1,3,4]}` + "\n" + `{"_id":"b","c":1,"s":2,"a":2.0,"lo":2,"hi":2,"f":2,"l":2,"p":[2]}`},
+			`{"_id":"a","c":3,"s":4.5,"a":2.25,"lo":1,"hi":3.5,"f":1,"l":4,"p":[1,3,4]}` + "\n" + `{"_id":"b","c":1,"s":2,"a":2.0,"lo":2,"hi":2,"f":2,"l":2,"p":[2]}`,
+		},
 		"group by document":     {`[{"$group": {"_id": {"k": "$k", "q": "$q"}, "m": {"$mergeObjects": "$o"}}}, {"$sort": {"_id": 1}}]`, `{"_id":{"k":"a"},"m":{"p":1}}` + "\n" + `{"_id":{"k":"b"},"m":{}}`},
 		"group of nothing":      {`[{"$match": {"k": "zz"}}, {"$group": {"_id": null, "n": {"$sum": 1}}}]`, ``},
 		"add to set":            {`[{"$unwind": "$t"}, {"$group": {"_id": null, "s": {"$addToSet": "$k"}}}]`, `{"_id":null,"s":["a"]}`},
@@ -71,7 +73,7 @@ func TestAggregate(t *testing.T) {
 }
 
 func TestProjections(t *testing.T) {
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	c := cl.Database("d").Collection("c")
 	_, err := c.InsertOne(ctx, D{{"_id", 1}, {"a", 1}, {"l", A{1, 2, 3, 4}}, {"d", A{D{{"x", 1}, {"y", 1}}, D{{"x", 2}, {"y", 2}}, 7}}, {"o", D{{"p", D{{"q", 1}, {"r", 2}}}}}})
@@ -88,6 +90,7 @@ func TestProjections(t *testing.T) {
 		`{"l": {"$slice": [-3, 2]}, "a": 1}`:   `{"_id":1,"a":1,"l":[2,3]}`,
 		`{"d": {"$elemMatch": {"x": 2}}}`:      `{"_id":1,"d":[{"x":2,"y":2}]}`,
 		`{"l.$": 1}`:                           `{"_id":1,"l":[3]}`,
+
 		`{"a": 1, "s": {"$sum": "$l"}, "k": {"$literal": 1}}`: `{"_id":1,"a":1,"s":10,"k":1}`,
 	} {
 		var p D

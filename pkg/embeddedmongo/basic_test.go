@@ -11,7 +11,7 @@ import (
 )
 
 func TestInsertAndFind(t *testing.T) {
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	require.NoError(t, cl.Ping(ctx, nil))
 	c := cl.Database("d").Collection("c")

@@ -31,7 +31,7 @@ func TestNoIncrementIsLost(t *testing.T) {
 	if testing.Short() {
 		total = 6400
 	}
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	c := cl.Database("d").Collection("counters")
 	_, err := c.InsertOne(ctx, M{"_id": 1, "n": 0})
@@ -56,7 +56,7 @@ func TestCompareAndSetHasOneWinner(t *testing.T) {
 	if testing.Short() {
 		rounds = 20
 	}
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	c := cl.Database("d").Collection("runs")
 	for id := range docs {
@@ -99,7 +99,7 @@ func done(ctx context.Context, c *mongo.Collection, rounds int) bool {
 }
 
 func TestUniqueIndexUnderRaces(t *testing.T) {
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	s, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	c := cl.Database("d").Collection("flows")
 	_, err := c.Indexes().CreateMany(ctx, []mongo.IndexModel{
@@ -138,7 +138,7 @@ func TestUniqueIndexUnderRaces(t *testing.T) {
 }
 
 func TestFindAndModifyHandsOutEachJobOnce(t *testing.T) {
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	c := cl.Database("d").Collection("jobs")
 	_, err := c.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: D{{"state", 1}, {"at", 1}}})
@@ -175,7 +175,7 @@ func TestFindAndModifyHandsOutEachJobOnce(t *testing.T) {
 }
 
 func TestUpsertRaceMakesOneDocument(t *testing.T) {
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	c := cl.Database("d").Collection("limits")
 	_, err := c.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: D{{"k", 1}}, Options: options.Index().SetUnique(true)})

@@ -25,9 +25,9 @@ func filled(t *testing.T, n int) string {
 	for i := range n {
 		docs = append(docs, append(runDoc(i), D{{"pad", strings.Repeat("x", 600)}}...))
 	}
-	_, err = c.InsertMany(context.Background(), docs)
+	_, err = c.InsertMany(context.WithoutCancel(t.Context()), docs)
 	require.NoError(t, err)
-	require.NoError(t, cl.Disconnect(context.Background()))
+	require.NoError(t, cl.Disconnect(context.WithoutCancel(t.Context())))
 	require.NoError(t, s.Close())
 	return dir
 }
@@ -50,10 +50,10 @@ func TestTornLogTailOpens(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, os.Truncate(last, st.Size()-cut))
 			s, cl := start(t, dir, embeddedmongo.Options{})
-			r, err := s.Check(context.Background())
+			r, err := s.Check(context.WithoutCancel(t.Context()))
 			require.NoError(t, err)
 			require.True(t, r.OK(), "%v", r)
-			n, err := cl.Database("d").Collection("runs").CountDocuments(context.Background(), M{})
+			n, err := cl.Database("d").Collection("runs").CountDocuments(context.WithoutCancel(t.Context()), M{})
 			require.NoError(t, err)
 			require.Positive(t, n)
 		})
@@ -76,7 +76,7 @@ func TestFlippedByteIsReportedNotServed(t *testing.T) {
 	require.NoError(t, err)
 	b[len(b)/3] ^= 0x40
 	require.NoError(t, os.WriteFile(largest, b, 0o600))
-	_, err = embeddedmongo.Check(context.Background(), dir)
+	_, err = embeddedmongo.Check(context.WithoutCancel(t.Context()), dir)
 	require.Error(t, err)
 	t.Log(err)
 	s, err := embeddedmongo.Open(dir, embeddedmongo.Options{})
@@ -85,13 +85,13 @@ func TestFlippedByteIsReportedNotServed(t *testing.T) {
 	}
 	cl := connect(t, s)
 	defer func() {
-		require.NoError(t, cl.Disconnect(context.Background()))
+		require.NoError(t, cl.Disconnect(context.WithoutCancel(t.Context())))
 		_ = s.Close()
 	}()
-	cur, err := cl.Database("d").Collection("runs").Find(context.Background(), M{})
+	cur, err := cl.Database("d").Collection("runs").Find(context.WithoutCancel(t.Context()), M{})
 	if err == nil {
 		var all []D
-		err = cur.All(context.Background(), &all)
+		err = cur.All(context.WithoutCancel(t.Context()), &all)
 	}
 	require.ErrorContains(t, err, "corrupt")
 }
@@ -106,7 +106,7 @@ func TestForeignDirectoryIsRefusedUntouched(t *testing.T) {
 			names, err := os.ReadDir(dir)
 			require.NoError(t, err)
 			require.Len(t, names, 1)
-			_, err = embeddedmongo.Check(context.Background(), dir)
+			_, err = embeddedmongo.Check(context.WithoutCancel(t.Context()), dir)
 			require.ErrorIs(t, err, embeddedmongo.ErrFormat)
 		})
 	}

@@ -21,7 +21,7 @@ import (
 // runIndexes are indexes as a store of runs has them: compound, multikey, partial unique.
 func runIndexes(t testing.TB, c *mongo.Collection) {
 	t.Helper()
-	_, err := c.Indexes().CreateMany(context.Background(), []mongo.IndexModel{
+	_, err := c.Indexes().CreateMany(context.WithoutCancel(t.Context()), []mongo.IndexModel{
 		{Keys: D{{"ws", 1}, {"start", -1}}},
 		{Keys: D{{"ws", 1}, {"state.type", 1}, {"start", -1}}},
 		{Keys: D{{"ws", 1}, {"name", 1}}},
@@ -33,8 +33,16 @@ func runIndexes(t testing.TB, c *mongo.Collection) {
 
 func runDoc(id int) D {
 	states := []string{"SCHEDULED", "RUNNING", "COMPLETED", "FAILED"}
-	return D{{"_id", id}, {"ws", id % 3}, {"name", fmt.Sprint("run-", id%1000)}, {"key", fmt.Sprint("k", id)}, {"rev", 0},
-		{"start", id * 7 % 10007}, {"state", D{{"type", states[id%4]}}}, {"tags", A{fmt.Sprint("t", id%5), fmt.Sprint("t", id%7)}}}
+	return D{
+		{"_id", id},
+		{"ws", id % 3},
+		{"name", fmt.Sprint("run-", id%1000)},
+		{"key", fmt.Sprint("k", id)},
+		{"rev", 0},
+		{"start", id * 7 % 10007},
+		{"state", D{{"type", states[id%4]}}},
+		{"tags", A{fmt.Sprint("t", id%5), fmt.Sprint("t", id%7)}},
+	}
 }
 
 // acknowledged is what a client may rely on: for each document the last revision whose write was answered.
@@ -106,13 +114,13 @@ func (a *acknowledged) write(ctx context.Context, c *mongo.Collection, next *ato
 // missing counts acknowledged writes that a store does not have.
 func missing(t testing.TB, c *mongo.Collection, acked map[int]int) int {
 	t.Helper()
-	cur, err := c.Find(context.Background(), M{}, options.Find().SetProjection(M{"rev": 1}))
+	cur, err := c.Find(context.WithoutCancel(t.Context()), M{}, options.Find().SetProjection(M{"rev": 1}))
 	require.NoError(t, err)
 	var docs []struct {
 		ID  int `bson:"_id"`
 		Rev int
 	}
-	require.NoError(t, cur.All(context.Background(), &docs))
+	require.NoError(t, cur.All(context.WithoutCancel(t.Context()), &docs))
 	got := map[int]int{}
 	for _, d := range docs {
 		got[d.ID] = d.Rev
@@ -139,7 +147,7 @@ func powerCuts(t *testing.T, cuts, writers int, noSync bool) (lost, acks int) {
 		c := cl.Database("d").Collection("runs")
 		runIndexes(t, c)
 		ack := newAcknowledged()
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 		var wg sync.WaitGroup
 		for range writers {
 			wg.Go(func() { ack.write(ctx, c, &next) })
@@ -158,7 +166,7 @@ func powerCuts(t *testing.T, cuts, writers int, noSync bool) (lost, acks int) {
 		}
 		cancel()
 		wg.Wait()
-		require.NoError(t, cl.Disconnect(context.Background()))
+		require.NoError(t, cl.Disconnect(context.WithoutCancel(t.Context())))
 		require.NoError(t, s.Close())
 		for _, x := range crashes {
 			lost += verifyCrash(t, x.disk, x.acked)
@@ -182,10 +190,10 @@ func verifyCrash(t *testing.T, fs *vfs.MemFS, acked map[int]int) int {
 	require.NoError(t, err)
 	cl := connect(t, s)
 	defer func() {
-		require.NoError(t, cl.Disconnect(context.Background()))
+		require.NoError(t, cl.Disconnect(context.WithoutCancel(t.Context())))
 		require.NoError(t, s.Close())
 	}()
-	r, err := s.Check(context.Background())
+	r, err := s.Check(context.WithoutCancel(t.Context()))
 	require.NoError(t, err)
 	require.True(t, r.OK(), "%v", r)
 	return missing(t, cl.Database("d").Collection("runs"), acked)
@@ -209,7 +217,7 @@ func TestPowerCutTestCanFail(t *testing.T) {
 }
 
 func TestBackupAndRestoreWhileWriting(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	s, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	c := cl.Database("d").Collection("runs")
 	runIndexes(t, c)
@@ -222,17 +230,17 @@ func TestBackupAndRestoreWhileWriting(t *testing.T) {
 	ack.wait(300)
 	before := ack.copy()
 	backup, dir := t.TempDir()+"/backup", t.TempDir()+"/data"
-	require.NoError(t, s.Backup(context.Background(), backup))
-	require.Error(t, s.Backup(context.Background(), backup), "a backup is never overwritten")
+	require.NoError(t, s.Backup(context.WithoutCancel(t.Context()), backup))
+	require.Error(t, s.Backup(context.WithoutCancel(t.Context()), backup), "a backup is never overwritten")
 	cancel()
 	wg.Wait()
-	r, err := embeddedmongo.Check(context.Background(), backup)
+	r, err := embeddedmongo.Check(context.WithoutCancel(t.Context()), backup)
 	require.NoError(t, err)
 	require.True(t, r.OK(), "%v", r)
-	require.NoError(t, embeddedmongo.Restore(context.Background(), backup, dir))
-	require.Error(t, embeddedmongo.Restore(context.Background(), backup, dir))
+	require.NoError(t, embeddedmongo.Restore(context.WithoutCancel(t.Context()), backup, dir))
+	require.Error(t, embeddedmongo.Restore(context.WithoutCancel(t.Context()), backup, dir))
 	_, restored := start(t, dir, embeddedmongo.Options{})
 	require.Zero(t, missing(t, restored.Database("d").Collection("runs"), before))
 	var d bson.M
-	require.NoError(t, restored.Database("d").Collection("runs").FindOne(context.Background(), M{"ws": 1}).Decode(&d))
+	require.NoError(t, restored.Database("d").Collection("runs").FindOne(context.WithoutCancel(t.Context()), M{"ws": 1}).Decode(&d))
 }

@@ -56,7 +56,7 @@ func child() {
 	}
 	var wg sync.WaitGroup
 	for range 32 {
-		wg.Go(func() { ack.write(context.Background(), c, &next) })
+		wg.Go(func() { ack.write(context.Background(), c, &next) }) //nolint:forbidigo // This is a process of its own.
 	}
 	wg.Wait()
 }
@@ -108,7 +108,7 @@ func TestKillNineLosesNothingAcknowledged(t *testing.T) {
 		}
 		require.Error(t, cmd.Wait())
 	}
-	r, err := embeddedmongo.Check(context.Background(), dir)
+	r, err := embeddedmongo.Check(context.WithoutCancel(t.Context()), dir)
 	require.NoError(t, err)
 	require.True(t, r.OK(), "%v", r)
 	_, cl := start(t, dir, embeddedmongo.Options{})

@@ -49,7 +49,7 @@ var outside = map[string]string{
 // TestMatrix checks every feature that a developer of this product may reach for: what the table lists works, and everything
 // else fails with an error that names it. Both lists are printed.
 func TestMatrix(t *testing.T) {
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	// Another server, when one is named, must do everything: it shows what the checks expect, not what is left out here.
 	uri := os.Getenv("ORCH_TEST_MONGODB_URI")
 	open := func() *mongo.Client {
@@ -198,7 +198,7 @@ func TestMatrix(t *testing.T) {
 		}
 		return nil
 	})
-	check("index TTL accepted", func(ctx context.Context) error {
+	check("index TTL accepted", func(_ context.Context) error {
 		c := nc()
 		if err := idx(c, D{{"e", 1}}, options.Index().SetExpireAfterSeconds(0)); err != nil {
 			return err
@@ -214,7 +214,7 @@ func TestMatrix(t *testing.T) {
 		g, err := ids(c.Find(ctx, M{"tags": "a"}))
 		return want(g, err, "1")
 	})
-	check("index collation strength 2", func(ctx context.Context) error {
+	check("index collation strength 2", func(_ context.Context) error {
 		c := nc()
 		return idx(c, D{{"a", 1}}, options.Index().SetCollation(&options.Collation{Locale: "en", Strength: 2}))
 	})
@@ -227,7 +227,7 @@ func TestMatrix(t *testing.T) {
 		g, err := ids(c.Find(ctx, M{"$text": M{"$search": "hello"}}))
 		return want(g, err, "1")
 	})
-	check("index hashed", func(ctx context.Context) error { return idx(nc(), D{{"a", "hashed"}}, nil) })
+	check("index hashed", func(_ context.Context) error { return idx(nc(), D{{"a", "hashed"}}, nil) })
 	check("listIndexes/dropIndex", func(ctx context.Context) error {
 		c := nc()
 		if err := idx(c, D{{"a", -1}, {"b.c", 1}}, options.Index().SetName("zz")); err != nil {
@@ -351,7 +351,7 @@ func TestMatrix(t *testing.T) {
 	check("FAM $lt condition slots", func(ctx context.Context) error {
 		c := nc()
 		c.InsertOne(ctx, M{"_id": 1, "active": 0, "limit": 2})
-		for i := 0; i < 2; i++ {
+		for range 2 {
 			if err := c.FindOneAndUpdate(ctx, M{"_id": 1, "active": M{"$lt": 2}}, M{"$inc": M{"active": 1}}).Err(); err != nil {
 				return err
 			}
@@ -460,7 +460,7 @@ func TestMatrix(t *testing.T) {
 		g, err := ids(fc.Find(ctx, M{"a": 1}, options.Find().SetComment("x")))
 		return want(g, err, "1")
 	})
-	check("$where absent ok", func(ctx context.Context) error { return nil })
+	check("$where absent ok", func(_ context.Context) error { return nil })
 	// ---- aggregation
 	agg := func(name string, w string, stages ...any) {
 		check("agg "+name, func(ctx context.Context) error {
@@ -513,7 +513,8 @@ func TestMatrix(t *testing.T) {
 		c := nc()
 		r, err := c.BulkWrite(ctx, []mongo.WriteModel{
 			mongo.NewInsertOneModel().SetDocument(M{"_id": 1}), mongo.NewUpdateOneModel().SetFilter(one).SetUpdate(M{"$set": M{"a": 1}}),
-			mongo.NewUpdateOneModel().SetFilter(M{"_id": 2}).SetUpdate(M{"$set": M{"a": 1}}).SetUpsert(true), mongo.NewDeleteOneModel().SetFilter(one)})
+			mongo.NewUpdateOneModel().SetFilter(M{"_id": 2}).SetUpdate(M{"$set": M{"a": 1}}).SetUpsert(true), mongo.NewDeleteOneModel().SetFilter(one),
+		})
 		if err != nil || r.InsertedCount != 1 || r.ModifiedCount != 1 || r.UpsertedCount != 1 || r.DeletedCount != 1 {
 			return fmt.Errorf("%v %v", r, err)
 		}
@@ -601,7 +602,7 @@ func TestMatrix(t *testing.T) {
 	check("cursor getMore 1000 docs batch 50", func(ctx context.Context) error {
 		c := nc()
 		var ds []any
-		for i := 0; i < 1000; i++ {
+		for i := range 1000 {
 			ds = append(ds, M{"_id": i})
 		}
 		if _, err := c.InsertMany(ctx, ds); err != nil {
@@ -672,10 +673,10 @@ func TestMatrix(t *testing.T) {
 			return err
 		}
 		ch := make(chan error, 8)
-		for i := 0; i < 8; i++ {
+		for range 8 {
 			go func() {
 				var e error
-				for j := 0; j < 50; j++ {
+				for j := range 50 {
 					if _, err := c.UpdateOne(ctx, M{"k": j}, M{"$inc": M{"n": 1}}, options.UpdateOne().SetUpsert(true)); err != nil && !mongo.IsDuplicateKeyError(err) {
 						e = err
 					}
@@ -684,7 +685,7 @@ func TestMatrix(t *testing.T) {
 			}()
 		}
 		var e error
-		for i := 0; i < 8; i++ {
+		for range 8 {
 			if x := <-ch; x != nil {
 				e = x
 			}
@@ -699,10 +700,10 @@ func TestMatrix(t *testing.T) {
 		c := nc()
 		c.InsertOne(ctx, M{"_id": 1, "n": 0})
 		ch := make(chan error, 8)
-		for i := 0; i < 8; i++ {
+		for range 8 {
 			go func() {
 				var e error
-				for j := 0; j < 100; j++ {
+				for range 100 {
 					if _, err := c.UpdateOne(ctx, one, M{"$inc": M{"n": 1}}); err != nil {
 						e = err
 					}
@@ -711,7 +712,7 @@ func TestMatrix(t *testing.T) {
 			}()
 		}
 		var e error
-		for i := 0; i < 8; i++ {
+		for range 8 {
 			if x := <-ch; x != nil {
 				e = x
 			}
@@ -725,16 +726,16 @@ func TestMatrix(t *testing.T) {
 	})
 	check("concurrent CAS FAM 8x100 exactly one winner", func(ctx context.Context) error {
 		c := nc()
-		for i := 0; i < 100; i++ {
+		for i := range 100 {
 			c.InsertOne(ctx, M{"_id": i, "rev": 0})
 		}
 		ch := make(chan int, 8)
 		errs := make(chan error, 8)
-		for i := 0; i < 8; i++ {
+		for range 8 {
 			go func() {
 				w := 0
 				var e error
-				for j := 0; j < 100; j++ {
+				for j := range 100 {
 					err := c.FindOneAndUpdate(ctx, M{"_id": j, "rev": 0}, M{"$inc": M{"rev": 1}}).Err()
 					if err == nil {
 						w++
@@ -748,7 +749,7 @@ func TestMatrix(t *testing.T) {
 		}
 		t := 0
 		var e error
-		for i := 0; i < 8; i++ {
+		for range 8 {
 			if x := <-errs; x != nil {
 				e = x
 			}

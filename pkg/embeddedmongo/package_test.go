@@ -28,7 +28,7 @@ func start(t testing.TB, dir string, o embeddedmongo.Options) (*embeddedmongo.Se
 	require.NoError(t, err)
 	cl := connect(t, s)
 	t.Cleanup(func() {
-		require.NoError(t, cl.Disconnect(context.Background()))
+		require.NoError(t, cl.Disconnect(context.WithoutCancel(t.Context())))
 		require.NoError(t, s.Close())
 	})
 	return s, cl

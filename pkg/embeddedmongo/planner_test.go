@@ -40,12 +40,12 @@ func (e explained) stages(t *testing.T) (names []string, scan bson.Raw) {
 func explain(t *testing.T, c *mongo.Collection, command D) explained {
 	t.Helper()
 	var e explained
-	require.NoError(t, c.Database().RunCommand(context.Background(), D{{"explain", command}}).Decode(&e))
+	require.NoError(t, c.Database().RunCommand(context.WithoutCancel(t.Context()), D{{"explain", command}}).Decode(&e))
 	return e
 }
 
 func TestPlannerChoices(t *testing.T) {
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	c := cl.Database("d").Collection("runs")
 	runIndexes(t, c)
@@ -67,22 +67,54 @@ func TestPlannerChoices(t *testing.T) {
 	}{
 		{"by _id", D{{"find", "runs"}, {"filter", M{"_id": 7}}}, []string{"IDHACK"}, "_id_", false, false, 1, 1},
 		{"by several _id", D{{"find", "runs"}, {"filter", M{"_id": M{"$in": A{1, 2, 3}}}}}, []string{"IXSCAN"}, "_id_", false, false, 3, 3},
-		{"equality prefix, sort forward", D{{"find", "runs"}, {"filter", M{"ws": 1}}, {"sort", D{{"start", -1}}}, {"limit", 10}},
-			[]string{"LIMIT", "FETCH", "IXSCAN"}, "ws_1_start_-1", false, false, 10, 10},
-		{"sort backward", D{{"find", "runs"}, {"filter", M{"ws": 1}}, {"sort", D{{"start", 1}}}, {"limit", 10}},
-			[]string{"LIMIT", "FETCH", "IXSCAN"}, "ws_1_start_-1", false, true, 10, 10},
-		{"sort with _id as the last key", D{{"find", "runs"}, {"filter", M{"ws": 1}}, {"sort", D{{"start", -1}, {"_id", 1}}}, {"limit", 10}},
-			[]string{"LIMIT", "FETCH", "IXSCAN"}, "ws_1_start_-1", false, false, 10, 10},
-		{"sort that no index gives", D{{"find", "runs"}, {"filter", M{"ws": 1}}, {"sort", D{{"start", -1}, {"_id", -1}}}, {"limit", 10}},
-			[]string{"LIMIT", "SORT", "COLLSCAN"}, "", false, false, 0, 6000},
-		{"list with merge", D{{"find", "runs"}, {"filter", D{{"ws", 1}, {"state.type", M{"$in": A{"FAILED", "RUNNING"}}}}}, {"sort", D{{"start", -1}}}, {"limit", 10}},
-			[]string{"LIMIT", "FETCH", "IXSCAN"}, "ws_1_state.type_1_start_-1", true, false, 10, 10},
-		{"range after equality", D{{"find", "runs"}, {"filter", D{{"ws", 1}, {"start", M{"$gte": 100, "$lt": 130}}}}},
-			[]string{"FETCH", "IXSCAN"}, "ws_1_start_-1", false, false, 30, 30},
-		{"skip on keys", D{{"find", "runs"}, {"filter", M{"ws": 1}}, {"sort", D{{"start", -1}}}, {"skip", 1000}, {"limit", 10}},
-			[]string{"LIMIT", "FETCH", "SKIP", "IXSCAN"}, "ws_1_start_-1", false, false, 1010, 10},
-		{"multikey equality", D{{"find", "runs"}, {"filter", D{{"ws", 1}, {"tags", "t3"}}}, {"limit", 10}},
-			[]string{"LIMIT", "FETCH", "IXSCAN"}, "ws_1_tags_1", false, false, 10, 10},
+		{
+			"equality prefix, sort forward",
+			D{{"find", "runs"}, {"filter", M{"ws": 1}}, {"sort", D{{"start", -1}}}, {"limit", 10}},
+			[]string{"LIMIT", "FETCH", "IXSCAN"},
+			"ws_1_start_-1", false, false, 10, 10,
+		},
+		{
+			"sort backward",
+			D{{"find", "runs"}, {"filter", M{"ws": 1}}, {"sort", D{{"start", 1}}}, {"limit", 10}},
+			[]string{"LIMIT", "FETCH", "IXSCAN"},
+			"ws_1_start_-1", false, true, 10, 10,
+		},
+		{
+			"sort with _id as the last key",
+			D{{"find", "runs"}, {"filter", M{"ws": 1}}, {"sort", D{{"start", -1}, {"_id", 1}}}, {"limit", 10}},
+			[]string{"LIMIT", "FETCH", "IXSCAN"},
+			"ws_1_start_-1", false, false, 10, 10,
+		},
+		{
+			"sort that no index gives",
+			D{{"find", "runs"}, {"filter", M{"ws": 1}}, {"sort", D{{"start", -1}, {"_id", -1}}}, {"limit", 10}},
+			[]string{"LIMIT", "SORT", "COLLSCAN"},
+			"", false, false, 0, 6000,
+		},
+		{
+			"list with merge",
+			D{{"find", "runs"}, {"filter", D{{"ws", 1}, {"state.type", M{"$in": A{"FAILED", "RUNNING"}}}}}, {"sort", D{{"start", -1}}}, {"limit", 10}},
+			[]string{"LIMIT", "FETCH", "IXSCAN"},
+			"ws_1_state.type_1_start_-1", true, false, 10, 10,
+		},
+		{
+			"range after equality",
+			D{{"find", "runs"}, {"filter", D{{"ws", 1}, {"start", M{"$gte": 100, "$lt": 130}}}}},
+			[]string{"FETCH", "IXSCAN"},
+			"ws_1_start_-1", false, false, 30, 30,
+		},
+		{
+			"skip on keys",
+			D{{"find", "runs"}, {"filter", M{"ws": 1}}, {"sort", D{{"start", -1}}}, {"skip", 1000}, {"limit", 10}},
+			[]string{"LIMIT", "FETCH", "SKIP", "IXSCAN"},
+			"ws_1_start_-1", false, false, 1010, 10,
+		},
+		{
+			"multikey equality",
+			D{{"find", "runs"}, {"filter", D{{"ws", 1}, {"tags", "t3"}}}, {"limit", 10}},
+			[]string{"LIMIT", "FETCH", "IXSCAN"},
+			"ws_1_tags_1", false, false, 10, 10,
+		},
 		{"partial unique", D{{"find", "runs"}, {"filter", D{{"ws", 1}, {"key", "k7"}}}}, []string{"FETCH", "IXSCAN"}, "ws_1_key_1", false, false, 1, 1},
 		{"partial not implied", D{{"find", "runs"}, {"filter", D{{"ws", 1}, {"key", nil}}}}, []string{"COLLSCAN"}, "", false, false, 0, 6000},
 		{"wide range gives way to a scan", D{{"find", "runs"}, {"filter", D{{"ws", 1}, {"other", 5}}}}, []string{"COLLSCAN"}, "", false, false, 0, 6000},
@@ -123,7 +155,7 @@ func TestPlannerChoices(t *testing.T) {
 
 // TestPlansAgree compares random queries with and without indexes.
 func TestPlansAgree(t *testing.T) {
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	s, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	db := cl.Database("d")
 	f := newRandom(t, 11)
@@ -160,7 +192,7 @@ func TestPlansAgree(t *testing.T) {
 			var x, y A
 			require.NoError(t, f.c[0].Distinct(ctx, key, q).Decode(&x))
 			require.NoError(t, f.c[1].Distinct(ctx, key, q).Decode(&y))
-			require.Equal(t, len(y), len(x), "%s %v: %v %v", key, q, x, y)
+			require.Len(t, x, len(y), "%s %v: %v %v", key, q, x, y)
 		}
 	}
 	require.Empty(t, f.diffs)
@@ -172,7 +204,7 @@ func TestPlansAgree(t *testing.T) {
 // TestContradictoryRangesHoldNothing guards a crash: the bounds of such a range were given to an iterator, which does
 // not survive a lower one above the upper.
 func TestContradictoryRangesHoldNothing(t *testing.T) {
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	c := cl.Database("d").Collection("c")
 	_, err := c.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: D{{"ws", 1}, {"name", 1}}})

@@ -25,7 +25,7 @@ func serve(t *testing.T, s *embeddedmongo.Server) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ctx, ln) }()
 	t.Cleanup(func() {
@@ -36,7 +36,7 @@ func serve(t *testing.T, s *embeddedmongo.Server) string {
 }
 
 func TestServesTCP(t *testing.T) {
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	s, mem := start(t, t.TempDir(), embeddedmongo.Options{})
 	cl, err := mongo.Connect(options.Client().ApplyURI("mongodb://" + serve(t, s) + "/?directConnection=true"))
 	require.NoError(t, err)
@@ -47,7 +47,7 @@ func TestServesTCP(t *testing.T) {
 }
 
 func TestHostileConnectionDiesAloneAndOthersLive(t *testing.T) {
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	s, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	addr := serve(t, s)
 	for _, frame := range [][]byte{
@@ -68,18 +68,18 @@ func TestHostileConnectionDiesAloneAndOthersLive(t *testing.T) {
 func TestCloseEndsConnections(t *testing.T) {
 	s, err := embeddedmongo.Open(t.TempDir(), embeddedmongo.Options{})
 	require.NoError(t, err)
-	c, err := s.ContextDialer().DialContext(context.Background(), "tcp", "anything")
+	c, err := s.ContextDialer().DialContext(context.WithoutCancel(t.Context()), "tcp", "anything")
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	require.NoError(t, s.Close())
 	_, err = c.Read(make([]byte, 1))
 	require.ErrorIs(t, err, io.EOF)
-	_, err = s.ContextDialer().DialContext(context.Background(), "tcp", "anything")
+	_, err = s.ContextDialer().DialContext(context.WithoutCancel(t.Context()), "tcp", "anything")
 	require.ErrorIs(t, err, embeddedmongo.ErrClosed)
 }
 
 func TestTTL(t *testing.T) {
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	var now atomic.Int64
 	now.Store(1_700_000_000_000)
 	s, cl := start(t, t.TempDir(), embeddedmongo.Options{SweepInterval: -1, Clock: func() time.Time { return time.UnixMilli(now.Load()) }})
@@ -91,8 +91,13 @@ func TestTTL(t *testing.T) {
 	require.NoError(t, err)
 	at := func(seconds int) bson.DateTime { return bson.DateTime(1_700_000_000_000 + seconds*1000) }
 	for id, d := range []M{
-		{"expire_at": at(10)}, {"expire_at": at(20)}, {"expire_at": "never"}, {"other": 1}, {"expire_at": A{at(100), at(5)}},
-		{"seen": at(-55)}, {"seen": at(-10)},
+		{"expire_at": at(10)},
+		{"expire_at": at(20)},
+		{"expire_at": "never"},
+		{"other": 1},
+		{"expire_at": A{at(100), at(5)}},
+		{"seen": at(-55)},
+		{"seen": at(-10)},
 	} {
 		d["_id"] = id
 		_, err := c.InsertOne(ctx, d)
@@ -115,7 +120,7 @@ func TestTTL(t *testing.T) {
 }
 
 func TestCursorsStreamAndDie(t *testing.T) {
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	var now atomic.Int64
 	s, cl := start(t, t.TempDir(), embeddedmongo.Options{SweepInterval: -1, Clock: func() time.Time { return time.UnixMilli(now.Load()) }})
 	c := cl.Database("d").Collection("c")
@@ -157,7 +162,7 @@ func TestCursorsStreamAndDie(t *testing.T) {
 }
 
 func TestReopenKeepsEverything(t *testing.T) {
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	dir := t.TempDir()
 	for life := range 3 {
 		s, err := embeddedmongo.Open(dir, embeddedmongo.Options{})
@@ -176,7 +181,7 @@ func TestReopenKeepsEverything(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, l, 6)
 		_, err = c.InsertOne(ctx, M{"ws": 0, "key": "k0"})
-		require.True(t, mongo.IsDuplicateKeyError(err) == (life%3 == 0 || life > 0), "%v", err)
+		require.Equal(t, mongo.IsDuplicateKeyError(err), (life%3 == 0 || life > 0), "%v", err)
 		if err == nil {
 			_, err = c.DeleteOne(ctx, M{"ws": 0, "key": "k0"})
 			require.NoError(t, err)
@@ -197,7 +202,7 @@ func (f *fullDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
 }
 
 func TestFullDiskRefusesWritesAndRecovers(t *testing.T) {
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	disk := &fullDisk{FS: vfs.Default}
 	disk.free.Store(1 << 40)
 	s, cl := start(t, t.TempDir(), embeddedmongo.Options{FS: disk})
@@ -236,7 +241,7 @@ func TestFullDiskRefusesWritesAndRecovers(t *testing.T) {
 }
 
 func TestNothingIsIgnored(t *testing.T) {
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	db := cl.Database("d")
 	_, err := db.Collection("c").InsertOne(ctx, M{"_id": 1, "a": 1})
@@ -279,7 +284,7 @@ func TestNothingIsIgnored(t *testing.T) {
 }
 
 func TestClientBulkWrite(t *testing.T) {
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	r, err := cl.BulkWrite(ctx, []mongo.ClientBulkWrite{
 		{Database: "d", Collection: "a", Model: mongo.NewClientInsertOneModel().SetDocument(M{"_id": 1})},
@@ -294,7 +299,7 @@ func TestClientBulkWrite(t *testing.T) {
 }
 
 func TestUnjournaledWritesAreVisibleAndCountAsDirty(t *testing.T) {
-	ctx := context.Background()
+	ctx := context.WithoutCancel(t.Context())
 	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	no := false
 	c := cl.Database("d").Collection("c", options.Collection().SetWriteConcern(&writeconcern.WriteConcern{W: 1, Journal: &no}))

@@ -213,8 +213,7 @@ func (d *decoder) whole() bool {
 
 // AsErrors gives the faults that err carries, or nil.
 func AsErrors(err error) *Errors {
-	var e *Errors
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Errors](err); ok {
 		return e
 	}
 	return nil

@@ -48,16 +48,24 @@ func TestDecodeAndEncode(t *testing.T) {
 			`"color":"light-blue","time":"2026-11-21T03:41:42.549537Z","duration":60.5,"message":{},"list":[],"map":{},"union":1,"tuple":["` + someID + `",[]]}`, ""},
 		"integers are exact":  {&testv1.Lists{}, `{"integers":[3.0,30e-1,0.3e1,9223372036854775807,9007199254740993.0,-0.0,1e18,-9223372036854775808]}`, `"integers":[3,3,3,9223372036854775807,9007199254740993,0,1000000000000000000,-9223372036854775808]`},
 		"numbers of integers": {&testv1.Lists{}, `{"numbers":[1,-0,1e2,1e-7,123456789012345678]}`, `"numbers":[1.0,-0.0,100.0,1e-7,1.2345678901234568e+17]`},
-		"times": {&testv1.Lists{}, `{"times":["2026-01-02T03:04:05Z","2026-01-02 03:04:05","2026-01-02t03:04:05z","2026-01-02T03:04:05.1234569Z",` +
-			`"2026-01-02T03:04:05+02:00","2026-01-02T03:04:05-0030","2026-01-02T03:04Z","2026-01-02","2026-01-02T03:04:05.1"]}`,
+		"times": {
+			&testv1.Lists{}, `{"times":["2026-01-02T03:04:05Z","2026-01-02 03:04:05","2026-01-02t03:04:05z","2026-01-02T03:04:05.1234569Z",` +
+				`"2026-01-02T03:04:05+02:00","2026-01-02T03:04:05-0030","2026-01-02T03:04Z","2026-01-02","2026-01-02T03:04:05.1"]}`,
 			`"times":["2026-01-02T03:04:05Z","2026-01-02T03:04:05Z","2026-01-02T03:04:05Z","2026-01-02T03:04:05.123456Z",` +
-				`"2026-01-02T01:04:05Z","2026-01-02T03:34:05Z","2026-01-02T03:04:00Z","2026-01-02T00:00:00Z","2026-01-02T03:04:05.100000Z"]`},
-		"durations": {&testv1.Lists{}, `{"durations":[0,1.5,-1.0000005,"P1DT2H","PT0.5S","-PT1M","P1W","P1Y2M","PT1,5S","P1.5D","PT1M1H",0.0000004,"+PT1S"]}`,
-			`"durations":[0.0,1.5,-1.000001,93600.0,0.5,-60.0,604800.0,36720000.0,1.5,129600.0,3660.0,0.0,1.0]`},
-		"UUIDs": {&testv1.Lists{}, `{"ids":["ABCDEFAB-1111-4111-8111-111111111111","abcdefab111141118111111111111111"]}`,
-			`"ids":["abcdefab-1111-4111-8111-111111111111","abcdefab-1111-4111-8111-111111111111"]`},
-		"free JSON keeps lexemes and drops whitespace": {&testv1.Inlines{}, ` { "json" : { "a b" : [ 1.0 , 1e400 , 12345678901234567890 , "x \" , y" , "\u00e9\ud83d\ude00" ] , "a b":2 } } `,
-			`"json":{"a b":[1.0,1e400,12345678901234567890,"x \" , y","\u00e9\ud83d\ude00"],"a b":2}`},
+				`"2026-01-02T01:04:05Z","2026-01-02T03:34:05Z","2026-01-02T03:04:00Z","2026-01-02T00:00:00Z","2026-01-02T03:04:05.100000Z"]`,
+		},
+		"durations": {
+			&testv1.Lists{}, `{"durations":[0,1.5,-1.0000005,"P1DT2H","PT0.5S","-PT1M","P1W","P1Y2M","PT1,5S","P1.5D","PT1M1H",0.0000004,"+PT1S"]}`,
+			`"durations":[0.0,1.5,-1.000001,93600.0,0.5,-60.0,604800.0,36720000.0,1.5,129600.0,3660.0,0.0,1.0]`,
+		},
+		"UUIDs": {
+			&testv1.Lists{}, `{"ids":["ABCDEFAB-1111-4111-8111-111111111111","abcdefab111141118111111111111111"]}`,
+			`"ids":["abcdefab-1111-4111-8111-111111111111","abcdefab-1111-4111-8111-111111111111"]`,
+		},
+		"free JSON keeps lexemes and drops whitespace": {
+			&testv1.Inlines{}, ` { "json" : { "a b" : [ 1.0 , 1e400 , 12345678901234567890 , "x \" , y" , "\u00e9\ud83d\ude00" ] , "a b":2 } } `,
+			`"json":{"a b":[1.0,1e400,12345678901234567890,"x \" , y","\u00e9\ud83d\ude00"],"a b":2}`,
+		},
 		"escapes":                      {&testv1.TextList{}, `["\u00e9\ud83d\ude00\/\b\f\u0000","\\\""]`, `["é😀/\u0008\u000c\u0000","\\\""]`},
 		"a typed union":                {&testv1.Lists{}, `{"unions":[1,1.0,true,"x",-0.0,9007199254740993]}`, `"unions":[1,1.0,true,"x",-0.0,9007199254740993]`},
 		"an enum word before a string": {&testv1.Typed{}, `"light-blue"`, ""},
@@ -68,8 +76,10 @@ func TestDecodeAndEncode(t *testing.T) {
 		"a keyed union":                {&testv1.Schedule{}, `{"timezone":"UTC","interval":"PT1H"}`, `{"interval":3600.0,"timezone":"UTC"}`},
 		"another key":                  {&testv1.Schedule{}, `{"cron":"* * * * *"}`, `{"cron":"* * * * *","day_or":true}`},
 		"no key":                       {&testv1.Schedule{}, `"hourly"`, ""},
-		"a tagged union": {&testv1.Trigger{}, `{"triggers":[{"posture":"RED","type":"event"},{"type":"none"}],"within":"PT1M","type":"compound"}`,
-			`{"type":"compound","triggers":[{"type":"event","expect":[],"threshold":1,"posture":"RED"},{"type":"none"}],"within":60.0}`},
+		"a tagged union": {
+			&testv1.Trigger{}, `{"triggers":[{"posture":"RED","type":"event"},{"type":"none"}],"within":"PT1M","type":"compound"}`,
+			`{"type":"compound","triggers":[{"type":"event","expect":[],"threshold":1,"posture":"RED"},{"type":"none"}],"within":60.0}`,
+		},
 		"no tag: the variant that misses nothing": {&testv1.Trigger{}, `{"posture":"RED"}`, `{"type":"event","expect":[],"threshold":1,"posture":"RED"}`},
 		"no tag: the other one":                   {&testv1.Trigger{}, `{"triggers":[]}`, `{"type":"compound","triggers":[],"within":null}`},
 		"no tag: the one left":                    {&testv1.Trigger{}, `{}`, `{"type":"none"}`},
@@ -78,9 +88,11 @@ func TestDecodeAndEncode(t *testing.T) {
 		"a set drops what is repeated":            {&testv1.EventTrigger{}, `{"posture":"RED","expect":["b","a","b"],"zzz":{"a":[null]}}`, `{"type":"event","expect":["b","a"],"threshold":1,"posture":"RED"}`},
 		"defaults": {&testv1.Defaults{}, `{}`, `{"boolean":true,"integer":42,"number":1.5,"text":"hello","object":{"a":1},"color":"light-blue","duration":60.0,` +
 			`"list":["x"],"message":{"cron":"* * * * *","day_or":true},"nullable":true,"map":{"k":1}}`},
-		"null is as absent, unless there is a null": {&testv1.Defaults{}, `{"boolean":null,"integer":null,"number":null,"text":null,"object":null,"color":null,"duration":null,"list":null,"message":null,"nullable":null,"map":null}`,
+		"null is as absent, unless there is a null": {
+			&testv1.Defaults{}, `{"boolean":null,"integer":null,"number":null,"text":null,"object":null,"color":null,"duration":null,"list":null,"message":null,"nullable":null,"map":null}`,
 			`{"boolean":true,"integer":42,"number":1.5,"text":"hello","object":{"a":1},"color":"light-blue","duration":60.0,` +
-				`"list":["x"],"message":{"cron":"* * * * *","day_or":true},"nullable":null,"map":{"k":1}}`},
+				`"list":["x"],"message":{"cron":"* * * * *","day_or":true},"nullable":null,"map":{"k":1}}`,
+		},
 		"given values win over defaults": {&testv1.Defaults{}, `{"boolean":false,"integer":0,"number":0.0,"text":"","object":{},"color":"RED","duration":0.0,"list":[],"message":{"cron":"x","day_or":false},"nullable":false,"map":{}}`, ""},
 		"a required key may be null":     {&testv1.Resource{}, `{"id":"` + someID + `","name":"n","description":null,"total":1,"page-token":"t"}`, ""},
 		"internal keys are unknown":      {&testv1.Resource{}, `{"id":"` + someID + `","name":"n","description":"d","secret":"s"}`, `{"id":"` + someID + `","name":"n","description":"d","total":0,"page-token":""}`},

@@ -2,6 +2,7 @@ package restjson
 
 import (
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -12,7 +13,7 @@ const hexDigits = "0123456789abcdef"
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		c := s[i]
 		if c >= 0x20 && c != '"' && c != '\\' {
 			continue
@@ -57,10 +58,8 @@ func appendFloat(dst []byte, x float64, bits int) []byte {
 	}
 	n := len(dst)
 	dst = strconv.AppendFloat(dst, x, 'f', -1, bits)
-	for _, c := range dst[n:] {
-		if c == '.' {
-			return dst
-		}
+	if slices.Contains(dst[n:], '.') {
+		return dst
 	}
 	return append(dst, ".0"...)
 }

@@ -29,7 +29,7 @@ func main() {
 type report struct{ failed []string }
 
 func (r *report) line(name, format string, args ...any) {
-	fmt.Printf("%-52s %s\n", name, fmt.Sprintf(format, args...))
+	_, _ = fmt.Fprintf(os.Stdout, "%-52s %s\n", name, fmt.Sprintf(format, args...))
 }
 
 // goal prints a figure with its goal.

@@ -25,10 +25,14 @@ var states = []string{"SCHEDULED", "RUNNING", "COMPLETED", "FAILED"}
 // run-like document of about 700 bytes.
 func document(i int) bson.D {
 	return bson.D{
-		{Key: "_id", Value: id(i)}, {Key: "ws", Value: id(1 << 40)}, {Key: "name", Value: fmt.Sprintf("brave-run-%d", i%5000)},
-		{Key: "flow_id", Value: id(1<<41 + i%50)}, {Key: "start", Value: int64(i)},
+		{Key: "_id", Value: id(i)},
+		{Key: "ws", Value: id(1 << 40)},
+		{Key: "name", Value: fmt.Sprintf("brave-run-%d", i%5000)},
+		{Key: "flow_id", Value: id(1<<41 + i%50)},
+		{Key: "start", Value: int64(i)},
 		{Key: "state", Value: bson.D{{Key: "type", Value: states[(i/7)%4]}, {Key: "name", Value: "x"}}},
-		{Key: "tags", Value: bson.A{fmt.Sprint("t", i%10)}}, {Key: "pad", Value: strings.Repeat("p", 450)},
+		{Key: "tags", Value: bson.A{fmt.Sprint("t", i%10)}},
+		{Key: "pad", Value: strings.Repeat("p", 450)},
 	}
 }
 

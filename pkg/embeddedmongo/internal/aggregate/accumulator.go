@@ -1,6 +1,8 @@
 package aggregate
 
 import (
+	"slices"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/expr"
@@ -11,12 +13,7 @@ import (
 var Accumulators = []string{"$sum", "$avg", "$min", "$max", "$first", "$last", "$push", "$addToSet", "$count", "$mergeObjects"}
 
 func accumulates(op string) bool {
-	for _, a := range Accumulators {
-		if a == op {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(Accumulators, op)
 }
 
 // accumulator gathers one field of one group. step returns by how many bytes the state grew.

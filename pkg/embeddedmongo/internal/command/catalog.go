@@ -1,7 +1,6 @@
 package command
 
 import (
-	"fmt"
 	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -298,7 +297,7 @@ func chooser(c *storage.Collection, v value.Value) (func(*storage.Index) bool, e
 		}
 	}
 	if len(names) == 0 {
-		return nil, mongoerr.New(mongoerr.IndexNotFound, "can't find index: %s", fmt.Sprint(value.Format(v)))
+		return nil, mongoerr.New(mongoerr.IndexNotFound, "can't find index: %s", value.Format(v))
 	}
 	return func(ix *storage.Index) bool { return slices.Contains(names, ix.Spec.Name) }, nil
 }

@@ -76,7 +76,7 @@ func (cs *cursors) drop(c *cursor) {
 	cs.mu.Lock()
 	delete(cs.m, c.id)
 	cs.mu.Unlock()
-	c.close()
+	_ = c.close() // Its reader has nothing more to say to anybody.
 }
 
 // kill ends an idle cursor; a busy one belongs to the command that uses it.
@@ -110,7 +110,7 @@ func (cs *cursors) closeAll() {
 	cs.m = map[int64]*cursor{}
 	cs.mu.Unlock()
 	for _, c := range all {
-		c.close()
+		_ = c.close() // Its reader has nothing more to say to anybody.
 	}
 }
 
@@ -144,7 +144,7 @@ func (s *Service) reply(r *request, c *cursor, size int64, single bool) (*value.
 	b := value.NewBuilder().Open("cursor", bson.TypeEmbeddedDocument).Open("firstBatch", bson.TypeArray)
 	more, err := c.batch(b, size, r)
 	if err != nil {
-		c.close()
+		_ = c.close() // Its reader has nothing more to say to anybody.
 		return nil, err
 	}
 	b.Close()
@@ -153,7 +153,7 @@ func (s *Service) reply(r *request, c *cursor, size int64, single bool) (*value.
 		if c.pending == nil && size > 0 {
 			d, ok, err := c.src.Next()
 			if err != nil {
-				c.close()
+				_ = c.close() // Its reader has nothing more to say to anybody.
 				return nil, err
 			}
 			if more = ok; ok {

@@ -94,8 +94,7 @@ func addKeys(b *value.Builder, e *mongoerr.Error) {
 }
 
 func asError(err error) *mongoerr.Error {
-	var e *mongoerr.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*mongoerr.Error](err); ok {
 		return e
 	}
 	return mongoerr.New(mongoerr.InternalError, "%v", err)
@@ -148,7 +147,7 @@ func Commands() []string {
 
 func nothing(*Service, *request) (*value.Builder, error) { return value.NewBuilder(), nil }
 
-func hello(s *Service, r *request) (*value.Builder, error) {
+func hello(_ *Service, r *request) (*value.Builder, error) {
 	return value.NewBuilder().
 		Add("helloOk", value.True).Add("ismaster", value.True).Add("isWritablePrimary", value.True).
 		Int32("maxBsonObjectSize", storage.MaxDocument).Int32("maxMessageSizeBytes", wire.MaxMessage).Int32("maxWriteBatchSize", maxBatch).

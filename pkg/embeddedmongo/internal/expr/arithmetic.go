@@ -18,10 +18,10 @@ var arithmetic = map[string]function{
 	"$abs":      {1, 1, unary("$abs", math.Abs)},
 	"$ceil":     {1, 1, unary("$ceil", math.Ceil)},
 	"$floor":    {1, 1, unary("$floor", math.Floor)},
-	"$sqrt":     {1, 1, real("$sqrt", math.Sqrt)},
-	"$exp":      {1, 1, real("$exp", math.Exp)},
-	"$ln":       {1, 1, real("$ln", math.Log)},
-	"$log10":    {1, 1, real("$log10", math.Log10)},
+	"$sqrt":     {1, 1, realOp("$sqrt", math.Sqrt)},
+	"$exp":      {1, 1, realOp("$exp", math.Exp)},
+	"$ln":       {1, 1, realOp("$ln", math.Log)},
+	"$log10":    {1, 1, realOp("$log10", math.Log10)},
 	"$pow":      {2, 2, pow},
 	"$round":    {1, 2, rounding("$round", math.RoundToEven)},
 	"$trunc":    {1, 2, rounding("$trunc", math.Trunc)},
@@ -186,7 +186,7 @@ func unary(op string, f func(float64) float64) func(*Env, []value.Value) (value.
 	}
 }
 
-func real(op string, f func(float64) float64) func(*Env, []value.Value) (value.Value, error) {
+func realOp(op string, f func(float64) float64) func(*Env, []value.Value) (value.Value, error) {
 	return func(_ *Env, a []value.Value) (value.Value, error) {
 		null, err := numbers(op, a)
 		if err != nil || null {

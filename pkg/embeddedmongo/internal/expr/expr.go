@@ -2,6 +2,7 @@
 package expr
 
 import (
+	"bytes"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -207,7 +208,7 @@ func compileObject(d value.Doc, sc *scope) (Expr, error) {
 		if !ok {
 			break
 		}
-		if strings.ContainsAny(string(k), "$.") {
+		if bytes.ContainsAny(k, "$.") {
 			return nil, mongoerr.New(mongoerr.Kind{Code: 16412, Name: "Location16412"}, "field name %q is not allowed in an expression object", k)
 		}
 		x, err := compile(v, sc)

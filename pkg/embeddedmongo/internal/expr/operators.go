@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"slices"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
@@ -163,10 +165,5 @@ func namedArgs(op string, arg value.Value, sc *scope, required, optional []strin
 }
 
 func contains(s []string, x string) bool {
-	for _, y := range s {
-		if x == y {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s, x)
 }

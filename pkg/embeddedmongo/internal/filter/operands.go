@@ -103,7 +103,7 @@ func modLeaf(path string, v value.Value) (Node, error) {
 
 // regexOperator compiles {$regex: …, $options: …}; the pattern is a string or a regular expression.
 func regexOperator(path string, v, options value.Value) (Node, error) {
-	pattern, opts := "", ""
+	var pattern, opts string
 	switch v.T {
 	case bson.TypeString:
 		pattern = v.Str()

@@ -75,7 +75,7 @@ func covering(c *storage.Collection, q Query, con *conjunction) *Plan {
 			continue
 		}
 		_, fields := p.equalPrefix()
-		if best == nil || p.score > best.score || (p.score == best.score && fields > 0 && p.dedupe == false && best.dedupe) {
+		if best == nil || p.score > best.score || (p.score == best.score && fields > 0 && !p.dedupe && best.dedupe) {
 			best = p
 		}
 	}

@@ -130,7 +130,7 @@ func (p *Plan) jump(collect func(value.Doc), found map[string]value.Value) error
 	}
 	desc := p.ix.Fields[n].Desc
 	null := value.AppendKey(nil, value.Null, desc)
-	nullKey := string(value.AppendKey(nil, value.Null, false))
+	nullKey := value.AppendKey(nil, value.Null, false)
 	for ok := it.First(); ok; {
 		key := it.Key()
 		end := sp.at + value.KeyLen(key[sp.at:], desc)
@@ -142,7 +142,7 @@ func (p *Plan) jump(collect func(value.Doc), found map[string]value.Value) error
 		if d != nil {
 			collect(d)
 		}
-		if _, has := found[nullKey]; !has && bytes.Equal(field[sp.at:], null) {
+		if _, has := found[string(nullKey)]; !has && bytes.Equal(field[sp.at:], null) {
 			ok = it.Next()
 			continue
 		}

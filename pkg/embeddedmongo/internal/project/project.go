@@ -43,6 +43,8 @@ type Options struct {
 }
 
 // Compile compiles a projection document.
+//
+//nolint:gocognit // One pass over the rules of projections, in the order in which MongoDB tells them.
 func Compile(d value.Doc, o Options) (*Projection, error) {
 	p := &Projection{root: &tree{}, id: true}
 	mode := 0 // 1 inclusion, -1 exclusion.

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,7 +99,7 @@ func (e *Engine) Collection(db, name string) (*Collection, error) {
 
 func (e *Engine) nextID() (uint32, error) {
 	v, closer, err := e.db.Get([]byte{tagSequence})
-	if err == pebble.ErrNotFound {
+	if errors.Is(err, pebble.ErrNotFound) {
 		return 1, nil
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package storage
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -125,7 +126,7 @@ func (k *checker) document(snap *pebble.Snapshot, ix *Index, id []byte, d value.
 	for _, f := range ks.Keys {
 		k.want[ix]++
 		_, closer, err := snap.Get(entryKey(header, f, id))
-		if err == pebble.ErrNotFound {
+		if errors.Is(err, pebble.ErrNotFound) {
 			k.problem("document %s has no entry in index %s", value.Format(d.Get("_id")), ix.Spec.Name)
 			continue
 		}
@@ -184,7 +185,7 @@ func (k *checker) entries(ctx context.Context, snap *pebble.Snapshot, ix *Index)
 
 func snapCounter(snap *pebble.Snapshot, key []byte) (int64, error) {
 	v, closer, err := snap.Get(key)
-	if err == pebble.ErrNotFound {
+	if errors.Is(err, pebble.ErrNotFound) {
 		return 0, nil
 	}
 	if err != nil {

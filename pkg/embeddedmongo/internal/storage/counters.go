@@ -2,6 +2,7 @@ package storage
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
@@ -41,7 +42,7 @@ func readCounter(v []byte) (int64, error) {
 
 func (e *Engine) counter(key []byte) (int64, error) {
 	v, closer, err := e.db.Get(key)
-	if err == pebble.ErrNotFound {
+	if errors.Is(err, pebble.ErrNotFound) {
 		return 0, nil
 	}
 	if err != nil {

@@ -21,7 +21,7 @@ type prefixChange struct {
 // prefixLen is the length of the first n encoded fields.
 func prefixLen(ix *Index, key []byte, n int) int {
 	at := 0
-	for i := 0; i < n; i++ {
+	for i := range n {
 		at += value.KeyLen(key[at:], ix.Fields[i].Desc)
 	}
 	return at
@@ -109,7 +109,7 @@ func (c *Collection) CountPrefixes(ix *Index, n int) error {
 		return nil
 	}
 	if err := c.e.space.check(0); err != nil {
-		return nil //nolint:nilerr // Counting is only an optimisation: without space it waits.
+		return nil
 	}
 	lo := c.prefixKey(ix, n, nil)
 	b := c.e.db.NewBatch()

@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"context"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/cockroachdb/pebble/v2"
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )

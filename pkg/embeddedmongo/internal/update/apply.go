@@ -3,6 +3,7 @@ package update
 import (
 	"encoding/binary"
 	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -15,11 +16,11 @@ func (u *Update) apply(root *node, m modifier, c Context) error {
 	if m.op == "$setOnInsert" && !c.Insert {
 		return nil
 	}
-	return u.resolve(root, root, nil, m.path, c, func(path []string) error { return applyAt(root, path, m, c) })
+	return u.resolve(root, nil, m.path, c, func(path []string) error { return applyAt(root, path, m, c) })
 }
 
 // resolve replaces "$", "$[]" and "$[x]" by array positions and calls f with each concrete path.
-func (u *Update) resolve(root, at *node, done, rest []string, c Context, f func([]string) error) error {
+func (u *Update) resolve(root *node, done, rest []string, c Context, f func([]string) error) error {
 	for i, p := range rest {
 		if p[0] != '$' || p == "$ref" || p == "$id" || p == "$db" {
 			continue
@@ -29,7 +30,7 @@ func (u *Update) resolve(root, at *node, done, rest []string, c Context, f func(
 			if c.Pos < 0 {
 				return mongoerr.New(mongoerr.BadValue, "the positional operator did not find the match needed from the query")
 			}
-			return u.resolve(root, at, append(prefix, value.Index(c.Pos)), rest[i+1:], c, f)
+			return u.resolve(root, append(prefix, value.Index(c.Pos)), rest[i+1:], c, f)
 		}
 		arr, _ := root.find(prefix)
 		if arr == nil {
@@ -49,7 +50,7 @@ func (u *Update) resolve(root, at *node, done, rest []string, c Context, f func(
 					continue
 				}
 			}
-			if err := u.resolve(root, at, append(slices.Clone(prefix), value.Index(n)), rest[i+1:], c, f); err != nil {
+			if err := u.resolve(root, append(slices.Clone(prefix), value.Index(n)), rest[i+1:], c, f); err != nil {
 				return err
 			}
 		}
@@ -60,12 +61,14 @@ func (u *Update) resolve(root, at *node, done, rest []string, c Context, f func(
 
 func join(path []string) string {
 	s := ""
+	var sSb63 strings.Builder
 	for i, p := range path {
 		if i > 0 {
-			s += "."
+			sSb63.WriteString(".")
 		}
-		s += p
+		sSb63.WriteString(p)
 	}
+	s += sSb63.String()
 	return s
 }
 

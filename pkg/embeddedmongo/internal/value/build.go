@@ -112,7 +112,7 @@ func ParseIndex(s string) (int, bool) {
 		return 0, false
 	}
 	n := 0
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		c := s[i]
 		if c < '0' || c > '9' {
 			return 0, false

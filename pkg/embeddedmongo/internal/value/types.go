@@ -6,12 +6,27 @@ var typeNames = []struct {
 	name string
 	t    Type
 }{
-	{"double", bson.TypeDouble}, {"string", bson.TypeString}, {"object", bson.TypeEmbeddedDocument}, {"array", bson.TypeArray},
-	{"binData", bson.TypeBinary}, {"undefined", bson.TypeUndefined}, {"objectId", bson.TypeObjectID}, {"bool", bson.TypeBoolean},
-	{"date", bson.TypeDateTime}, {"null", bson.TypeNull}, {"regex", bson.TypeRegex}, {"dbPointer", bson.TypeDBPointer},
-	{"javascript", bson.TypeJavaScript}, {"symbol", bson.TypeSymbol}, {"javascriptWithScope", bson.TypeCodeWithScope},
-	{"int", bson.TypeInt32}, {"timestamp", bson.TypeTimestamp}, {"long", bson.TypeInt64}, {"decimal", bson.TypeDecimal128},
-	{"minKey", bson.TypeMinKey}, {"maxKey", bson.TypeMaxKey},
+	{"double", bson.TypeDouble},
+	{"string", bson.TypeString},
+	{"object", bson.TypeEmbeddedDocument},
+	{"array", bson.TypeArray},
+	{"binData", bson.TypeBinary},
+	{"undefined", bson.TypeUndefined},
+	{"objectId", bson.TypeObjectID},
+	{"bool", bson.TypeBoolean},
+	{"date", bson.TypeDateTime},
+	{"null", bson.TypeNull},
+	{"regex", bson.TypeRegex},
+	{"dbPointer", bson.TypeDBPointer},
+	{"javascript", bson.TypeJavaScript},
+	{"symbol", bson.TypeSymbol},
+	{"javascriptWithScope", bson.TypeCodeWithScope},
+	{"int", bson.TypeInt32},
+	{"timestamp", bson.TypeTimestamp},
+	{"long", bson.TypeInt64},
+	{"decimal", bson.TypeDecimal128},
+	{"minKey", bson.TypeMinKey},
+	{"maxKey", bson.TypeMaxKey},
 }
 
 // TypeName is the alias that $type knows a type by; "missing" for an absent value.

@@ -83,7 +83,7 @@ func readBody(r io.Reader, n int) ([]byte, error) {
 		if at = len(b); at == n {
 			return b, nil
 		}
-		b = append(b, make([]byte, min(n-at, max(step, at)))...)
+		b = append(b, make([]byte, min(n-at, max(step, at)))...) //nolint:makezero // It grows by what is read next.
 	}
 }
 
