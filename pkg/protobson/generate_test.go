@@ -46,6 +46,10 @@ func generateInto(t *rapid.T, m protoreflect.Message, depth int) {
 				if !restjson.Options(fd).GetPairs() && key.IsValid() && checkKey(key.String()) != nil {
 					continue
 				}
+				if jsonFormat(fd) {
+					mp.Set(key, jsonText(t)) // The option stands at the map, not at its value.
+					continue
+				}
 				mp.Set(key, generateValue(t, mp.NewValue(), fd.MapValue(), depth))
 			}
 			m.Set(fd, protoreflect.ValueOfMap(mp))
@@ -60,6 +64,16 @@ func generateInto(t *rapid.T, m protoreflect.Message, depth int) {
 			m.Set(fd, generateValue(t, empty, fd, depth))
 		}
 	}
+}
+
+func jsonFormat(fd protoreflect.FieldDescriptor) bool {
+	format := restjson.Options(fd).GetFormat()
+	return format == orchv1.Format_FORMAT_JSON || format == orchv1.Format_FORMAT_JSON_OBJECT
+}
+
+func jsonText(t *rapid.T) protoreflect.Value {
+	text := rapid.SampledFrom([]string{`{}`, `{"$a":{"b.c":1e400}}`, `{"x": 1}`, `{"\u0000":[1.0]}`}).Draw(t, "json")
+	return protoreflect.ValueOfBytes([]byte(text))
 }
 
 func generateValue(
@@ -82,11 +96,10 @@ func generateValue(
 		}
 		return protoreflect.ValueOfString(rapid.String().Draw(t, "string"))
 	case protoreflect.BytesKind:
-		if restjson.Options(fd).GetFormat() == orchv1.Format_FORMAT_UNSPECIFIED {
+		if !jsonFormat(fd) {
 			return protoreflect.ValueOfBytes(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes"))
 		}
-		text := rapid.SampledFrom([]string{`{}`, `{"$a":{"b.c":1e400}}`, `{"x": 1}`, `{"\u0000":[1.0]}`}).Draw(t, "json")
-		return protoreflect.ValueOfBytes([]byte(text))
+		return jsonText(t)
 	case protoreflect.EnumKind:
 		values := fd.Enum().Values()
 		first := 0
