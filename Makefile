@@ -47,8 +47,8 @@ test: ## run the tests of all modules
 	go test -shuffle=on $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: race
-race: ## run the tests of all modules under the race detector
-	$(MAKE) test TESTFLAGS='-race $(TESTFLAGS)'
+race: ## run the tests of all modules under the race detector, those that take minutes in their short form
+	$(MAKE) test TESTFLAGS='-race -short -timeout=20m $(TESTFLAGS)'
 
 .PHONY: e2e
 e2e: ## run the tests that start real processes
