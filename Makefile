@@ -64,8 +64,8 @@ bench: build ## measure start and memory of the single binary, then run the benc
 	go test -run='^$$' -bench=. -benchmem $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: bench-jinja
-bench-jinja: $(VENV) ## measure the template engine beside CPython's Jinja2
-	cd pkg && JINJA_BENCH_PYTHON=$(VENV)/bin/python go test -count=1 -v -run='^TestBesideCPython$$' ./jinja/bench
+bench-jinja: $(VENV)/oracle ## measure the template engine beside CPython's Jinja2
+	cd pkg && JINJA_BENCH_PYTHON=$(VENV)/oracle/bin/python go test -count=1 -v -run='^TestBesideCPython$$' ./jinja/bench
 
 .PHONY: bench-store
 bench-store: ## measure the embedded store beside raw Pebble, with a million documents
@@ -76,12 +76,12 @@ test-jinja: ## render the conformance cases of the template engine, and the host
 	cd pkg && go test -count=1 -v -run='Conformance|Hostile' ./jinja
 
 .PHONY: test-oracle
-test-oracle: $(VENV) ## compare the embedded store with SecantusDB on random documents, filters, sorts and updates
-	cd pkg && ORCH_TEST_SECANTUSD=$(VENV)/bin/secantusd-py go test -count=1 -v -run='^TestOracle' ./embeddedmongo
+test-oracle: $(VENV)/oracle ## compare the embedded store with SecantusDB on random documents, filters, sorts and updates
+	cd pkg && ORCH_TEST_SECANTUSD=$(VENV)/oracle/bin/secantusd-py go test -count=1 -v -run='^TestOracle' ./embeddedmongo
 
-# The other programs that checks compare with. Python 3 makes the environment; nothing else needs it.
-$(VENV): test/python/requirements.txt
-	@command -v python3 > /dev/null || { echo 'python3 is missing: these checks compare with Python programs'; exit 1; }
+# The programs that checks compare with, one environment a list. Python 3 makes them; nothing else needs it.
+$(VENV)/%: test/python/%.txt
+	@command -v python3 > /dev/null || { echo 'python3 is missing: these checks run beside Python programs'; exit 1; }
 	python3 -m venv $@
 	$@/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@

@@ -7,5 +7,5 @@
 // The comparison runs both engines, one after the other, and prints the ratios. It needs a Python with
 // jinja2 and jinja2-humanize-extension, named by JINJA_BENCH_PYTHON, and is skipped without it:
 //
-//	JINJA_BENCH_PYTHON=.venv/bin/python go test -count=1 -v -run TestBesideCPython ./jinja/bench
+//	JINJA_BENCH_PYTHON=.venv/oracle/bin/python go test -count=1 -v -run TestBesideCPython ./jinja/bench
 package bench
