@@ -9,6 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -45,7 +46,7 @@ func (s *Service) deleteOf(ctx context.Context, ws, run uuid.UUID) error {
 			return err
 		}
 		for _, artifact := range found {
-			id, err := parse(artifact.GetId())
+			id, err := call.ParseID(artifact.GetId())
 			if err != nil {
 				return err
 			}

@@ -7,12 +7,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // ReplaceArtifact makes an artifact of that id what was asked for, or creates it: 200 or 201.
 func (s *Service) ReplaceArtifact(ctx context.Context, r *orchv1.ReplaceArtifactRequest) (*orchv1.Artifact, error) {
-	ws, id, err := locate(ctx, r.GetId())
+	ws, id, err := call.Locate(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}

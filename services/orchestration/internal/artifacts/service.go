@@ -12,16 +12,15 @@ package artifacts
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 
 	"github.com/google/uuid"
 
-	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -66,24 +65,6 @@ func translate(err error) error {
 	return err
 }
 
-// locate reads the workspace of a call and an id that the contract has checked.
-func locate(ctx context.Context, id string) (ws, parsed uuid.UUID, err error) {
-	info, err := request.Incoming(ctx)
-	if err != nil {
-		return uuid.Nil, uuid.Nil, err
-	}
-	parsed, err = parse(id)
-	return info.Workspace, parsed, err
-}
-
-func parse(id string) (uuid.UUID, error) {
-	parsed, err := uuid.Parse(id)
-	if err != nil {
-		return uuid.Nil, fmt.Errorf("read the id of an artifact: %w", errors.Join(store.ErrNotFound, err))
-	}
-	return parsed, nil
-}
-
 // effects are what a write of an artifact causes: its key follows first, as that needs no broker. before is the
 // artifact as it was, nil when it is new.
 func (s *Service) effects(ws uuid.UUID, before, artifact *orchv1.Artifact, verb string) ([]store.Effect, error) {
@@ -100,7 +81,7 @@ func (s *Service) effects(ws uuid.UUID, before, artifact *orchv1.Artifact, verb 
 
 // lifecycle is the effect that tells what happened to an artifact, or to all of a key. One without a key has no name.
 func (s *Service) lifecycle(ws uuid.UUID, kind, id, key, verb string) (store.Effect, error) {
-	parsed, err := parse(id)
+	parsed, err := call.ParseID(id)
 	if err != nil {
 		return store.Effect{}, err
 	}

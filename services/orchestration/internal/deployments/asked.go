@@ -13,6 +13,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -40,7 +41,7 @@ var everything = func() []string {
 
 // prepare checks what a deployment refers to.
 func (s *Service) prepare(ctx context.Context, ws uuid.UUID, create *orchv1.DeploymentCreate, mask []string) (*asked, error) {
-	flowID, err := parse(create.GetFlowId())
+	flowID, err := call.ParseID(create.GetFlowId())
 	if err != nil {
 		return nil, err
 	}

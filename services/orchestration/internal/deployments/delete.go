@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -19,7 +20,7 @@ const kindDeleteOfFlow = "deployments_delete"
 
 // DeleteDeployment deletes a deployment and the runs of it that have not begun. The others keep its id.
 func (s *Service) DeleteDeployment(ctx context.Context, r *orchv1.DeleteDeploymentRequest) (*emptypb.Empty, error) {
-	ws, id, err := locate(ctx, r.GetId())
+	ws, id, err := call.Locate(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -48,7 +49,7 @@ func (s *Service) BulkDeleteDeployments(ctx context.Context, r *orchv1.BulkDelet
 	}
 	response := &orchv1.DeploymentBulkDeleteResponse{}
 	for _, d := range found {
-		id, err := parse(d.GetId())
+		id, err := call.ParseID(d.GetId())
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +103,7 @@ func (s *Service) DeleteDeployments(ctx context.Context, effects []store.Effect)
 			return err
 		}
 		for _, d := range found {
-			id, err := parse(d.GetId())
+			id, err := call.ParseID(d.GetId())
 			if err != nil {
 				return err
 			}

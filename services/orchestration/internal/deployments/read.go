@@ -9,6 +9,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/page"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -16,7 +17,7 @@ import (
 
 // ReadDeployment answers a deployment by its id.
 func (s *Service) ReadDeployment(ctx context.Context, r *orchv1.ReadDeploymentRequest) (*orchv1.Deployment, error) {
-	ws, id, err := locate(ctx, r.GetId())
+	ws, id, err := call.Locate(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -37,7 +38,7 @@ func (s *Service) ReadDeploymentByName(ctx context.Context, r *orchv1.ReadDeploy
 	if err != nil {
 		return nil, translate(err)
 	}
-	flowID, err := parse(flow.GetId())
+	flowID, err := call.ParseID(flow.GetId())
 	if err != nil {
 		return nil, err
 	}

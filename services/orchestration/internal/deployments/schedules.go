@@ -12,11 +12,12 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
 )
 
 // ReadDeploymentSchedules answers the schedules of a deployment.
 func (s *Service) ReadDeploymentSchedules(ctx context.Context, r *orchv1.ReadDeploymentSchedulesRequest) (*orchv1.DeploymentScheduleList, error) {
-	ws, id, err := locate(ctx, r.GetId())
+	ws, id, err := call.Locate(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -29,7 +30,7 @@ func (s *Service) ReadDeploymentSchedules(ctx context.Context, r *orchv1.ReadDep
 
 // CreateDeploymentSchedules adds schedules to a deployment, and answers those.
 func (s *Service) CreateDeploymentSchedules(ctx context.Context, r *orchv1.CreateDeploymentSchedulesRequest) (*orchv1.DeploymentScheduleList, error) {
-	ws, id, err := locate(ctx, r.GetId())
+	ws, id, err := call.Locate(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -78,7 +79,7 @@ func (s *Service) DeleteDeploymentSchedule(ctx context.Context, r *orchv1.Delete
 }
 
 func (s *Service) changeSchedule(ctx context.Context, deployment string, edit func(*orchv1.Deployment) error) (*emptypb.Empty, error) {
-	ws, id, err := locate(ctx, deployment)
+	ws, id, err := call.Locate(ctx, deployment)
 	if err != nil {
 		return nil, translate(err)
 	}

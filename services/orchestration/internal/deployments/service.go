@@ -11,13 +11,11 @@ package deployments
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 
 	"github.com/google/uuid"
 
-	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -92,24 +90,6 @@ func translate(err error) error {
 		return rpc.Detail(http.StatusNotFound, "Deployment not found")
 	}
 	return err
-}
-
-// locate reads the workspace of a call and an id that the contract has checked.
-func locate(ctx context.Context, id string) (ws, parsed uuid.UUID, err error) {
-	info, err := request.Incoming(ctx)
-	if err != nil {
-		return uuid.Nil, uuid.Nil, err
-	}
-	parsed, err = parse(id)
-	return info.Workspace, parsed, err
-}
-
-func parse(id string) (uuid.UUID, error) {
-	parsed, err := uuid.Parse(id)
-	if err != nil {
-		return uuid.Nil, fmt.Errorf("read the id of a deployment: %w", errors.Join(store.ErrNotFound, err))
-	}
-	return parsed, nil
 }
 
 // spread carries out what a change causes, such as the deletion of obsolete runs, before the call is answered. What

@@ -11,6 +11,7 @@ import (
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/artifacts"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/taskruns"
@@ -25,7 +26,7 @@ const (
 
 // DeleteFlowRun deletes a run and, after it, its task runs, its artifacts and its history.
 func (s *Service) DeleteFlowRun(ctx context.Context, r *orchv1.DeleteFlowRunRequest) (*emptypb.Empty, error) {
-	ws, id, err := locate(ctx, r.GetId())
+	ws, id, err := call.Locate(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}

@@ -15,10 +15,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -69,21 +69,9 @@ func translate(err error) error {
 	return err
 }
 
-// locate reads the workspace of a call and an id that the contract has checked.
-func locate(ctx context.Context, id string) (ws, parsed uuid.UUID, err error) {
-	info, err := request.Incoming(ctx)
-	if err != nil {
-		return uuid.Nil, uuid.Nil, err
-	}
-	if parsed, err = uuid.Parse(id); err != nil {
-		return uuid.Nil, uuid.Nil, fmt.Errorf("read the id of a flow run: %w", errors.Join(store.ErrNotFound, err))
-	}
-	return info.Workspace, parsed, nil
-}
-
 // ReadFlowRun answers a run.
 func (s *Service) ReadFlowRun(ctx context.Context, r *orchv1.ReadFlowRunRequest) (*orchv1.FlowRun, error) {
-	ws, id, err := locate(ctx, r.GetId())
+	ws, id, err := call.Locate(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}

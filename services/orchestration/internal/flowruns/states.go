@@ -12,6 +12,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -19,7 +20,7 @@ import (
 // ReadFlowRunStates answers a run's history, oldest first. Rows that the relay has not written yet are read from the
 // run's outbox, so that a client finds what it was told is stored.
 func (s *Service) ReadFlowRunStates(ctx context.Context, r *orchv1.ReadFlowRunStatesRequest) (*orchv1.StateList, error) {
-	ws, run, err := locate(ctx, r.GetFlowRunId())
+	ws, run, err := call.Locate(ctx, r.GetFlowRunId())
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func (s *Service) waiting(ctx context.Context, ws, run uuid.UUID) ([]*orchv1.Flo
 
 // ReadFlowRunState answers one state of a run.
 func (s *Service) ReadFlowRunState(ctx context.Context, r *orchv1.ReadFlowRunStateRequest) (*orchv1.State, error) {
-	ws, id, err := locate(ctx, r.GetId())
+	ws, id, err := call.Locate(ctx, r.GetId())
 	if err != nil {
 		return nil, err
 	}

@@ -8,12 +8,13 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // UpdateFlowRun changes what was sent; the state is not among it.
 func (s *Service) UpdateFlowRun(ctx context.Context, r *orchv1.UpdateFlowRunRequest) (*emptypb.Empty, error) {
-	ws, id, err := locate(ctx, r.GetId())
+	ws, id, err := call.Locate(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}

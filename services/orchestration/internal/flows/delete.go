@@ -10,6 +10,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/deployments"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -17,7 +18,7 @@ import (
 
 // DeleteFlow deletes a flow and, after it, its deployments and its runs.
 func (s *Service) DeleteFlow(ctx context.Context, r *orchv1.DeleteFlowRequest) (*emptypb.Empty, error) {
-	ws, id, err := locate(ctx, r.GetId())
+	ws, id, err := call.Locate(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}

@@ -12,10 +12,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -50,24 +50,12 @@ func translate(err error) error {
 
 // ReadFlow answers a flow by its id.
 func (s *Service) ReadFlow(ctx context.Context, r *orchv1.ReadFlowRequest) (*orchv1.Flow, error) {
-	ws, id, err := locate(ctx, r.GetId())
+	ws, id, err := call.Locate(ctx, r.GetId())
 	if err != nil {
 		return nil, err
 	}
 	flow, err := s.flows.Get(ctx, ws, id)
 	return flow, translate(err)
-}
-
-// locate reads the workspace of a call and an id that the contract has checked.
-func locate(ctx context.Context, id string) (ws, parsed uuid.UUID, err error) {
-	info, err := request.Incoming(ctx)
-	if err != nil {
-		return uuid.Nil, uuid.Nil, err
-	}
-	if parsed, err = uuid.Parse(id); err != nil {
-		return uuid.Nil, uuid.Nil, fmt.Errorf("read the id of a flow: %w", errors.Join(store.ErrNotFound, err))
-	}
-	return info.Workspace, parsed, nil
 }
 
 // lifecycle is the effect that tells what happened to a flow.

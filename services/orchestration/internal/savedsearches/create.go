@@ -13,6 +13,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -47,7 +48,7 @@ func (s *Service) replace(ctx context.Context, ws uuid.UUID, by *orchv1.SavedSea
 	if err != nil {
 		return nil, err
 	}
-	id, err := parse(found.GetId())
+	id, err := call.ParseID(found.GetId())
 	if err != nil {
 		return nil, err
 	}

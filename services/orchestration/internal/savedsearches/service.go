@@ -6,16 +6,15 @@ package savedsearches
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 
-	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/page"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -39,27 +38,9 @@ func translate(err error) error {
 	return err
 }
 
-// locate reads the workspace of a call and an id that the contract has checked.
-func locate(ctx context.Context, id string) (ws, parsed uuid.UUID, err error) {
-	info, err := request.Incoming(ctx)
-	if err != nil {
-		return uuid.Nil, uuid.Nil, err
-	}
-	parsed, err = parse(id)
-	return info.Workspace, parsed, err
-}
-
-func parse(id string) (uuid.UUID, error) {
-	parsed, err := uuid.Parse(id)
-	if err != nil {
-		return uuid.Nil, fmt.Errorf("read the id of a saved search: %w", errors.Join(store.ErrNotFound, err))
-	}
-	return parsed, nil
-}
-
 // ReadSavedSearch answers a search by its id.
 func (s *Service) ReadSavedSearch(ctx context.Context, r *orchv1.ReadSavedSearchRequest) (*orchv1.SavedSearch, error) {
-	ws, id, err := locate(ctx, r.GetId())
+	ws, id, err := call.Locate(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -86,7 +67,7 @@ func (s *Service) ReadSavedSearches(ctx context.Context, r *orchv1.ReadSavedSear
 
 // DeleteSavedSearch deletes a search.
 func (s *Service) DeleteSavedSearch(ctx context.Context, r *orchv1.DeleteSavedSearchRequest) (*emptypb.Empty, error) {
-	ws, id, err := locate(ctx, r.GetId())
+	ws, id, err := call.Locate(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}

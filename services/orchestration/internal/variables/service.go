@@ -7,7 +7,6 @@ package variables
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -17,6 +16,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -46,24 +46,6 @@ func translate(err error) error {
 	return err
 }
 
-// locate reads the workspace of a call and an id that the contract has checked.
-func locate(ctx context.Context, id string) (ws, parsed uuid.UUID, err error) {
-	info, err := request.Incoming(ctx)
-	if err != nil {
-		return uuid.Nil, uuid.Nil, err
-	}
-	parsed, err = parse(id)
-	return info.Workspace, parsed, err
-}
-
-func parse(id string) (uuid.UUID, error) {
-	parsed, err := uuid.Parse(id)
-	if err != nil {
-		return uuid.Nil, fmt.Errorf("read the id of a variable: %w", errors.Join(store.ErrNotFound, err))
-	}
-	return parsed, nil
-}
-
 // locateName reads the workspace of a call and finds the id of the variable of that name.
 func (s *Service) locateName(ctx context.Context, name string) (ws, id uuid.UUID, err error) {
 	info, err := request.Incoming(ctx)
@@ -74,7 +56,7 @@ func (s *Service) locateName(ctx context.Context, name string) (ws, id uuid.UUID
 	if err != nil {
 		return uuid.Nil, uuid.Nil, err
 	}
-	id, err = parse(variable.GetId())
+	id, err = call.ParseID(variable.GetId())
 	return info.Workspace, id, err
 }
 
@@ -84,7 +66,7 @@ func (s *Service) byName(ctx context.Context, ws uuid.UUID, name string) (*orchv
 
 // lifecycle is the effect that tells what happened to a variable.
 func (s *Service) lifecycle(ws uuid.UUID, variable *orchv1.Variable, verb string) (store.Effect, error) {
-	id, err := parse(variable.GetId())
+	id, err := call.ParseID(variable.GetId())
 	if err != nil {
 		return store.Effect{}, err
 	}

@@ -12,7 +12,6 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 
@@ -22,6 +21,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -71,11 +71,8 @@ func locate(ctx context.Context, id string) (request.Info, uuid.UUID, error) {
 	if err != nil {
 		return info, uuid.Nil, err
 	}
-	parsed, err := uuid.Parse(id)
-	if err != nil {
-		return info, uuid.Nil, fmt.Errorf("read the id of a webhook: %w", errors.Join(store.ErrNotFound, err))
-	}
-	return info, parsed, nil
+	parsed, err := call.ParseID(id)
+	return info, parsed, err
 }
 
 // present fills in what a webhook shows and does not store.
