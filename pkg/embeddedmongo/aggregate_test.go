@@ -29,10 +29,10 @@ func TestAggregate(t *testing.T) {
 	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	c := cl.Database("d").Collection("c")
 	_, err := c.InsertMany(ctx, []any{
-		D{{"_id", 1}, {"k", "a"}, {"n", 1}, {"t", A{"x", "y"}}, {"o", M{"p": 1}}},
-		D{{"_id", 2}, {"k", "b"}, {"n", 2}, {"t", A{}}},
-		D{{"_id", 3}, {"k", "a"}, {"n", 3.5}, {"t", "z"}},
-		D{{"_id", 4}, {"k", "a"}, {"n", nil}},
+		D{{Key: "_id", Value: 1}, {Key: "k", Value: "a"}, {Key: "n", Value: 1}, {Key: "t", Value: A{"x", "y"}}, {Key: "o", Value: M{"p": 1}}},
+		D{{Key: "_id", Value: 2}, {Key: "k", Value: "b"}, {Key: "n", Value: 2}, {Key: "t", Value: A{}}},
+		D{{Key: "_id", Value: 3}, {Key: "k", Value: "a"}, {Key: "n", Value: 3.5}, {Key: "t", Value: "z"}},
+		D{{Key: "_id", Value: 4}, {Key: "k", Value: "a"}, {Key: "n", Value: nil}},
 	})
 	require.NoError(t, err)
 	for name, tc := range map[string]struct {
@@ -76,7 +76,7 @@ func TestProjections(t *testing.T) {
 	ctx := context.WithoutCancel(t.Context())
 	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	c := cl.Database("d").Collection("c")
-	_, err := c.InsertOne(ctx, D{{"_id", 1}, {"a", 1}, {"l", A{1, 2, 3, 4}}, {"d", A{D{{"x", 1}, {"y", 1}}, D{{"x", 2}, {"y", 2}}, 7}}, {"o", D{{"p", D{{"q", 1}, {"r", 2}}}}}})
+	_, err := c.InsertOne(ctx, D{{Key: "_id", Value: 1}, {Key: "a", Value: 1}, {Key: "l", Value: A{1, 2, 3, 4}}, {Key: "d", Value: A{D{{Key: "x", Value: 1}, {Key: "y", Value: 1}}, D{{Key: "x", Value: 2}, {Key: "y", Value: 2}}, 7}}, {Key: "o", Value: D{{Key: "p", Value: D{{Key: "q", Value: 1}, {Key: "r", Value: 2}}}}}})
 	require.NoError(t, err)
 	for projection, want := range map[string]string{
 		`{"a": 1}`:                             `{"_id":1,"a":1}`,
@@ -99,7 +99,7 @@ func TestProjections(t *testing.T) {
 		require.NoError(t, c.FindOne(ctx, M{"l": 3}, options.FindOne().SetProjection(p)).Decode(&d), projection)
 		require.Equal(t, want, lines(t, []D{d}), projection)
 	}
-	for _, bad := range []D{{{"a", 1}, {"l", 0}}, {{"a", 1}, {"a.b", 1}}, {{"a", M{"$frob": 1}}}, {{"a", M{}}}} {
+	for _, bad := range []D{{{Key: "a", Value: 1}, {Key: "l", Value: 0}}, {{Key: "a", Value: 1}, {Key: "a.b", Value: 1}}, {{Key: "a", Value: M{"$frob": 1}}}, {{Key: "a", Value: M{}}}} {
 		require.Error(t, c.FindOne(ctx, M{}, options.FindOne().SetProjection(bad)).Err(), "%v", bad)
 	}
 }

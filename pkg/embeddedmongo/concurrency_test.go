@@ -103,8 +103,8 @@ func TestUniqueIndexUnderRaces(t *testing.T) {
 	s, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	c := cl.Database("d").Collection("flows")
 	_, err := c.Indexes().CreateMany(ctx, []mongo.IndexModel{
-		{Keys: D{{"ws", 1}, {"name", 1}}, Options: options.Index().SetUnique(true)},
-		{Keys: D{{"slugs", 1}}, Options: options.Index().SetUnique(true).SetSparse(true)},
+		{Keys: D{{Key: "ws", Value: 1}, {Key: "name", Value: 1}}, Options: options.Index().SetUnique(true)},
+		{Keys: D{{Key: "slugs", Value: 1}}, Options: options.Index().SetUnique(true).SetSparse(true)},
 	})
 	require.NoError(t, err)
 	const names = 200
@@ -141,7 +141,7 @@ func TestFindAndModifyHandsOutEachJobOnce(t *testing.T) {
 	ctx := context.WithoutCancel(t.Context())
 	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	c := cl.Database("d").Collection("jobs")
-	_, err := c.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: D{{"state", 1}, {"at", 1}}})
+	_, err := c.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: D{{Key: "state", Value: 1}, {Key: "at", Value: 1}}})
 	require.NoError(t, err)
 	const jobs = 500
 	for i := range jobs {
@@ -156,7 +156,7 @@ func TestFindAndModifyHandsOutEachJobOnce(t *testing.T) {
 				ID int `bson:"_id"`
 			}
 			err := c.FindOneAndUpdate(ctx, M{"state": "new"}, M{"$set": M{"state": "taken", "by": w}},
-				options.FindOneAndUpdate().SetSort(D{{"at", 1}})).Decode(&d)
+				options.FindOneAndUpdate().SetSort(D{{Key: "at", Value: 1}})).Decode(&d)
 			if errors.Is(err, mongo.ErrNoDocuments) {
 				return nil
 			}
@@ -178,7 +178,7 @@ func TestUpsertRaceMakesOneDocument(t *testing.T) {
 	ctx := context.WithoutCancel(t.Context())
 	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	c := cl.Database("d").Collection("limits")
-	_, err := c.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: D{{"k", 1}}, Options: options.Index().SetUnique(true)})
+	_, err := c.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: D{{Key: "k", Value: 1}}, Options: options.Index().SetUnique(true)})
 	require.NoError(t, err)
 	parallelWriters(t, 16, func(int) error {
 		for k := range 50 {

@@ -23,7 +23,7 @@ func filled(t *testing.T, n int) string {
 	runIndexes(t, c)
 	var docs []any
 	for i := range n {
-		docs = append(docs, append(runDoc(i), D{{"pad", strings.Repeat("x", 600)}}...))
+		docs = append(docs, append(runDoc(i), D{{Key: "pad", Value: strings.Repeat("x", 600)}}...))
 	}
 	_, err = c.InsertMany(context.WithoutCancel(t.Context()), docs)
 	require.NoError(t, err)

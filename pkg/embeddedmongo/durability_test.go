@@ -22,11 +22,11 @@ import (
 func runIndexes(t testing.TB, c *mongo.Collection) {
 	t.Helper()
 	_, err := c.Indexes().CreateMany(context.WithoutCancel(t.Context()), []mongo.IndexModel{
-		{Keys: D{{"ws", 1}, {"start", -1}}},
-		{Keys: D{{"ws", 1}, {"state.type", 1}, {"start", -1}}},
-		{Keys: D{{"ws", 1}, {"name", 1}}},
-		{Keys: D{{"ws", 1}, {"tags", 1}}},
-		{Keys: D{{"ws", 1}, {"key", 1}}, Options: options.Index().SetUnique(true).SetPartialFilterExpression(M{"key": M{"$exists": true}})},
+		{Keys: D{{Key: "ws", Value: 1}, {Key: "start", Value: -1}}},
+		{Keys: D{{Key: "ws", Value: 1}, {Key: "state.type", Value: 1}, {Key: "start", Value: -1}}},
+		{Keys: D{{Key: "ws", Value: 1}, {Key: "name", Value: 1}}},
+		{Keys: D{{Key: "ws", Value: 1}, {Key: "tags", Value: 1}}},
+		{Keys: D{{Key: "ws", Value: 1}, {Key: "key", Value: 1}}, Options: options.Index().SetUnique(true).SetPartialFilterExpression(M{"key": M{"$exists": true}})},
 	})
 	require.NoError(t, err)
 }
@@ -34,14 +34,14 @@ func runIndexes(t testing.TB, c *mongo.Collection) {
 func runDoc(id int) D {
 	states := []string{"SCHEDULED", "RUNNING", "COMPLETED", "FAILED"}
 	return D{
-		{"_id", id},
-		{"ws", id % 3},
-		{"name", fmt.Sprint("run-", id%1000)},
-		{"key", fmt.Sprint("k", id)},
-		{"rev", 0},
-		{"start", id * 7 % 10007},
-		{"state", D{{"type", states[id%4]}}},
-		{"tags", A{fmt.Sprint("t", id%5), fmt.Sprint("t", id%7)}},
+		{Key: "_id", Value: id},
+		{Key: "ws", Value: id % 3},
+		{Key: "name", Value: fmt.Sprint("run-", id%1000)},
+		{Key: "key", Value: fmt.Sprint("k", id)},
+		{Key: "rev", Value: 0},
+		{Key: "start", Value: id * 7 % 10007},
+		{Key: "state", Value: D{{Key: "type", Value: states[id%4]}}},
+		{Key: "tags", Value: A{fmt.Sprint("t", id%5), fmt.Sprint("t", id%7)}},
 	}
 }
 

@@ -120,7 +120,7 @@ func TestMatrix(t *testing.T) {
 	// ---- indexes
 	check("index unique", func(ctx context.Context) error {
 		c := nc()
-		if err := idx(c, D{{"a", 1}}, options.Index().SetUnique(true)); err != nil {
+		if err := idx(c, D{{Key: "a", Value: 1}}, options.Index().SetUnique(true)); err != nil {
 			return err
 		}
 		if _, err := c.InsertOne(ctx, M{"a": 1}); err != nil {
@@ -134,7 +134,7 @@ func TestMatrix(t *testing.T) {
 	})
 	check("index unique on dotted path", func(ctx context.Context) error {
 		c := nc()
-		if err := idx(c, D{{"a.b", 1}}, options.Index().SetUnique(true)); err != nil {
+		if err := idx(c, D{{Key: "a.b", Value: 1}}, options.Index().SetUnique(true)); err != nil {
 			return err
 		}
 		c.InsertOne(ctx, M{"a": M{"b": 1}})
@@ -146,7 +146,7 @@ func TestMatrix(t *testing.T) {
 	})
 	check("index unique compound", func(ctx context.Context) error {
 		c := nc()
-		if err := idx(c, D{{"a", 1}, {"b", 1}}, options.Index().SetUnique(true)); err != nil {
+		if err := idx(c, D{{Key: "a", Value: 1}, {Key: "b", Value: 1}}, options.Index().SetUnique(true)); err != nil {
 			return err
 		}
 		if _, err := c.InsertMany(ctx, A{M{"a": 1, "b": 1}, M{"a": 1, "b": 2}}); err != nil {
@@ -160,7 +160,7 @@ func TestMatrix(t *testing.T) {
 	})
 	check("index unique: missing field = null collides", func(ctx context.Context) error {
 		c := nc()
-		if err := idx(c, D{{"a", 1}}, options.Index().SetUnique(true)); err != nil {
+		if err := idx(c, D{{Key: "a", Value: 1}}, options.Index().SetUnique(true)); err != nil {
 			return err
 		}
 		c.InsertOne(ctx, M{"x": 1})
@@ -172,7 +172,7 @@ func TestMatrix(t *testing.T) {
 	})
 	check("index partial unique", func(ctx context.Context) error {
 		c := nc()
-		if err := idx(c, D{{"w", 1}, {"k", 1}}, options.Index().SetUnique(true).SetPartialFilterExpression(M{"k": M{"$exists": true}})); err != nil {
+		if err := idx(c, D{{Key: "w", Value: 1}, {Key: "k", Value: 1}}, options.Index().SetUnique(true).SetPartialFilterExpression(M{"k": M{"$exists": true}})); err != nil {
 			return err
 		}
 		if _, err := c.InsertMany(ctx, A{M{"w": 1}, M{"w": 1}, M{"w": 1, "k": "x"}}); err != nil {
@@ -186,7 +186,7 @@ func TestMatrix(t *testing.T) {
 	})
 	check("index sparse unique", func(ctx context.Context) error {
 		c := nc()
-		if err := idx(c, D{{"k", 1}}, options.Index().SetUnique(true).SetSparse(true)); err != nil {
+		if err := idx(c, D{{Key: "k", Value: 1}}, options.Index().SetUnique(true).SetSparse(true)); err != nil {
 			return err
 		}
 		if _, err := c.InsertMany(ctx, A{M{"w": 1}, M{"w": 1}, M{"w": 1, "k": "x"}}); err != nil {
@@ -200,14 +200,14 @@ func TestMatrix(t *testing.T) {
 	})
 	check("index TTL accepted", func(_ context.Context) error {
 		c := nc()
-		if err := idx(c, D{{"e", 1}}, options.Index().SetExpireAfterSeconds(0)); err != nil {
+		if err := idx(c, D{{Key: "e", Value: 1}}, options.Index().SetExpireAfterSeconds(0)); err != nil {
 			return err
 		}
 		return nil
 	})
 	check("index multikey (array) + find", func(ctx context.Context) error {
 		c := nc()
-		if err := idx(c, D{{"tags", 1}}, nil); err != nil {
+		if err := idx(c, D{{Key: "tags", Value: 1}}, nil); err != nil {
 			return err
 		}
 		c.InsertMany(ctx, A{M{"_id": 1, "tags": A{"a", "b"}}, M{"_id": 2, "tags": A{"b"}}})
@@ -216,21 +216,21 @@ func TestMatrix(t *testing.T) {
 	})
 	check("index collation strength 2", func(_ context.Context) error {
 		c := nc()
-		return idx(c, D{{"a", 1}}, options.Index().SetCollation(&options.Collation{Locale: "en", Strength: 2}))
+		return idx(c, D{{Key: "a", Value: 1}}, options.Index().SetCollation(&options.Collation{Locale: "en", Strength: 2}))
 	})
 	check("index text", func(ctx context.Context) error {
 		c := nc()
-		if err := idx(c, D{{"a", "text"}}, nil); err != nil {
+		if err := idx(c, D{{Key: "a", Value: "text"}}, nil); err != nil {
 			return err
 		}
 		c.InsertOne(ctx, M{"_id": 1, "a": "hello world"})
 		g, err := ids(c.Find(ctx, M{"$text": M{"$search": "hello"}}))
 		return want(g, err, "1")
 	})
-	check("index hashed", func(_ context.Context) error { return idx(nc(), D{{"a", "hashed"}}, nil) })
+	check("index hashed", func(_ context.Context) error { return idx(nc(), D{{Key: "a", Value: "hashed"}}, nil) })
 	check("listIndexes/dropIndex", func(ctx context.Context) error {
 		c := nc()
-		if err := idx(c, D{{"a", -1}, {"b.c", 1}}, options.Index().SetName("zz")); err != nil {
+		if err := idx(c, D{{Key: "a", Value: -1}, {Key: "b.c", Value: 1}}, options.Index().SetName("zz")); err != nil {
 			return err
 		}
 		l, err := c.Indexes().ListSpecifications(ctx)
@@ -268,29 +268,29 @@ func TestMatrix(t *testing.T) {
 		})
 	}
 	one := M{"_id": 1}
-	upd("$set dotted", D{{"_id", 1}, {"s", D{{"t", "a"}}}}, one, M{"$set": M{"s.t": "b", "s.u": 2}}, nil, `{"_id":1,"s":{"t":"b","u":2}}`)
-	upd("$inc", D{{"_id", 1}, {"v", 1}}, one, M{"$inc": M{"v": 2}}, nil, `{"_id":1,"v":3}`)
-	upd("$unset", D{{"_id", 1}, {"v", 1}}, one, M{"$unset": M{"v": ""}}, nil, `{"_id":1}`)
-	upd("$min", D{{"_id", 1}, {"v", 5}}, one, M{"$min": M{"v": 2}}, nil, `{"_id":1,"v":2}`)
-	upd("$max", D{{"_id", 1}, {"v", 5}}, one, M{"$max": M{"v": 7}}, nil, `{"_id":1,"v":7}`)
-	upd("$mul", D{{"_id", 1}, {"v", 5}}, one, M{"$mul": M{"v": 2}}, nil, `{"_id":1,"v":10}`)
-	upd("$rename", D{{"_id", 1}, {"v", 5}}, one, M{"$rename": M{"v": "w"}}, nil, `{"_id":1,"w":5}`)
-	upd("$push", D{{"_id", 1}, {"v", A{1}}}, one, M{"$push": M{"v": 2}}, nil, `{"_id":1,"v":[1,2]}`)
-	upd("$push $each", D{{"_id", 1}, {"v", A{1}}}, one, M{"$push": M{"v": M{"$each": A{2, 3}}}}, nil, `{"_id":1,"v":[1,2,3]}`)
-	upd("$push $each $slice", D{{"_id", 1}, {"v", A{1}}}, one, M{"$push": M{"v": M{"$each": A{2, 3}, "$slice": -2}}}, nil, `{"_id":1,"v":[2,3]}`)
-	upd("$pull scalar", D{{"_id", 1}, {"v", A{1, 2}}}, one, M{"$pull": M{"v": 1}}, nil, `{"_id":1,"v":[2]}`)
-	upd("$pull {id}", D{{"_id", 1}, {"v", A{D{{"id", 1}}, D{{"id", 2}}}}}, one, M{"$pull": M{"v": M{"id": 1}}}, nil, `{"_id":1,"v":[{"id":2}]}`)
-	upd("$pull {id:$in}", D{{"_id", 1}, {"v", A{D{{"id", 1}}, D{{"id", 2}}}}}, one, M{"$pull": M{"v": M{"id": M{"$in": A{1}}}}}, nil, `{"_id":1,"v":[{"id":2}]}`)
-	upd("$pullAll", D{{"_id", 1}, {"v", A{1, 2, 3}}}, one, M{"$pullAll": M{"v": A{1, 3}}}, nil, `{"_id":1,"v":[2]}`)
-	upd("$addToSet", D{{"_id", 1}, {"v", A{1, 2}}}, one, M{"$addToSet": M{"v": 1}}, nil, `{"_id":1,"v":[1,2]}`)
-	upd("$addToSet $each", D{{"_id", 1}, {"v", A{1, 2}}}, one, M{"$addToSet": M{"v": M{"$each": A{1, 3}}}}, nil, `{"_id":1,"v":[1,2,3]}`)
+	upd("$set dotted", D{{Key: "_id", Value: 1}, {Key: "s", Value: D{{Key: "t", Value: "a"}}}}, one, M{"$set": M{"s.t": "b", "s.u": 2}}, nil, `{"_id":1,"s":{"t":"b","u":2}}`)
+	upd("$inc", D{{Key: "_id", Value: 1}, {Key: "v", Value: 1}}, one, M{"$inc": M{"v": 2}}, nil, `{"_id":1,"v":3}`)
+	upd("$unset", D{{Key: "_id", Value: 1}, {Key: "v", Value: 1}}, one, M{"$unset": M{"v": ""}}, nil, `{"_id":1}`)
+	upd("$min", D{{Key: "_id", Value: 1}, {Key: "v", Value: 5}}, one, M{"$min": M{"v": 2}}, nil, `{"_id":1,"v":2}`)
+	upd("$max", D{{Key: "_id", Value: 1}, {Key: "v", Value: 5}}, one, M{"$max": M{"v": 7}}, nil, `{"_id":1,"v":7}`)
+	upd("$mul", D{{Key: "_id", Value: 1}, {Key: "v", Value: 5}}, one, M{"$mul": M{"v": 2}}, nil, `{"_id":1,"v":10}`)
+	upd("$rename", D{{Key: "_id", Value: 1}, {Key: "v", Value: 5}}, one, M{"$rename": M{"v": "w"}}, nil, `{"_id":1,"w":5}`)
+	upd("$push", D{{Key: "_id", Value: 1}, {Key: "v", Value: A{1}}}, one, M{"$push": M{"v": 2}}, nil, `{"_id":1,"v":[1,2]}`)
+	upd("$push $each", D{{Key: "_id", Value: 1}, {Key: "v", Value: A{1}}}, one, M{"$push": M{"v": M{"$each": A{2, 3}}}}, nil, `{"_id":1,"v":[1,2,3]}`)
+	upd("$push $each $slice", D{{Key: "_id", Value: 1}, {Key: "v", Value: A{1}}}, one, M{"$push": M{"v": M{"$each": A{2, 3}, "$slice": -2}}}, nil, `{"_id":1,"v":[2,3]}`)
+	upd("$pull scalar", D{{Key: "_id", Value: 1}, {Key: "v", Value: A{1, 2}}}, one, M{"$pull": M{"v": 1}}, nil, `{"_id":1,"v":[2]}`)
+	upd("$pull {id}", D{{Key: "_id", Value: 1}, {Key: "v", Value: A{D{{Key: "id", Value: 1}}, D{{Key: "id", Value: 2}}}}}, one, M{"$pull": M{"v": M{"id": 1}}}, nil, `{"_id":1,"v":[{"id":2}]}`)
+	upd("$pull {id:$in}", D{{Key: "_id", Value: 1}, {Key: "v", Value: A{D{{Key: "id", Value: 1}}, D{{Key: "id", Value: 2}}}}}, one, M{"$pull": M{"v": M{"id": M{"$in": A{1}}}}}, nil, `{"_id":1,"v":[{"id":2}]}`)
+	upd("$pullAll", D{{Key: "_id", Value: 1}, {Key: "v", Value: A{1, 2, 3}}}, one, M{"$pullAll": M{"v": A{1, 3}}}, nil, `{"_id":1,"v":[2]}`)
+	upd("$addToSet", D{{Key: "_id", Value: 1}, {Key: "v", Value: A{1, 2}}}, one, M{"$addToSet": M{"v": 1}}, nil, `{"_id":1,"v":[1,2]}`)
+	upd("$addToSet $each", D{{Key: "_id", Value: 1}, {Key: "v", Value: A{1, 2}}}, one, M{"$addToSet": M{"v": M{"$each": A{1, 3}}}}, nil, `{"_id":1,"v":[1,2,3]}`)
 	upd("$setOnInsert upsert", nil, one, M{"$set": M{"a": 1}, "$setOnInsert": M{"b": 2}}, options.UpdateOne().SetUpsert(true), `{"_id":1,"a":1,"b":2}`)
-	upd("$currentDate", D{{"_id", 1}}, one, M{"$currentDate": M{"t": true}, "$unset": M{"q": 1}}, nil, "")
-	upd("positional $", D{{"_id", 1}, {"v", A{D{{"id", 1}}, D{{"id", 2}}}}}, M{"v.id": 2}, M{"$set": M{"v.$.x": 9}}, nil, `{"_id":1,"v":[{"id":1},{"id":2,"x":9}]}`)
-	upd("array index path v.0.x", D{{"_id", 1}, {"v", A{D{{"id", 1}}}}}, one, M{"$set": M{"v.0.x": 9}}, nil, `{"_id":1,"v":[{"id":1,"x":9}]}`)
-	upd("arrayFilters $[e]", D{{"_id", 1}, {"v", A{D{{"id", 1}}, D{{"id", 2}}}}}, one, M{"$set": M{"v.$[e].x": 9}}, options.UpdateOne().SetArrayFilters(A{M{"e.id": 2}}), `{"_id":1,"v":[{"id":1},{"id":2,"x":9}]}`)
-	upd("all positional $[]", D{{"_id", 1}, {"v", A{D{{"id", 1}}}}}, one, M{"$set": M{"v.$[].x": 9}}, nil, `{"_id":1,"v":[{"id":1,"x":9}]}`)
-	upd("pipeline update", D{{"_id", 1}, {"v", 5}}, one, A{M{"$set": M{"w": M{"$add": A{"$v", 1}}}}}, nil, `{"_id":1,"v":5,"w":6}`)
+	upd("$currentDate", D{{Key: "_id", Value: 1}}, one, M{"$currentDate": M{"t": true}, "$unset": M{"q": 1}}, nil, "")
+	upd("positional $", D{{Key: "_id", Value: 1}, {Key: "v", Value: A{D{{Key: "id", Value: 1}}, D{{Key: "id", Value: 2}}}}}, M{"v.id": 2}, M{"$set": M{"v.$.x": 9}}, nil, `{"_id":1,"v":[{"id":1},{"id":2,"x":9}]}`)
+	upd("array index path v.0.x", D{{Key: "_id", Value: 1}, {Key: "v", Value: A{D{{Key: "id", Value: 1}}}}}, one, M{"$set": M{"v.0.x": 9}}, nil, `{"_id":1,"v":[{"id":1,"x":9}]}`)
+	upd("arrayFilters $[e]", D{{Key: "_id", Value: 1}, {Key: "v", Value: A{D{{Key: "id", Value: 1}}, D{{Key: "id", Value: 2}}}}}, one, M{"$set": M{"v.$[e].x": 9}}, options.UpdateOne().SetArrayFilters(A{M{"e.id": 2}}), `{"_id":1,"v":[{"id":1},{"id":2,"x":9}]}`)
+	upd("all positional $[]", D{{Key: "_id", Value: 1}, {Key: "v", Value: A{D{{Key: "id", Value: 1}}}}}, one, M{"$set": M{"v.$[].x": 9}}, nil, `{"_id":1,"v":[{"id":1,"x":9}]}`)
+	upd("pipeline update", D{{Key: "_id", Value: 1}, {Key: "v", Value: 5}}, one, A{M{"$set": M{"w": M{"$add": A{"$v", 1}}}}}, nil, `{"_id":1,"v":5,"w":6}`)
 	check("updateMany", func(ctx context.Context) error {
 		c := nc()
 		c.InsertMany(ctx, A{M{"a": 1}, M{"a": 1}, M{"a": 2}})
@@ -330,7 +330,7 @@ func TestMatrix(t *testing.T) {
 		c := nc()
 		c.InsertMany(ctx, A{M{"_id": 1, "p": 1, "z": 1}, M{"_id": 2, "p": 3, "z": 1}, M{"_id": 3, "p": 2, "z": 1}})
 		var d M
-		err := c.FindOneAndUpdate(ctx, M{"z": 1}, M{"$set": M{"z": 2}}, options.FindOneAndUpdate().SetSort(D{{"p", -1}}).SetProjection(M{"p": 1}).SetReturnDocument(options.After)).Decode(&d)
+		err := c.FindOneAndUpdate(ctx, M{"z": 1}, M{"$set": M{"z": 2}}, options.FindOneAndUpdate().SetSort(D{{Key: "p", Value: -1}}).SetProjection(M{"p": 1}).SetReturnDocument(options.After)).Decode(&d)
 		if err != nil || len(d) != 2 || fmt.Sprint(d["_id"], d["p"]) != "2 3" {
 			return fmt.Errorf("%v %v", d, err)
 		}
@@ -375,14 +375,14 @@ func TestMatrix(t *testing.T) {
 	// ---- filters
 	fc := nc()
 	_, err := fc.InsertMany(ctx, A{
-		D{{"_id", 1}, {"a", 1}, {"s", "Foo"}, {"t", A{"x", "y"}}, {"st", M{"type": "RUNNING"}}, {"arr", A{M{"k": 1, "v": 2}, M{"k": 3, "v": 4}}}, {"d", time.Unix(1000, 0)}},
-		D{{"_id", 2}, {"a", 2}, {"s", "bar"}, {"t", A{"x"}}, {"st", M{"type": "FAILED"}}, {"arr", A{M{"k": 1, "v": 4}}}, {"d", time.Unix(2000, 0)}, {"n", nil}},
-		D{{"_id", 3}, {"a", 3}, {"s", "Bar"}, {"t", A{}}, {"st", M{"type": "COMPLETED"}}, {"opt", true}, {"d", time.Unix(3000, 0)}, {"n", 1}},
+		D{{Key: "_id", Value: 1}, {Key: "a", Value: 1}, {Key: "s", Value: "Foo"}, {Key: "t", Value: A{"x", "y"}}, {Key: "st", Value: M{"type": "RUNNING"}}, {Key: "arr", Value: A{M{"k": 1, "v": 2}, M{"k": 3, "v": 4}}}, {Key: "d", Value: time.Unix(1000, 0)}},
+		D{{Key: "_id", Value: 2}, {Key: "a", Value: 2}, {Key: "s", Value: "bar"}, {Key: "t", Value: A{"x"}}, {Key: "st", Value: M{"type": "FAILED"}}, {Key: "arr", Value: A{M{"k": 1, "v": 4}}}, {Key: "d", Value: time.Unix(2000, 0)}, {Key: "n", Value: nil}},
+		D{{Key: "_id", Value: 3}, {Key: "a", Value: 3}, {Key: "s", Value: "Bar"}, {Key: "t", Value: A{}}, {Key: "st", Value: M{"type": "COMPLETED"}}, {Key: "opt", Value: true}, {Key: "d", Value: time.Unix(3000, 0)}, {Key: "n", Value: 1}},
 	})
 	require.NoError(t, err)
 	fl := func(name string, f any, w string) {
 		check("filter "+name, func(ctx context.Context) error {
-			g, err := ids(fc.Find(ctx, f, options.Find().SetSort(D{{"_id", 1}})))
+			g, err := ids(fc.Find(ctx, f, options.Find().SetSort(D{{Key: "_id", Value: 1}})))
 			return want(g, err, w)
 		})
 	}
@@ -408,11 +408,11 @@ func TestMatrix(t *testing.T) {
 	fl("$expr", M{"$expr": M{"$gt": A{"$a", 2}}}, "3")
 	fl("whole-array eq", M{"t": A{"x", "y"}}, "1")
 	check("sort+skip+limit", func(ctx context.Context) error {
-		g, err := ids(fc.Find(ctx, M{}, options.Find().SetSort(D{{"a", -1}}).SetSkip(1).SetLimit(1)))
+		g, err := ids(fc.Find(ctx, M{}, options.Find().SetSort(D{{Key: "a", Value: -1}}).SetSkip(1).SetLimit(1)))
 		return want(g, err, "2")
 	})
 	check("sort 2 keys dotted", func(ctx context.Context) error {
-		g, err := ids(fc.Find(ctx, M{}, options.Find().SetSort(D{{"st.type", 1}, {"_id", -1}})))
+		g, err := ids(fc.Find(ctx, M{}, options.Find().SetSort(D{{Key: "st.type", Value: 1}, {Key: "_id", Value: -1}})))
 		return want(g, err, "3,2,1")
 	})
 	check("projection incl dotted", func(ctx context.Context) error {
@@ -449,11 +449,11 @@ func TestMatrix(t *testing.T) {
 		return want(fmt.Sprint(k), err, "[x y]")
 	})
 	check("find collation i", func(ctx context.Context) error {
-		g, err := ids(fc.Find(ctx, M{"s": "bar"}, options.Find().SetSort(D{{"_id", 1}}).SetCollation(&options.Collation{Locale: "en", Strength: 2})))
+		g, err := ids(fc.Find(ctx, M{"s": "bar"}, options.Find().SetSort(D{{Key: "_id", Value: 1}}).SetCollation(&options.Collation{Locale: "en", Strength: 2})))
 		return want(g, err, "2,3")
 	})
 	check("find hint", func(ctx context.Context) error {
-		g, err := ids(fc.Find(ctx, M{"a": 1}, options.Find().SetHint(D{{"_id", 1}})))
+		g, err := ids(fc.Find(ctx, M{"a": 1}, options.Find().SetHint(D{{Key: "_id", Value: 1}})))
 		return want(g, err, "1")
 	})
 	check("find maxTime+comment", func(ctx context.Context) error {
@@ -485,14 +485,14 @@ func TestMatrix(t *testing.T) {
 	}
 	oc := db.Collection("other")
 	oc.InsertMany(ctx, A{M{"_id": 10, "ref": 1}, M{"_id": 11, "ref": 1}})
-	agg("$match $sort $limit", `{"_id":3}`, M{"$match": M{"a": M{"$gt": 1}}}, M{"$sort": D{{"a", -1}}}, M{"$limit": 1}, M{"$project": M{"_id": 1}})
-	agg("$group $sum const", `{"_id":null,"n":3}`, M{"$group": D{{"_id", nil}, {"n", M{"$sum": 1}}}})
-	agg("$group by field", ``, M{"$group": D{{"_id", "$st.type"}, {"n", M{"$sum": "$a"}}}})
-	agg("$group by document", ``, M{"$group": D{{"_id", D{{"t", "$st.type"}, {"s", "$s"}}}, {"n", M{"$sum": 1}}}})
-	agg("$group $first/$last", ``, M{"$sort": D{{"a", -1}}}, M{"$group": D{{"_id", nil}, {"n", M{"$first": "$a"}}}})
-	agg("$group $max/$avg/$push", ``, M{"$group": D{{"_id", nil}, {"m", M{"$max": "$a"}}, {"v", M{"$avg": "$a"}}, {"p", M{"$push": "$a"}}}})
+	agg("$match $sort $limit", `{"_id":3}`, M{"$match": M{"a": M{"$gt": 1}}}, M{"$sort": D{{Key: "a", Value: -1}}}, M{"$limit": 1}, M{"$project": M{"_id": 1}})
+	agg("$group $sum const", `{"_id":null,"n":3}`, M{"$group": D{{Key: "_id", Value: nil}, {Key: "n", Value: M{"$sum": 1}}}})
+	agg("$group by field", ``, M{"$group": D{{Key: "_id", Value: "$st.type"}, {Key: "n", Value: M{"$sum": "$a"}}}})
+	agg("$group by document", ``, M{"$group": D{{Key: "_id", Value: D{{Key: "t", Value: "$st.type"}, {Key: "s", Value: "$s"}}}, {Key: "n", Value: M{"$sum": 1}}}})
+	agg("$group $first/$last", ``, M{"$sort": D{{Key: "a", Value: -1}}}, M{"$group": D{{Key: "_id", Value: nil}, {Key: "n", Value: M{"$first": "$a"}}}})
+	agg("$group $max/$avg/$push", ``, M{"$group": D{{Key: "_id", Value: nil}, {Key: "m", Value: M{"$max": "$a"}}, {Key: "v", Value: M{"$avg": "$a"}}, {Key: "p", Value: M{"$push": "$a"}}}})
 	agg("$count", `{"n":3}`, M{"$count": "n"})
-	agg("$unwind", `{"_id":1,"t":"x"};{"_id":1,"t":"y"};{"_id":2,"t":"x"}`, M{"$sort": D{{"_id", 1}}}, M{"$unwind": "$t"}, M{"$project": M{"t": 1}})
+	agg("$unwind", `{"_id":1,"t":"x"};{"_id":1,"t":"y"};{"_id":2,"t":"x"}`, M{"$sort": D{{Key: "_id", Value: 1}}}, M{"$unwind": "$t"}, M{"$project": M{"t": 1}})
 	agg("$project computed", `{"_id":1,"b":2}`, M{"$match": one}, M{"$project": M{"b": M{"$add": A{"$a", 1}}}})
 	agg("$addFields/$set", ``, M{"$set": M{"b": 1}})
 	agg("$addFields computed", ``, M{"$addFields": M{"b": M{"$subtract": A{"$a", 1}}}})
@@ -608,7 +608,7 @@ func TestMatrix(t *testing.T) {
 		if _, err := c.InsertMany(ctx, ds); err != nil {
 			return err
 		}
-		cur, err := c.Find(ctx, M{}, options.Find().SetBatchSize(50).SetSort(D{{"_id", 1}}))
+		cur, err := c.Find(ctx, M{}, options.Find().SetBatchSize(50).SetSort(D{{Key: "_id", Value: 1}}))
 		if err != nil {
 			return err
 		}
@@ -621,7 +621,7 @@ func TestMatrix(t *testing.T) {
 	})
 	check("explain find", func(ctx context.Context) error {
 		var r M
-		return db.RunCommand(ctx, D{{"explain", D{{"find", fc.Name()}, {"filter", D{{"a", 1}}}}}}).Decode(&r)
+		return db.RunCommand(ctx, D{{Key: "explain", Value: D{{Key: "find", Value: fc.Name()}, {Key: "filter", Value: D{{Key: "a", Value: 1}}}}}}).Decode(&r)
 	})
 	check("decimal128 / binary uuid / int64 / date ms", func(ctx context.Context) error {
 		c := nc()
@@ -653,11 +653,11 @@ func TestMatrix(t *testing.T) {
 		return err
 	})
 	check("NaN/Inf/-0 doubles", func(ctx context.Context) error {
-		_, err := nc().InsertOne(ctx, D{{"_id", 1}, {"p", math.Inf(1)}, {"q", math.NaN()}})
+		_, err := nc().InsertOne(ctx, D{{Key: "_id", Value: 1}, {Key: "p", Value: math.Inf(1)}, {Key: "q", Value: math.NaN()}})
 		return err
 	})
 	check("NUL char and empty key", func(ctx context.Context) error {
-		_, err := nc().InsertOne(ctx, D{{"_id", 1}, {"p", "a\x00b"}, {"", 1}})
+		_, err := nc().InsertOne(ctx, D{{Key: "_id", Value: 1}, {Key: "p", Value: "a\x00b"}, {Key: "", Value: 1}})
 		return err
 	})
 	check("1.5MB doc", func(ctx context.Context) error {
@@ -669,7 +669,7 @@ func TestMatrix(t *testing.T) {
 	})
 	check("unique upsert race 8x (no dup, no error but E11000)", func(ctx context.Context) error {
 		c := nc()
-		if err := idx(c, D{{"k", 1}}, options.Index().SetUnique(true)); err != nil {
+		if err := idx(c, D{{Key: "k", Value: 1}}, options.Index().SetUnique(true)); err != nil {
 			return err
 		}
 		ch := make(chan error, 8)

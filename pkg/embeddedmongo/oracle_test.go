@@ -98,7 +98,7 @@ func (f *differential) open(a, b *mongo.Client, name string) {
 	ctx := context.WithoutCancel(f.t.Context())
 	for i, cl := range []*mongo.Client{a, b} {
 		f.c[i] = cl.Database("fuzz").Collection(name)
-		for _, k := range []D{{{"a", 1}, {"b", -1}}, {{"t", 1}}, {{"st.type", 1}, {"d", -1}}} {
+		for _, k := range []D{{{Key: "a", Value: 1}, {Key: "b", Value: -1}}, {{Key: "t", Value: 1}}, {{Key: "st.type", Value: 1}, {Key: "d", Value: -1}}} {
 			_, err := f.c[i].Indexes().CreateOne(ctx, mongo.IndexModel{Keys: k})
 			require.NoError(f.t, err)
 		}
@@ -118,11 +118,11 @@ func (f *differential) open(a, b *mongo.Client, name string) {
 func (f *differential) round(i int) {
 	ctx := context.WithoutCancel(f.t.Context())
 	q := f.filter(1)
-	o := options.Find().SetSort(D{{"_id", 1}}).SetProjection(M{"_id": 1})
+	o := options.Find().SetSort(D{{Key: "_id", Value: 1}}).SetProjection(M{"_id": 1})
 	f.compare("filter", q, f.dump(0, q, o), f.dump(1, q, o))
-	by := D{{[]string{"a", "st.type", "t", "d"}[f.rnd.Intn(4)], 1 - 2*f.rnd.Intn(2)}, {"_id", 1}}
+	by := D{{Key: []string{"a", "st.type", "t", "d"}[f.rnd.Intn(4)], Value: 1 - 2*f.rnd.Intn(2)}, {Key: "_id", Value: 1}}
 	o = options.Find().SetSort(by).SetLimit(20).SetSkip(int64(f.rnd.Intn(5))).SetProjection(M{"_id": 1})
-	f.compare("sort", D{{"f", q}, {"s", by}}, f.dump(0, q, o), f.dump(1, q, o))
+	f.compare("sort", D{{Key: "f", Value: q}, {Key: "s", Value: by}}, f.dump(0, q, o), f.dump(1, q, o))
 	if i%3 != 0 {
 		return
 	}
@@ -136,7 +136,7 @@ func (f *differential) round(i int) {
 		}
 		got[i] = fmt.Sprint(err == nil, " ", f.dump(i, M{"_id": id}, nil))
 	}
-	if !f.compare("update", D{{"before", before[0]}, {"u", u}}, got[0], got[1]) {
+	if !f.compare("update", D{{Key: "before", Value: before[0]}, {Key: "u", Value: u}}, got[0], got[1]) {
 		var d D
 		require.NoError(f.t, f.c[1].FindOne(ctx, M{"_id": id}).Decode(&d))
 		_, err := f.c[0].ReplaceOne(ctx, M{"_id": id}, d)
@@ -161,7 +161,7 @@ func (f *differential) compare(kind string, query any, mine, other string) bool 
 	}
 	f.diffs[kind]++
 	if f.shown++; f.shown <= 12 {
-		j, err := bson.MarshalExtJSON(D{{"q", query}}, false, false)
+		j, err := bson.MarshalExtJSON(D{{Key: "q", Value: query}}, false, false)
 		require.NoError(f.t, err)
 		f.t.Logf("%s %s\n   here:  %s\n   there: %s", kind, j, strings.ReplaceAll(mine, "\n", " | "), strings.ReplaceAll(other, "\n", " | "))
 	}
@@ -221,20 +221,20 @@ func (f *differential) value(depth int) any {
 		if depth > 0 {
 			a := A{}
 			for range f.rnd.Intn(3) {
-				a = append(a, D{{"k", f.scalar()}, {"v", f.scalar()}})
+				a = append(a, D{{Key: "k", Value: f.scalar()}, {Key: "v", Value: f.scalar()}})
 			}
 			return a
 		}
 	case 2:
 		if depth > 0 {
-			return D{{"type", f.scalar()}, {"m", f.scalar()}}
+			return D{{Key: "type", Value: f.scalar()}, {Key: "m", Value: f.scalar()}}
 		}
 	}
 	return f.scalar()
 }
 
 func (f *differential) doc(id int) D {
-	d := D{{"_id", id}}
+	d := D{{Key: "_id", Value: id}}
 	for _, k := range []string{"a", "b", "s", "t", "st", "arr", "d", "n"} {
 		if f.rnd.Intn(5) > 0 {
 			d = append(d, bson.E{Key: k, Value: f.value(1)})
@@ -258,7 +258,7 @@ func (f *differential) condition() any {
 	case 7:
 		return M{"$lte": f.scalar()}
 	case 8:
-		return D{{"$gte", f.scalar()}, {"$lt", f.scalar()}}
+		return D{{Key: "$gte", Value: f.scalar()}, {Key: "$lt", Value: f.scalar()}}
 	case 9:
 		return M{"$all": A{f.scalar(), f.scalar()}}
 	case 10:
@@ -303,7 +303,7 @@ func (f *differential) update() D {
 		case ops[i] == "$pull" && f.rnd.Intn(2) == 0:
 			v = M{"k": f.scalar()}
 		}
-		u = append(u, bson.E{Key: ops[i], Value: D{{paths[i], v}}})
+		u = append(u, bson.E{Key: ops[i], Value: D{{Key: paths[i], Value: v}}})
 	}
 	return u
 }
@@ -323,7 +323,7 @@ var (
 // Beside these, MongoDB refuses parallel arrays in a compound index (error 171); SecantusDB accepts them, so such documents and
 // updates are left out.
 func knownDifferences(kind string, query any, docs [2]string) string {
-	j, err := bson.MarshalExtJSON(D{{"q", query}}, false, false)
+	j, err := bson.MarshalExtJSON(D{{Key: "q", Value: query}}, false, false)
 	if err != nil {
 		return ""
 	}

@@ -40,7 +40,7 @@ func (e explained) stages(t *testing.T) (names []string, scan bson.Raw) {
 func explain(t *testing.T, c *mongo.Collection, command D) explained {
 	t.Helper()
 	var e explained
-	require.NoError(t, c.Database().RunCommand(context.WithoutCancel(t.Context()), D{{"explain", command}}).Decode(&e))
+	require.NoError(t, c.Database().RunCommand(context.WithoutCancel(t.Context()), D{{Key: "explain", Value: command}}).Decode(&e))
 	return e
 }
 
@@ -65,64 +65,64 @@ func TestPlannerChoices(t *testing.T) {
 		keys    int64 // At most.
 		docs    int64 // At most.
 	}{
-		{"by _id", D{{"find", "runs"}, {"filter", M{"_id": 7}}}, []string{"IDHACK"}, "_id_", false, false, 1, 1},
-		{"by several _id", D{{"find", "runs"}, {"filter", M{"_id": M{"$in": A{1, 2, 3}}}}}, []string{"IXSCAN"}, "_id_", false, false, 3, 3},
+		{"by _id", D{{Key: "find", Value: "runs"}, {Key: "filter", Value: M{"_id": 7}}}, []string{"IDHACK"}, "_id_", false, false, 1, 1},
+		{"by several _id", D{{Key: "find", Value: "runs"}, {Key: "filter", Value: M{"_id": M{"$in": A{1, 2, 3}}}}}, []string{"IXSCAN"}, "_id_", false, false, 3, 3},
 		{
 			"equality prefix, sort forward",
-			D{{"find", "runs"}, {"filter", M{"ws": 1}}, {"sort", D{{"start", -1}}}, {"limit", 10}},
+			D{{Key: "find", Value: "runs"}, {Key: "filter", Value: M{"ws": 1}}, {Key: "sort", Value: D{{Key: "start", Value: -1}}}, {Key: "limit", Value: 10}},
 			[]string{"LIMIT", "FETCH", "IXSCAN"},
 			"ws_1_start_-1", false, false, 10, 10,
 		},
 		{
 			"sort backward",
-			D{{"find", "runs"}, {"filter", M{"ws": 1}}, {"sort", D{{"start", 1}}}, {"limit", 10}},
+			D{{Key: "find", Value: "runs"}, {Key: "filter", Value: M{"ws": 1}}, {Key: "sort", Value: D{{Key: "start", Value: 1}}}, {Key: "limit", Value: 10}},
 			[]string{"LIMIT", "FETCH", "IXSCAN"},
 			"ws_1_start_-1", false, true, 10, 10,
 		},
 		{
 			"sort with _id as the last key",
-			D{{"find", "runs"}, {"filter", M{"ws": 1}}, {"sort", D{{"start", -1}, {"_id", 1}}}, {"limit", 10}},
+			D{{Key: "find", Value: "runs"}, {Key: "filter", Value: M{"ws": 1}}, {Key: "sort", Value: D{{Key: "start", Value: -1}, {Key: "_id", Value: 1}}}, {Key: "limit", Value: 10}},
 			[]string{"LIMIT", "FETCH", "IXSCAN"},
 			"ws_1_start_-1", false, false, 10, 10,
 		},
 		{
 			"sort that no index gives",
-			D{{"find", "runs"}, {"filter", M{"ws": 1}}, {"sort", D{{"start", -1}, {"_id", -1}}}, {"limit", 10}},
+			D{{Key: "find", Value: "runs"}, {Key: "filter", Value: M{"ws": 1}}, {Key: "sort", Value: D{{Key: "start", Value: -1}, {Key: "_id", Value: -1}}}, {Key: "limit", Value: 10}},
 			[]string{"LIMIT", "SORT", "COLLSCAN"},
 			"", false, false, 0, 6000,
 		},
 		{
 			"list with merge",
-			D{{"find", "runs"}, {"filter", D{{"ws", 1}, {"state.type", M{"$in": A{"FAILED", "RUNNING"}}}}}, {"sort", D{{"start", -1}}}, {"limit", 10}},
+			D{{Key: "find", Value: "runs"}, {Key: "filter", Value: D{{Key: "ws", Value: 1}, {Key: "state.type", Value: M{"$in": A{"FAILED", "RUNNING"}}}}}, {Key: "sort", Value: D{{Key: "start", Value: -1}}}, {Key: "limit", Value: 10}},
 			[]string{"LIMIT", "FETCH", "IXSCAN"},
 			"ws_1_state.type_1_start_-1", true, false, 10, 10,
 		},
 		{
 			"range after equality",
-			D{{"find", "runs"}, {"filter", D{{"ws", 1}, {"start", M{"$gte": 100, "$lt": 130}}}}},
+			D{{Key: "find", Value: "runs"}, {Key: "filter", Value: D{{Key: "ws", Value: 1}, {Key: "start", Value: M{"$gte": 100, "$lt": 130}}}}},
 			[]string{"FETCH", "IXSCAN"},
 			"ws_1_start_-1", false, false, 30, 30,
 		},
 		{
 			"skip on keys",
-			D{{"find", "runs"}, {"filter", M{"ws": 1}}, {"sort", D{{"start", -1}}}, {"skip", 1000}, {"limit", 10}},
+			D{{Key: "find", Value: "runs"}, {Key: "filter", Value: M{"ws": 1}}, {Key: "sort", Value: D{{Key: "start", Value: -1}}}, {Key: "skip", Value: 1000}, {Key: "limit", Value: 10}},
 			[]string{"LIMIT", "FETCH", "SKIP", "IXSCAN"},
 			"ws_1_start_-1", false, false, 1010, 10,
 		},
 		{
 			"multikey equality",
-			D{{"find", "runs"}, {"filter", D{{"ws", 1}, {"tags", "t3"}}}, {"limit", 10}},
+			D{{Key: "find", Value: "runs"}, {Key: "filter", Value: D{{Key: "ws", Value: 1}, {Key: "tags", Value: "t3"}}}, {Key: "limit", Value: 10}},
 			[]string{"LIMIT", "FETCH", "IXSCAN"},
 			"ws_1_tags_1", false, false, 10, 10,
 		},
-		{"partial unique", D{{"find", "runs"}, {"filter", D{{"ws", 1}, {"key", "k7"}}}}, []string{"FETCH", "IXSCAN"}, "ws_1_key_1", false, false, 1, 1},
-		{"partial not implied", D{{"find", "runs"}, {"filter", D{{"ws", 1}, {"key", nil}}}}, []string{"COLLSCAN"}, "", false, false, 0, 6000},
-		{"wide range gives way to a scan", D{{"find", "runs"}, {"filter", D{{"ws", 1}, {"other", 5}}}}, []string{"COLLSCAN"}, "", false, false, 0, 6000},
-		{"no filter", D{{"find", "runs"}}, []string{"COLLSCAN"}, "", false, false, 0, 6000},
-		{"hint", D{{"find", "runs"}, {"filter", D{{"ws", 1}, {"name", "run-7"}}}, {"hint", "ws_1_start_-1"}}, []string{"FETCH", "IXSCAN"}, "ws_1_start_-1", false, false, 6000, 6000},
-		{"count of everything", D{{"count", "runs"}}, []string{"RECORD_STORE_COUNT"}, "", false, false, 0, 0},
-		{"covered count", D{{"count", "runs"}, {"query", D{{"ws", 1}, {"name", "run-7"}}}}, []string{"COUNT_SCAN"}, "ws_1_name_1", false, false, 10, 0},
-		{"distinct", D{{"distinct", "runs"}, {"key", "state.type"}, {"query", M{"ws": 1}}}, []string{"DISTINCT_SCAN"}, "ws_1_state.type_1_start_-1", false, false, 0, 0},
+		{"partial unique", D{{Key: "find", Value: "runs"}, {Key: "filter", Value: D{{Key: "ws", Value: 1}, {Key: "key", Value: "k7"}}}}, []string{"FETCH", "IXSCAN"}, "ws_1_key_1", false, false, 1, 1},
+		{"partial not implied", D{{Key: "find", Value: "runs"}, {Key: "filter", Value: D{{Key: "ws", Value: 1}, {Key: "key", Value: nil}}}}, []string{"COLLSCAN"}, "", false, false, 0, 6000},
+		{"wide range gives way to a scan", D{{Key: "find", Value: "runs"}, {Key: "filter", Value: D{{Key: "ws", Value: 1}, {Key: "other", Value: 5}}}}, []string{"COLLSCAN"}, "", false, false, 0, 6000},
+		{"no filter", D{{Key: "find", Value: "runs"}}, []string{"COLLSCAN"}, "", false, false, 0, 6000},
+		{"hint", D{{Key: "find", Value: "runs"}, {Key: "filter", Value: D{{Key: "ws", Value: 1}, {Key: "name", Value: "run-7"}}}, {Key: "hint", Value: "ws_1_start_-1"}}, []string{"FETCH", "IXSCAN"}, "ws_1_start_-1", false, false, 6000, 6000},
+		{"count of everything", D{{Key: "count", Value: "runs"}}, []string{"RECORD_STORE_COUNT"}, "", false, false, 0, 0},
+		{"covered count", D{{Key: "count", Value: "runs"}, {Key: "query", Value: D{{Key: "ws", Value: 1}, {Key: "name", Value: "run-7"}}}}, []string{"COUNT_SCAN"}, "ws_1_name_1", false, false, 10, 0},
+		{"distinct", D{{Key: "distinct", Value: "runs"}, {Key: "key", Value: "state.type"}, {Key: "query", Value: M{"ws": 1}}}, []string{"DISTINCT_SCAN"}, "ws_1_state.type_1_start_-1", false, false, 0, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			e := explain(t, c, tc.command)
@@ -138,11 +138,11 @@ func TestPlannerChoices(t *testing.T) {
 		})
 	}
 	// The first wide count walks; from then on a counter answers, and writes keep it.
-	q := D{{"ws", 1}, {"state.type", "FAILED"}}
+	q := D{{Key: "ws", Value: 1}, {Key: "state.type", Value: "FAILED"}}
 	n, err := c.CountDocuments(ctx, M{"ws": 1})
 	require.NoError(t, err)
 	require.EqualValues(t, 2000, n)
-	names, _ := explain(t, c, D{{"count", "runs"}, {"query", M{"ws": 1}}}).stages(t)
+	names, _ := explain(t, c, D{{Key: "count", Value: "runs"}, {Key: "query", Value: M{"ws": 1}}}).stages(t)
 	require.Equal(t, []string{"COUNT_COUNTER"}, names)
 	_, err = c.DeleteMany(ctx, q)
 	require.NoError(t, err)
@@ -160,14 +160,14 @@ func TestPlansAgree(t *testing.T) {
 	db := cl.Database("d")
 	f := newRandom(t, 11)
 	for _, k := range []D{
-		{{"a", 1}, {"b", -1}}, {{"t", -1}}, {{"st.type", 1}, {"d", -1}}, {{"arr.k", 1}, {"arr.v", 1}}, {{"n.m", 1}, {"a", 1}}, {{"s", 1}, {"arr", 1}},
+		{{Key: "a", Value: 1}, {Key: "b", Value: -1}}, {{Key: "t", Value: -1}}, {{Key: "st.type", Value: 1}, {Key: "d", Value: -1}}, {{Key: "arr.k", Value: 1}, {Key: "arr.v", Value: 1}}, {{Key: "n.m", Value: 1}, {Key: "a", Value: 1}}, {{Key: "s", Value: 1}, {Key: "arr", Value: 1}},
 	} {
 		_, err := db.Collection("indexed").Indexes().CreateOne(ctx, mongo.IndexModel{Keys: k})
 		require.NoError(t, err)
 	}
-	_, err := db.Collection("indexed").Indexes().CreateOne(ctx, mongo.IndexModel{Keys: D{{"b", 1}}, Options: options.Index().SetSparse(true)})
+	_, err := db.Collection("indexed").Indexes().CreateOne(ctx, mongo.IndexModel{Keys: D{{Key: "b", Value: 1}}, Options: options.Index().SetSparse(true)})
 	require.NoError(t, err)
-	_, err = db.Collection("indexed").Indexes().CreateOne(ctx, mongo.IndexModel{Keys: D{{"d", 1}}, Options: options.Index().SetPartialFilterExpression(M{"a": M{"$gte": 1}})})
+	_, err = db.Collection("indexed").Indexes().CreateOne(ctx, mongo.IndexModel{Keys: D{{Key: "d", Value: 1}}, Options: options.Index().SetPartialFilterExpression(M{"a": M{"$gte": 1}})})
 	require.NoError(t, err)
 	for id := range 400 {
 		d := f.doc(id)
@@ -207,19 +207,19 @@ func TestContradictoryRangesHoldNothing(t *testing.T) {
 	ctx := context.WithoutCancel(t.Context())
 	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})
 	c := cl.Database("d").Collection("c")
-	_, err := c.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: D{{"ws", 1}, {"name", 1}}})
+	_, err := c.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: D{{Key: "ws", Value: 1}, {Key: "name", Value: 1}}})
 	require.NoError(t, err)
 	for i := range 100 {
-		_, err := c.InsertOne(ctx, D{{"ws", 1}, {"name", string(rune('a' + i%26))}})
+		_, err := c.InsertOne(ctx, D{{Key: "ws", Value: 1}, {Key: "name", Value: string(rune('a' + i%26))}})
 		require.NoError(t, err)
 	}
 	for _, filter := range []D{
-		{{"ws", 1}, {"name", D{{"$gt", "q"}, {"$lt", "b"}}}},
-		{{"ws", 1}, {"name", D{{"$in", bson.A{"a"}}, {"$regex", "^b"}}}},
-		{{"ws", D{{"$in", bson.A{1, 2}}}}, {"name", D{{"$gte", "q"}, {"$lt", "q"}}}},
+		{{Key: "ws", Value: 1}, {Key: "name", Value: D{{Key: "$gt", Value: "q"}, {Key: "$lt", Value: "b"}}}},
+		{{Key: "ws", Value: 1}, {Key: "name", Value: D{{Key: "$in", Value: bson.A{"a"}}, {Key: "$regex", Value: "^b"}}}},
+		{{Key: "ws", Value: D{{Key: "$in", Value: bson.A{1, 2}}}}, {Key: "name", Value: D{{Key: "$gte", Value: "q"}, {Key: "$lt", Value: "q"}}}},
 	} {
 		for _, sort := range []int{1, -1} {
-			cursor, err := c.Find(ctx, filter, options.Find().SetSort(D{{"name", sort}}))
+			cursor, err := c.Find(ctx, filter, options.Find().SetSort(D{{Key: "name", Value: sort}}))
 			require.NoError(t, err)
 			var found []bson.Raw
 			require.NoError(t, cursor.All(ctx, &found))

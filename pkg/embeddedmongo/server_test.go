@@ -85,8 +85,8 @@ func TestTTL(t *testing.T) {
 	s, cl := start(t, t.TempDir(), embeddedmongo.Options{SweepInterval: -1, Clock: func() time.Time { return time.UnixMilli(now.Load()) }})
 	c := cl.Database("d").Collection("logs")
 	_, err := c.Indexes().CreateMany(ctx, []mongo.IndexModel{
-		{Keys: D{{"expire_at", 1}}, Options: options.Index().SetExpireAfterSeconds(0)},
-		{Keys: D{{"seen", -1}}, Options: options.Index().SetExpireAfterSeconds(60)},
+		{Keys: D{{Key: "expire_at", Value: 1}}, Options: options.Index().SetExpireAfterSeconds(0)},
+		{Keys: D{{Key: "seen", Value: -1}}, Options: options.Index().SetExpireAfterSeconds(60)},
 	})
 	require.NoError(t, err)
 	at := func(seconds int) bson.DateTime { return bson.DateTime(1_700_000_000_000 + seconds*1000) }
@@ -154,7 +154,7 @@ func TestCursorsStreamAndDie(t *testing.T) {
 		id := cur.ID()
 		require.NotZero(t, id)
 		end(cur)
-		err = c.Database().RunCommand(ctx, D{{"getMore", id}, {"collection", "c"}}).Err()
+		err = c.Database().RunCommand(ctx, D{{Key: "getMore", Value: id}, {Key: "collection", Value: "c"}}).Err()
 		var se mongo.ServerError
 		require.ErrorAs(t, err, &se, name)
 		require.True(t, se.HasErrorCode(43), name)
@@ -247,26 +247,26 @@ func TestNothingIsIgnored(t *testing.T) {
 	_, err := db.Collection("c").InsertOne(ctx, M{"_id": 1, "a": 1})
 	require.NoError(t, err)
 	for name, cmd := range map[string]D{
-		"mapReduce":     {{"mapReduce", "c"}},
-		"tailable":      {{"find", "c"}, {"tailable", true}},
-		"showRecordId":  {{"find", "c"}, {"showRecordId", true}},
-		"collation":     {{"find", "c"}, {"collation", M{"locale": "en", "strength": 2}}},
-		"\"let\"":       {{"find", "c"}, {"let", M{"x": 1}}},
-		"snapshot":      {{"find", "c"}, {"readConcern", M{"level": "snapshot"}}},
-		"$frob":         {{"find", "c"}, {"filter", M{"a": M{"$frob": 1}}}},
-		"$meta":         {{"find", "c"}, {"sort", M{"a": M{"$meta": "textScore"}}}},
-		"$$SEARCH_META": {{"aggregate", "c"}, {"pipeline", A{M{"$set": M{"x": "$$SEARCH_META"}}}}, {"cursor", M{}}},
-		"$out":          {{"aggregate", "c"}, {"pipeline", A{M{"$out": "x"}}}, {"cursor", M{}}},
-		"$stdDevPop":    {{"aggregate", "c"}, {"pipeline", A{M{"$group": M{"_id": nil, "x": M{"$stdDevPop": "$a"}}}}}, {"cursor", M{}}},
-		"$sampleRate":   {{"aggregate", "c"}, {"pipeline", A{M{"$match": M{"$sampleRate": 0.3}}}}, {"cursor", M{}}},
-		"timezone":      {{"aggregate", "c"}, {"pipeline", A{M{"$set": M{"x": M{"$dateTrunc": M{"date": "$a", "unit": "day", "timezone": "x"}}}}}}, {"cursor", M{}}},
-		"capped":        {{"create", "x"}, {"capped", true}},
-		"validator":     {{"create", "x"}, {"validator", M{}}},
-		"wildcard":      {{"createIndexes", "c"}, {"indexes", A{M{"key": M{"$**": 1}, "name": "w"}}}},
-		"2dsphere":      {{"createIndexes", "c"}, {"indexes", A{M{"key": M{"a": "2dsphere"}, "name": "w"}}}},
-		"hidden":        {{"createIndexes", "c"}, {"indexes", A{M{"key": M{"a": 1}, "name": "w", "hidden": true}}}},
-		"w: 2":          {{"insert", "c"}, {"documents", A{M{"_id": 9}}}, {"writeConcern", M{"w": int32(2)}}},
-		"txnNumber":     {{"insert", "c"}, {"documents", A{M{"_id": 9}}}, {"txnNumber", int64(1)}},
+		"mapReduce":     {{Key: "mapReduce", Value: "c"}},
+		"tailable":      {{Key: "find", Value: "c"}, {Key: "tailable", Value: true}},
+		"showRecordId":  {{Key: "find", Value: "c"}, {Key: "showRecordId", Value: true}},
+		"collation":     {{Key: "find", Value: "c"}, {Key: "collation", Value: M{"locale": "en", "strength": 2}}},
+		"\"let\"":       {{Key: "find", Value: "c"}, {Key: "let", Value: M{"x": 1}}},
+		"snapshot":      {{Key: "find", Value: "c"}, {Key: "readConcern", Value: M{"level": "snapshot"}}},
+		"$frob":         {{Key: "find", Value: "c"}, {Key: "filter", Value: M{"a": M{"$frob": 1}}}},
+		"$meta":         {{Key: "find", Value: "c"}, {Key: "sort", Value: M{"a": M{"$meta": "textScore"}}}},
+		"$$SEARCH_META": {{Key: "aggregate", Value: "c"}, {Key: "pipeline", Value: A{M{"$set": M{"x": "$$SEARCH_META"}}}}, {Key: "cursor", Value: M{}}},
+		"$out":          {{Key: "aggregate", Value: "c"}, {Key: "pipeline", Value: A{M{"$out": "x"}}}, {Key: "cursor", Value: M{}}},
+		"$stdDevPop":    {{Key: "aggregate", Value: "c"}, {Key: "pipeline", Value: A{M{"$group": M{"_id": nil, "x": M{"$stdDevPop": "$a"}}}}}, {Key: "cursor", Value: M{}}},
+		"$sampleRate":   {{Key: "aggregate", Value: "c"}, {Key: "pipeline", Value: A{M{"$match": M{"$sampleRate": 0.3}}}}, {Key: "cursor", Value: M{}}},
+		"timezone":      {{Key: "aggregate", Value: "c"}, {Key: "pipeline", Value: A{M{"$set": M{"x": M{"$dateTrunc": M{"date": "$a", "unit": "day", "timezone": "x"}}}}}}, {Key: "cursor", Value: M{}}},
+		"capped":        {{Key: "create", Value: "x"}, {Key: "capped", Value: true}},
+		"validator":     {{Key: "create", Value: "x"}, {Key: "validator", Value: M{}}},
+		"wildcard":      {{Key: "createIndexes", Value: "c"}, {Key: "indexes", Value: A{M{"key": M{"$**": 1}, "name": "w"}}}},
+		"2dsphere":      {{Key: "createIndexes", Value: "c"}, {Key: "indexes", Value: A{M{"key": M{"a": "2dsphere"}, "name": "w"}}}},
+		"hidden":        {{Key: "createIndexes", Value: "c"}, {Key: "indexes", Value: A{M{"key": M{"a": 1}, "name": "w", "hidden": true}}}},
+		"w: 2":          {{Key: "insert", Value: "c"}, {Key: "documents", Value: A{M{"_id": 9}}}, {Key: "writeConcern", Value: M{"w": int32(2)}}},
+		"txnNumber":     {{Key: "insert", Value: "c"}, {Key: "documents", Value: A{M{"_id": 9}}}, {Key: "txnNumber", Value: int64(1)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := db.RunCommand(ctx, cmd).Err()
