@@ -5,7 +5,7 @@ import (
 	"maps"
 	"net/http"
 
-	"github.com/orch-project/orch/services/hooks/internal/receive"
+	"github.com/orch-project/orch/pkg/webhook/receive"
 )
 
 // retryAfter is what senders are asked to wait, in seconds, when the broker is away.

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/orch-project/orch/pkg/webhook/receive"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/hooks/internal/catalog"
 	"github.com/orch-project/orch/services/hooks/internal/publish"
-	"github.com/orch-project/orch/services/hooks/internal/receive"
 )
 
 // errTooLarge is what the owner of a webhook is told about a body that exceeds the limit.

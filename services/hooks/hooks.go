@@ -29,9 +29,9 @@ import (
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/jinja"
 	"github.com/orch-project/orch/pkg/run"
+	"github.com/orch-project/orch/pkg/webhook/render"
 	"github.com/orch-project/orch/services/hooks/internal/catalog"
 	"github.com/orch-project/orch/services/hooks/internal/publish"
-	"github.com/orch-project/orch/services/hooks/internal/render"
 )
 
 // openTimeout bounds how long New waits for the broker to open the bucket.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/pkg/webhook/jsonvalue"
+	"github.com/orch-project/orch/pkg/webhook/receive"
+	"github.com/orch-project/orch/pkg/webhook/redact"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/hooks/internal/jsonvalue"
-	"github.com/orch-project/orch/services/hooks/internal/receive"
-	"github.com/orch-project/orch/services/hooks/internal/redact"
 )
 
 // maxError bounds the message of a failure, in bytes.

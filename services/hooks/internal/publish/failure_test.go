@@ -16,9 +16,9 @@ import (
 	"github.com/orch-project/orch/pkg/events"
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/pkg/webhook/receive"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/hooks/internal/publish"
-	"github.com/orch-project/orch/services/hooks/internal/receive"
 )
 
 var hook = &orchv1.WebhookDefinition{Id: uuid.Max.String(), Workspace: uuid.Max.String(), Name: "a hook"}

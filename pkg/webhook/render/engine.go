@@ -10,7 +10,7 @@ import (
 	"github.com/orch-project/orch/pkg/jinja"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/pkg/webhook"
-	"github.com/orch-project/orch/services/hooks/internal/receive"
+	"github.com/orch-project/orch/pkg/webhook/receive"
 )
 
 var (

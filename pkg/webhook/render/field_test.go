@@ -10,9 +10,9 @@ import (
 
 	"github.com/orch-project/orch/pkg/events"
 	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/pkg/webhook/receive"
+	"github.com/orch-project/orch/pkg/webhook/render"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/hooks/internal/receive"
-	"github.com/orch-project/orch/services/hooks/internal/render"
 )
 
 // with is a rendered event with more fields.

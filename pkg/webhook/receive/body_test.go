@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/orch-project/orch/services/hooks/internal/receive"
+	"github.com/orch-project/orch/pkg/webhook/receive"
 )
 
 // read reads a POST request with a content type and a body.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/orch-project/orch/pkg/restjson"
-	"github.com/orch-project/orch/services/hooks/internal/jsonvalue"
+	"github.com/orch-project/orch/pkg/webhook/jsonvalue"
 )
 
 func TestParse(t *testing.T) {

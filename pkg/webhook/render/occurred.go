@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/webhook/jsonvalue"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/hooks/internal/jsonvalue"
 )
 
 // millisecondsFrom is the number from which on a time counts milliseconds, not seconds: the year 2603 or, in

@@ -2,7 +2,7 @@ package render
 
 import (
 	"github.com/orch-project/orch/pkg/jinja"
-	"github.com/orch-project/orch/services/hooks/internal/receive"
+	"github.com/orch-project/orch/pkg/webhook/receive"
 )
 
 // variables are the names that a template knows.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/orch-project/orch/services/hooks/internal/receive"
-	"github.com/orch-project/orch/services/hooks/internal/redact"
+	"github.com/orch-project/orch/pkg/webhook/receive"
+	"github.com/orch-project/orch/pkg/webhook/redact"
 )
 
 func TestCredential(t *testing.T) {

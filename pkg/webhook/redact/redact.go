@@ -8,8 +8,8 @@ package redact
 import (
 	"strings"
 
-	"github.com/orch-project/orch/services/hooks/internal/jsonvalue"
-	"github.com/orch-project/orch/services/hooks/internal/receive"
+	"github.com/orch-project/orch/pkg/webhook/jsonvalue"
+	"github.com/orch-project/orch/pkg/webhook/receive"
 )
 
 // Mask stands where something was removed.

@@ -20,9 +20,9 @@ import (
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/pkg/webhook/receive"
+	"github.com/orch-project/orch/pkg/webhook/render"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/hooks/internal/receive"
-	"github.com/orch-project/orch/services/hooks/internal/render"
 )
 
 var update = flag.Bool("update", false, "write what is rendered into the golden files")

@@ -7,10 +7,10 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/events"
+	"github.com/orch-project/orch/pkg/webhook/jsonvalue"
+	"github.com/orch-project/orch/pkg/webhook/receive"
+	"github.com/orch-project/orch/pkg/webhook/redact"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/hooks/internal/jsonvalue"
-	"github.com/orch-project/orch/services/hooks/internal/receive"
-	"github.com/orch-project/orch/services/hooks/internal/redact"
 )
 
 // invalid is the error of a text that is no event.

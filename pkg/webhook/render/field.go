@@ -3,8 +3,8 @@ package render
 import (
 	"github.com/google/uuid"
 
+	"github.com/orch-project/orch/pkg/webhook/jsonvalue"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/hooks/internal/jsonvalue"
 )
 
 func readName(object jsonvalue.Value, e *orchv1.ReceivedEvent) error {
