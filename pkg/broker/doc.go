@@ -30,4 +30,6 @@
 //
 // An event goes to events.<shard>, shard = FNV-1a(workspace) mod Config.Shards. All publishers of a cluster must be
 // configured with one number of shards; while it changes, order within a workspace is not kept.
+//
+// Beside the stream there are live feeds (Conn.Live) on live.<feed>.<workspace>: core NATS, nothing stored.
 package broker

@@ -17,11 +17,15 @@ type SubscribeOption func(*subscription)
 // OnReady calls ready once, when every event published from then on will be given to the handler.
 func OnReady(ready func()) SubscribeOption { return func(s *subscription) { s.ready = ready } }
 
-type subscription struct{ ready func() }
+// OnGap calls missed when frames have passed that were not given to the handler, before what came after them is. The
+// subscription goes on; who promises to miss nothing must look elsewhere for what was missed.
+func OnGap(missed func()) SubscribeOption { return func(s *subscription) { s.missed = missed } }
+
+type subscription struct{ ready, missed func() }
 
 // Subscribe gives every event that is published from now on, by any process, to handle until ctx ends; it then returns
-// nil. It is for live feeds: nothing is acknowledged, events that pass while the broker is unreachable may be missed,
-// and duplicates are possible. Events of one workspace come in order. handle is called by one goroutine; while it
+// nil. It is for live feeds: nothing is acknowledged, events that pass while the broker is unreachable may be missed (see
+// OnGap), and duplicates are possible. Events of one workspace come in order. handle is called by one goroutine; while it
 // blocks, events wait in the stream.
 func (c *Conn) Subscribe(ctx context.Context, handle func(Event), opts ...SubscribeOption) error {
 	var s subscription
@@ -33,11 +37,19 @@ func (c *Conn) Subscribe(ctx context.Context, handle func(Event), opts ...Subscr
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
 
-	consumer, err := c.subscribeFromNow(ctx)
+	consumer, next, err := c.subscribeFromNow(ctx)
 	if err != nil {
 		return unavailable(ctx, "subscribing to events", err)
 	}
 	running, err := consumer.Consume(func(msg jetstream.Msg) {
+		if meta, err := msg.Metadata(); err == nil {
+			// The consumer filters nothing, so the numbers of its frames have no holes but those of frames that left
+			// the stream while it was cut off.
+			if meta.Sequence.Stream > next && s.missed != nil {
+				s.missed()
+			}
+			next = meta.Sequence.Stream + 1
+		}
 		events, err := decodeFrame(msg.Data())
 		if err != nil {
 			c.log.WarnContext(ctx, "a live feed skips a frame", "error", err)
@@ -69,19 +81,20 @@ func (c *Conn) Subscribe(ctx context.Context, handle func(Event), opts ...Subscr
 }
 
 // subscribeFromNow starts at a sequence number rather than at "new": after a reconnection before the first event, "new"
-// would mean the time of the reconnection.
-func (c *Conn) subscribeFromNow(ctx context.Context) (jetstream.Consumer, error) {
+// would mean the time of the reconnection. It returns that number too.
+func (c *Conn) subscribeFromNow(ctx context.Context) (jetstream.Consumer, uint64, error) {
 	stream, err := c.js.Stream(ctx, StreamEvents)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
+	next := stream.CachedInfo().State.LastSeq + 1
 	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
-		OptStartSeq:       stream.CachedInfo().State.LastSeq + 1,
+		OptStartSeq:       next,
 		InactiveThreshold: subscriptionThreshold,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("creating an ordered consumer: %w", err)
+		return nil, 0, fmt.Errorf("creating an ordered consumer: %w", err)
 	}
-	return consumer, nil
+	return consumer, next, nil
 }

@@ -56,6 +56,8 @@ func Run(t *testing.T, open func(t *testing.T) Broker) {
 		{"DeadLetter/Alone", deadLetterAlone},
 		{"DeadLetter/ReplayAndDiscard", replayAndDiscard},
 		{"Subscribe/FromNow", subscribeFromNow},
+		{"Live/ReachesThosePresent", liveFeed},
+		{"Live/BrokerStopped", liveFeedWithoutBroker},
 		{"Restart/AcknowledgedIsThere", restart},
 		{"KeyValue/Watch", watch},
 		{"KeyValue/LastContact", lastContact},

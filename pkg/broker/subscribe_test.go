@@ -1,0 +1,49 @@
+package broker
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/embeddednats"
+	"github.com/orch-project/orch/pkg/testkit"
+)
+
+// A subscriber learns that frames left the stream while it was cut off, before it gets what came after them.
+func TestSubscribersLearnOfGaps(t *testing.T) {
+	t.Parallel()
+	n := testkit.StartNATS(t, embeddednats.Options{Listen: "127.0.0.1:0"})
+	direct := connectTo(t, Config{InProcess: n})
+	proxy := testkit.StartChaos(t, n.Address())
+	c := connectTo(t, Config{URL: "nats://" + proxy.Addr()})
+
+	ctx, cancel := context.WithCancel(t.Context())
+	ready, done, seen := make(chan struct{}), make(chan error, 1), make(chan string, 10)
+	go func() {
+		done <- c.Subscribe(ctx, func(e Event) { seen <- e.Subject },
+			OnReady(func() { close(ready) }), OnGap(func() { seen <- "gap" }))
+	}()
+	<-ready
+	publish := func(subject string) {
+		e := testEvent()
+		e.Subject = subject
+		require.NoError(t, direct.Publisher().Publish(t.Context(), e))
+	}
+	publish("one")
+	require.Equal(t, "one", <-seen)
+
+	proxy.Cut()
+	require.Eventually(t, func() bool { return c.Healthy() != nil }, 10*time.Second, time.Millisecond)
+	publish("missed")
+	stream, err := direct.js.Stream(t.Context(), StreamEvents)
+	require.NoError(t, err)
+	require.NoError(t, stream.DeleteMsg(t.Context(), stream.CachedInfo().State.LastSeq))
+	publish("two")
+	proxy.Heal()
+	require.Equal(t, "gap", <-seen)
+	require.Equal(t, "two", <-seen)
+	cancel()
+	require.NoError(t, <-done)
+}
