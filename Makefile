@@ -33,6 +33,8 @@ build: ## build every command into bin/
 
 .PHONY: up
 up: ## start the three services, NATS and MongoDB in containers (Docker)
+	@test -n "$$ORCH_SECRETS_KEY" || grep -qs '^ORCH_SECRETS_KEY=' .env || \
+		(umask 077; echo "ORCH_SECRETS_KEY=$$(head -c 32 /dev/urandom | base64)" >> .env)
 	docker compose up --build --detach --wait
 	@echo 'Orch answers on http://127.0.0.1:4200 (API below /api, webhooks below /hooks). Stop it with: make down'
 

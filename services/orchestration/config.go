@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
@@ -22,6 +23,8 @@ type Config struct {
 	NATSShards    int    `env:"ORCH_NATS_SHARDS" envDefault:"1" desc:"The number of subjects that events are spread over; the same in all services."`
 	NATSReplicas  int    `env:"ORCH_NATS_REPLICAS" envDefault:"1" desc:"The number of servers that keep each stream: 1, or 3 in a cluster."`
 	AllowLazySync bool   `env:"ORCH_ALLOW_LAZY_SYNC" envDefault:"false" desc:"Accept a broker that acknowledges before its disk has it: a power failure then loses events."`
+
+	Secrets secrets.Keyring `env:"ORCH_SECRETS_KEY" secret:"true" desc:"The keys that secrets are sealed with in the store: 32 random bytes each, in base64, separated by commas or lines. The first seals, all of them open. Required, but for orch server, which keeps a key of its own in the data directory."`
 
 	EventsRetention time.Duration `env:"ORCH_EVENTS_RETENTION" envDefault:"168h" desc:"How long events are kept; 0 keeps them for ever."`
 

@@ -17,6 +17,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
+	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration"
@@ -29,6 +30,14 @@ type domain struct {
 	broker  *broker.Conn
 	store   *embeddedmongo.Server
 	service *orchestration.Orchestration
+}
+
+// keys is a key to seal secrets with.
+func keys(t *testing.T) secrets.Keyring {
+	t.Helper()
+	ring, err := secrets.Parse(secrets.NewKey())
+	require.NoError(t, err)
+	return ring
 }
 
 type option func(*orchestration.Config)
@@ -48,7 +57,7 @@ func newDomain(t *testing.T, opts ...option) *domain {
 
 	cfg := orchestration.Config{
 		MongoDBURI: store.URI(), MongoDBDatabase: "orch", NATSShards: 1, NATSReplicas: 1, Vocabulary: vocabulary.Orch,
-		EventsRetention: time.Hour,
+		EventsRetention: time.Hour, Secrets: keys(t),
 	}
 	for _, o := range opts {
 		o(&cfg)

@@ -28,6 +28,7 @@ import (
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
+	"github.com/orch-project/orch/pkg/secrets"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/admin"
 	"github.com/orch-project/orch/services/orchestration/internal/artifacts"
@@ -105,6 +106,9 @@ type Orchestration struct {
 func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure the orchestration service: %w", err)
+	}
+	if cfg.Secrets.Empty() {
+		return nil, fmt.Errorf("configure the orchestration service: %w (32 random bytes in base64, such as openssl rand -base64 32 makes)", secrets.ErrNoKey)
 	}
 	deps = deps.withDefaults()
 	o := &Orchestration{log: deps.Log.With("component", "orchestration"), broker: deps.Broker, every: cfg.Timers}

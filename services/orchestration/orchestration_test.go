@@ -11,8 +11,10 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
+	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -280,4 +282,10 @@ func TestUpdatesUnderAMask(t *testing.T) {
 	require.Equal(t, "pid", read.GetInfrastructurePid())
 	require.Equal(t, []string{"keep"}, read.GetTags())
 	require.True(t, read.GetUpdated().AsTime().After(run.GetUpdated().AsTime()))
+}
+
+func TestWithoutAKeyForSecretsNothingStarts(t *testing.T) {
+	t.Parallel()
+	_, err := orchestration.New(t.Context(), orchestration.Config{MongoDBDatabase: "orch", NATSShards: 1, NATSReplicas: 1}, orchestration.Deps{})
+	require.ErrorIs(t, err, secrets.ErrNoKey)
 }

@@ -50,6 +50,9 @@ func copyStore(ctx context.Context, dir datadir.Dir, store *embeddedmongo.Server
 	if err := store.Backup(ctx, target.Store()); err != nil {
 		return err
 	}
+	if err := dir.CopySecrets(target); err != nil {
+		return err
+	}
 	// The mark comes last: a directory without it is no backup.
 	return dir.CopyMark(target)
 }
@@ -75,6 +78,9 @@ func Restore(ctx context.Context, backup, dataDir string) (err error) {
 		return fmt.Errorf("restore: %w", err)
 	}
 	if err := embeddedmongo.Restore(ctx, from.Store(), to.Store()); err != nil {
+		return err
+	}
+	if err := from.CopySecrets(to); err != nil {
 		return err
 	}
 	return from.CopyMark(to)

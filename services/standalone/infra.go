@@ -9,6 +9,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/embeddedmongo"
 	"github.com/orch-project/orch/pkg/embeddednats"
+	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/services/standalone/internal/datadir"
 )
 
@@ -63,12 +64,16 @@ type InfraConfig struct {
 type Infra struct {
 	infra *infra
 	ln    net.Listener
+	dir   datadir.Dir
 }
 
 // NewInfra opens the data directory and the two addresses. Run it, or Close it.
 func NewInfra(cfg InfraConfig, log *slog.Logger) (_ *Infra, err error) {
 	dir, err := datadir.OpenAny(cfg.DataDir)
 	if err != nil {
+		return nil, err
+	}
+	if _, err := secrets.File(dir.SecretsFile()); err != nil {
 		return nil, err
 	}
 	parts, err := openInfra(dir, cfg.NATSListen, false, log)
@@ -79,16 +84,19 @@ func NewInfra(cfg InfraConfig, log *slog.Logger) (_ *Infra, err error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("listen on %s: %w", cfg.MongoListen, err), parts.Close())
 	}
-	return &Infra{infra: parts, ln: ln}, nil
+	return &Infra{infra: parts, ln: ln, dir: dir}, nil
 }
 
-// MongoURI and NATSURL are what the services are to be given.
+// MongoURI is the address of the store. It, NATSURL and SecretsFile are what the services are to be given.
 func (i *Infra) MongoURI() string {
 	return "mongodb://" + i.ln.Addr().String() + "/?directConnection=true"
 }
 
 // NATSURL is the broker's address.
 func (i *Infra) NATSURL() string { return i.infra.nats.ClientURL() }
+
+// SecretsFile is the path of the keys that secrets are sealed with.
+func (i *Infra) SecretsFile() string { return i.dir.SecretsFile() }
 
 // Run serves until the context ends.
 func (i *Infra) Run(ctx context.Context) error {

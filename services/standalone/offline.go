@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/webhook"
 	"github.com/orch-project/orch/services/orchestration"
@@ -16,6 +17,14 @@ import (
 // offline opens a data directory that no server runs on, with the workers that store what is left in the streams, and
 // does something with it.
 func offline(ctx context.Context, dir datadir.Dir, log *slog.Logger, do func(context.Context, *infra, *broker.Conn) error) (err error) {
+	settings, err := config.Load[orchestration.Config]()
+	if err != nil {
+		return err
+	}
+	keys, err := dir.Secrets(settings.Secrets)
+	if err != nil {
+		return err
+	}
 	parts, err := openInfra(dir, "", false, log)
 	if err != nil {
 		return err
@@ -28,6 +37,7 @@ func offline(ctx context.Context, dir datadir.Dir, log *slog.Logger, do func(con
 	defer conn.Close()
 	domain, err := orchestration.New(ctx, orchestration.Config{
 		MongoDBURI: parts.store.URI(), MongoDBDatabase: databaseName, Vocabulary: dir.Vocabulary, NATSShards: 1, NATSReplicas: 1,
+		Secrets: keys,
 	}, orchestration.Deps{
 		Broker: conn, Dialer: parts.store.ContextDialer(), CompileTemplate: webhook.CompileCheck(dir.Vocabulary), Log: log,
 	})

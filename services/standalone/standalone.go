@@ -75,6 +75,9 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	if err != nil {
 		return nil, err
 	}
+	if cfg.Orchestration.Secrets, err = dir.Secrets(cfg.Orchestration.Secrets); err != nil {
+		return nil, err
+	}
 	parts, err := openInfra(dir, "", cfg.UnsafeNoSync, log)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ func project(t *testing.T, variables ...string) *types.Project {
 	options, err := cli.NewProjectOptions(
 		[]string{filepath.Join(root, "docker-compose.yml")},
 		cli.WithWorkingDirectory(root),
-		cli.WithEnv(variables),
+		cli.WithEnv(append([]string{"ORCH_SECRETS_KEY=" + key}, variables...)),
 	)
 	require.NoError(t, err)
 	p, err := options.LoadProject(t.Context())

@@ -66,9 +66,13 @@ func named[T interface {
 // shared is the ConfigMap that all services get; a service ignores what is no setting of its own.
 const shared = "orch"
 
+// key is one to seal secrets with, as openssl makes it.
+const key = "VGhpcyBpcyBhIGtleSBvZiAzMiBieXRlcyBmb3IgdGU="
+
 // Secrets are made by the operator; these stand for them.
 var secrets = map[string]string{
 	"orch-gateway/auth-basic":         "admin:secret",
+	"orch-secrets/keys":               key,
 	"orch-infrastructure/nats-url":    "nats://orch:secret@nats.infrastructure:4222",
 	"orch-infrastructure/mongodb-uri": "mongodb://mongo.infrastructure:27017/?replicaSet=rs0",
 }

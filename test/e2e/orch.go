@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -62,10 +63,17 @@ func StartThree(t testing.TB, programs Programs, dataDir string) *Orch {
 	o := &Orch{URL: "http://" + port[0]}
 	infra := Start(t, "orch infra", nil, programs.Path("orch"), "infra", "--data-dir", dataDir,
 		"--mongo-listen", port[1], "--nats-listen", port[2])
+	// It makes the keys that the services read at their start.
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	if _, err := infra.Line(ctx, "secrets"); err != nil {
+		t.Fatal(err)
+	}
 	env := []string{
 		"ORCH_LOG_FORMAT=json",
 		"ORCH_MONGODB_URI=mongodb://" + port[1] + "/?directConnection=true",
 		"ORCH_NATS_URL=nats://" + port[2],
+		"ORCH_SECRETS_KEY_FILE=" + filepath.Join(dataDir, "secrets.key"),
 		"ORCH_GATEWAY_LISTEN=" + port[0], "ORCH_GATEWAY_INTERNAL_LISTEN=127.0.0.1:0",
 		"ORCH_HOOKS_LISTEN=" + port[3], "ORCH_HOOKS_ADDR=" + port[3], "ORCH_HOOKS_INTERNAL_LISTEN=127.0.0.1:0",
 		"ORCH_ORCHESTRATION_LISTEN=" + port[4], "ORCH_ORCHESTRATION_ADDR=" + port[4], "ORCH_ORCHESTRATION_INTERNAL_LISTEN=127.0.0.1:0",

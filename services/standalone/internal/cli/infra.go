@@ -18,10 +18,11 @@ func infraCommand() *cobra.Command {
 		Short: "Run only the embedded broker and store, for services that run as processes of their own",
 		Long: `Run only the embedded broker and the embedded store, on TCP.
 
-The three services find both on the default addresses; start them in any order:
+The three services find both on the default addresses, and are told where the key is that secrets are sealed with; start
+them in any order:
 
   orch infra
-  bin/orchestration
+  ORCH_SECRETS_KEY_FILE=~/.local/share/orch/secrets.key bin/orchestration
   bin/hooks
   bin/gateway`,
 		Args: cobra.NoArgs,
@@ -39,7 +40,8 @@ The three services find both on the default addresses; start them in any order:
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "data   %s\nstore  ORCH_MONGODB_URI='%s'\nbroker ORCH_NATS_URL=%s\n", cfg.DataDir, i.MongoURI(), i.NATSURL())
+			fmt.Fprintf(cmd.OutOrStdout(), "data    %s\nstore   ORCH_MONGODB_URI='%s'\nbroker  ORCH_NATS_URL=%s\nsecrets ORCH_SECRETS_KEY_FILE='%s'\n",
+				cfg.DataDir, i.MongoURI(), i.NATSURL(), i.SecretsFile())
 			return i.Run(cmd.Context())
 		},
 	}

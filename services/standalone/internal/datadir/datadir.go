@@ -3,6 +3,7 @@
 //	orch.json   the format's version and the vocabulary; written at the first start
 //	store/      the embedded store
 //	nats/       the streams of the embedded broker
+//	secrets.key the keys that secrets are sealed with, unless ORCH_SECRETS_KEY names others; made at the first start
 //
 // A directory of another version or vocabulary is refused and left as it is.
 package datadir
@@ -15,6 +16,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/orch-project/orch/pkg/atomicfile"
+	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
@@ -129,6 +132,37 @@ func (d Dir) CopyMark(to Dir) error {
 	return writeMark(to.Path, m)
 }
 
+// Secrets are the keys to seal with: those that were configured, then those of the directory's own file, which opens
+// what was sealed before any were configured. When neither is there, the file is made.
+func (d Dir) Secrets(configured secrets.Keyring) (secrets.Keyring, error) {
+	if configured.Empty() {
+		return secrets.File(d.SecretsFile())
+	}
+	own, err := secrets.ReadFile(d.SecretsFile())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return secrets.Keyring{}, err
+	}
+	return configured.With(own), nil
+}
+
+// SecretsFile is where the directory's own keys are, if it has any.
+func (d Dir) SecretsFile() string { return filepath.Join(d.Path, "secrets.key") }
+
+// CopySecrets copies the directory's own keys, if it has any, into a new one.
+func (d Dir) CopySecrets(to Dir) error {
+	text, err := os.ReadFile(d.SecretsFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = atomicfile.Create(to.SecretsFile(), text)
+	}
+	if err != nil {
+		return fmt.Errorf("copy the keys of secrets: %w", err)
+	}
+	return nil
+}
+
 // Store is where the embedded store keeps its files.
 func (d Dir) Store() string { return filepath.Join(d.Path, "store") }
 
@@ -147,37 +181,14 @@ func readMark(path string) (mark, error) {
 	return m, nil
 }
 
-// writeMark writes the mark so that it is there whole or not at all, after a power cut too.
-func writeMark(path string, m mark) (err error) {
+// writeMark writes the mark so that it is there whole or not at all.
+func writeMark(path string, m mark) error {
 	text, err := json.Marshal(m)
+	if err == nil {
+		err = atomicfile.Replace(filepath.Join(path, markName), append(text, '\n'))
+	}
 	if err != nil {
 		return fmt.Errorf("mark the data directory: %w", err)
 	}
-	f, err := os.CreateTemp(path, markName+".*")
-	if err != nil {
-		return fmt.Errorf("mark the data directory: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("mark the data directory: %w", err), os.Remove(f.Name()))
-		}
-	}()
-	if _, err := f.Write(append(text, '\n')); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), filepath.Join(path, markName)); err != nil {
-		return err
-	}
-	return syncDir(path)
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return nil
 }

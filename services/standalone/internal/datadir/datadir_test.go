@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/services/standalone/internal/datadir"
 )
@@ -64,4 +65,35 @@ func TestDefault(t *testing.T) {
 	path, err = datadir.Default()
 	require.NoError(t, err)
 	require.Equal(t, "/home/someone/.local/share/orch", path)
+}
+
+func TestSecretsAreTheDirectorysOwnUnlessOthersAreConfigured(t *testing.T) {
+	configured, err := secrets.Parse(secrets.NewKey())
+	require.NoError(t, err)
+	dir, err := datadir.Open(t.TempDir(), vocabulary.Orch)
+	require.NoError(t, err)
+	ring, err := dir.Secrets(configured)
+	require.NoError(t, err)
+	require.Equal(t, configured.String(), ring.String())
+	require.NoFileExists(t, dir.SecretsFile(), "nothing is made that is not needed")
+
+	own, err := dir.Secrets(secrets.Keyring{})
+	require.NoError(t, err)
+	again, err := dir.Secrets(secrets.Keyring{})
+	require.NoError(t, err)
+	require.Equal(t, own.String(), again.String())
+	ring, err = dir.Secrets(configured)
+	require.NoError(t, err)
+	require.Equal(t, configured.With(own).String(), ring.String(), "what was sealed before still opens")
+
+	copied, err := datadir.New(filepath.Join(t.TempDir(), "copy"))
+	require.NoError(t, err)
+	require.NoError(t, dir.CopySecrets(copied))
+	ring, err = copied.Secrets(secrets.Keyring{})
+	require.NoError(t, err)
+	require.Equal(t, own.String(), ring.String())
+
+	require.NoError(t, os.Chmod(dir.SecretsFile(), 0o644))
+	_, err = dir.Secrets(configured)
+	require.ErrorIs(t, err, secrets.ErrOpenFile)
 }

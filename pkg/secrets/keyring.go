@@ -1,0 +1,140 @@
+package secrets
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// KeySize is the length of a key in bytes.
+const KeySize = 32
+
+// ErrKeys means that a setting or a file holds no usable keys.
+var ErrKeys = errors.New("keys must be 32 random bytes each, in base64, with commas or line breaks between them")
+
+// Keyring holds the keys, the one that seals first. The zero value has none. A Keyring does not change and is safe for
+// concurrent use; however it is printed, it shows the ids of the keys alone.
+type Keyring struct {
+	keys []key
+}
+
+// key is one key, ready for use.
+type key struct {
+	id   keyID
+	aead cipher.AEAD
+}
+
+// keyID tells keys apart. It is derived from the key and gives nothing away of it.
+type keyID [8]byte
+
+func (id keyID) String() string { return hex.EncodeToString(id[:]) }
+
+// NewKey makes a key in the form that [Parse] reads.
+func NewKey() string {
+	raw := make([]byte, KeySize)
+	_, _ = rand.Read(raw) // It never fails: without randomness the process ends.
+	return base64.StdEncoding.EncodeToString(raw)
+}
+
+// Parse reads keys in base64, with commas or white space between them; lines that begin with # are left out. A text
+// without any is a Keyring without keys. The error does not repeat the text.
+func Parse(text string) (Keyring, error) {
+	var ring Keyring
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
+			continue
+		}
+		for _, word := range strings.FieldsFunc(line, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' || r == '\r' }) {
+			k, err := parseKey(word)
+			if err != nil {
+				return Keyring{}, fmt.Errorf("read key %d: %w", len(ring.keys)+1, err)
+			}
+			if ring.find(k.id) != nil {
+				return Keyring{}, fmt.Errorf("read key %d: it is there twice: %w", len(ring.keys)+1, ErrKeys)
+			}
+			ring.keys = append(ring.keys, k)
+		}
+	}
+	return ring, nil
+}
+
+func parseKey(word string) (key, error) {
+	raw, err := base64.RawStdEncoding.Strict().DecodeString(strings.TrimRight(word, "="))
+	if err != nil {
+		return key{}, fmt.Errorf("not base64: %w", ErrKeys)
+	}
+	if len(raw) != KeySize {
+		return key{}, fmt.Errorf("%d bytes: %w", len(raw), ErrKeys)
+	}
+	if bytes.Equal(raw, bytes.Repeat(raw[:1], KeySize)) {
+		return key{}, fmt.Errorf("one byte %d times: %w", KeySize, ErrKeys)
+	}
+	block, err := aes.NewCipher(raw)
+	if err != nil {
+		return key{}, fmt.Errorf("use it for AES-256: %w", err)
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		return key{}, fmt.Errorf("use it for GCM: %w", err)
+	}
+	digest := sha256.Sum256(append([]byte("orch secrets key id\x00"), raw...))
+	return key{keyID(digest[:8]), aead}, nil
+}
+
+// With returns a Keyring that has the other's keys behind its own.
+func (r Keyring) With(other Keyring) Keyring {
+	joined := Keyring{append([]key(nil), r.keys...)}
+	for _, k := range other.keys {
+		if joined.find(k.id) == nil {
+			joined.keys = append(joined.keys, k)
+		}
+	}
+	return joined
+}
+
+// Empty tells whether there are no keys.
+func (r Keyring) Empty() bool { return len(r.keys) == 0 }
+
+func (r Keyring) find(id keyID) *key {
+	for i := range r.keys {
+		if r.keys[i].id == id {
+			return &r.keys[i]
+		}
+	}
+	return nil
+}
+
+// String names the keys by their ids.
+func (r Keyring) String() string {
+	if r.Empty() {
+		return "no keys"
+	}
+	ids := make([]string, len(r.keys))
+	for i, k := range r.keys {
+		ids[i] = k.id.String()
+	}
+	return "keys " + strings.Join(ids, ", ")
+}
+
+// GoString is String.
+func (r Keyring) GoString() string { return r.String() }
+
+// MarshalText is String.
+func (r Keyring) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText lets configuration read the keys.
+func (r *Keyring) UnmarshalText(text []byte) error {
+	parsed, err := Parse(string(text))
+	if err != nil {
+		return err
+	}
+	*r = parsed
+	return nil
+}
