@@ -40,7 +40,7 @@ type EventOptions struct {
 // A stored event holds resource: [{k, v}] and related: [{labels: [{k, v}]}], so that one $elemMatch speaks of one
 // resource and one inside it of one label; resource_id and resource_ids repeat the ids for their indexes.
 func CompileEvents(f *orchv1.EventFilter, o EventOptions) (bson.D, error) {
-	e := events{id: o.Vocabulary.ResourceID(), role: o.Vocabulary.ResourceRole()}
+	e := eventFilter{id: o.Vocabulary.ResourceID(), role: o.Vocabulary.ResourceRole()}
 	var kids []node
 	for _, c := range []struct {
 		name    string
@@ -72,10 +72,10 @@ func EventSort(order orchv1.EventOrder) bson.D {
 	return bson.D{{Key: "occurred", Value: direction}, {Key: "_id", Value: direction}}
 }
 
-// events compiles the parts of an EventFilter; id and role are the labels of these names.
-type events struct{ id, role string }
+// eventFilter compiles the parts of an EventFilter; id and role are the labels of these names.
+type eventFilter struct{ id, role string }
 
-func (events) occurred(f *orchv1.EventOccurredFilter, now time.Time) (node, error) {
+func (eventFilter) occurred(f *orchv1.EventOccurredFilter, now time.Time) (node, error) {
 	since, until := now.Add(-EventWindow).UnixMicro(), now.UnixMicro()
 	for _, b := range []struct {
 		given *timestamppb.Timestamp
@@ -92,7 +92,7 @@ func (events) occurred(f *orchv1.EventOccurredFilter, now time.Time) (node, erro
 	return match{{Key: "occurred", Value: bson.D{{Key: "$gte", Value: since}, {Key: "$lte", Value: until}}}}, nil
 }
 
-func (events) names(f *orchv1.EventNameFilter) (node, error) {
+func (eventFilter) names(f *orchv1.EventNameFilter) (node, error) {
 	var kids []node
 	if names := f.GetName().GetValues(); len(names) > 0 {
 		kids = append(kids, criterion("event", "$in", names))
@@ -128,7 +128,7 @@ func prefixed(path string, prefixes []string) (node, error) {
 	return or(kids...), nil
 }
 
-func (events) ids(f *orchv1.EventIdFilter) (node, error) {
+func (eventFilter) ids(f *orchv1.EventIdFilter) (node, error) {
 	if len(f.GetId().GetValues()) == 0 {
 		return always{}, nil
 	}

@@ -3,10 +3,10 @@ package query
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/orch-project/orch/pkg/events"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -17,13 +17,13 @@ type resourceCriteria struct {
 	labels               map[string]*orchv1.StringOrList
 }
 
-func (e events) resource(f *orchv1.EventResourceFilter) (node, error) {
+func (e eventFilter) resource(f *orchv1.EventResourceFilter) (node, error) {
 	return e.own(resourceCriteria{
 		ids: f.GetId().GetValues(), prefixes: f.GetIdPrefix().GetValues(), labels: f.GetLabels().GetLabels(),
 	})
 }
 
-func (e events) allRelated(f *orchv1.EventRelatedFilters) (node, error) {
+func (e eventFilter) allRelated(f *orchv1.EventRelatedFilters) (node, error) {
 	list := f.GetList().GetValues()
 	if f.GetObject() != nil {
 		list = []*orchv1.EventRelatedFilter{f.GetObject()}
@@ -41,7 +41,7 @@ func (e events) allRelated(f *orchv1.EventRelatedFilters) (node, error) {
 	return and(kids...), nil
 }
 
-func (e events) allAny(f *orchv1.EventAnyResourceFilters) (node, error) {
+func (e eventFilter) allAny(f *orchv1.EventAnyResourceFilters) (node, error) {
 	list := f.GetList().GetValues()
 	if f.GetObject() != nil {
 		list = []*orchv1.EventAnyResourceFilter{f.GetObject()}
@@ -69,7 +69,7 @@ func (e events) allAny(f *orchv1.EventAnyResourceFilters) (node, error) {
 }
 
 // own matches events whose resource meets the criteria.
-func (e events) own(c resourceCriteria) (node, error) {
+func (e eventFilter) own(c resourceCriteria) (node, error) {
 	var kids []node
 	if len(c.ids) > 0 {
 		kids = append(kids, criterion("resource_id", "$in", c.ids))
@@ -82,7 +82,7 @@ func (e events) own(c resourceCriteria) (node, error) {
 	for _, name := range slices.Sorted(maps.Keys(c.labels)) {
 		var n node
 		var err error
-		if values := labelValues(c.labels[name]); name == e.id {
+		if values := events.LabelValues(c.labels[name]); name == e.id {
 			n, err = specified("resource_id", values) // Every resource has an id, and this field its index.
 		} else {
 			n, err = label("resource", name, values)
@@ -96,7 +96,7 @@ func (e events) own(c resourceCriteria) (node, error) {
 }
 
 // related matches events of which one related resource meets the criteria; without criteria, all events.
-func (e events) related(c resourceCriteria) (node, error) {
+func (e eventFilter) related(c resourceCriteria) (node, error) {
 	var kids []node
 	if len(c.ids) > 0 {
 		kids = append(kids, pair("labels", e.id, criterion("v", "$in", c.ids)))
@@ -120,7 +120,7 @@ func (e events) related(c resourceCriteria) (node, error) {
 	}
 	kids = append(kids, or(inRoles...))
 	for _, name := range slices.Sorted(maps.Keys(c.labels)) {
-		n, err := label("labels", name, labelValues(c.labels[name]))
+		n, err := label("labels", name, events.LabelValues(c.labels[name]))
 		if err != nil {
 			return nil, err
 		}
@@ -163,8 +163,8 @@ func pair(path, k string, v node) node {
 }
 
 // label matches documents whose list of pairs at path has the label k with one of the values.
-func label(path, k string, values []string) (node, error) {
-	if len(values) == 0 {
+func label(path, k string, values events.Values) (node, error) {
+	if values.Empty() {
 		return never(path), nil
 	}
 	v, err := specified("v", values)
@@ -174,49 +174,31 @@ func label(path, k string, values []string) (node, error) {
 	return pair(path, k, v), nil
 }
 
-// specified matches the string at path against the values of a ResourceSpecification: it is one of the wanted ones if
-// any are wanted, and none of the unwanted ones, which start with "!". A value that ends in "*" stands for all that
-// begin like it; any other "*" stands for itself. No value at all is met by nothing.
-func specified(path string, values []string) (node, error) {
-	if len(values) == 0 {
+// specified matches the string at path against what a ResourceSpecification asks of a label.
+func specified(path string, values events.Values) (node, error) {
+	if values.Empty() {
 		return never(path), nil
 	}
-	var exact, prefixes []string
 	var wanted, kids []node
-	for _, value := range values {
-		value, unwanted := strings.CutPrefix(value, "!")
-		prefix, wild := strings.CutSuffix(value, "*")
-		switch {
-		case wild && unwanted:
-			pattern, err := literal(prefix)
-			if err != nil {
-				return nil, err
-			}
-			kids = append(kids, match{{Key: path, Value: not(regex(path, "^"+pattern, ""))}})
-		case wild:
-			prefixes = append(prefixes, prefix)
-		case unwanted:
-			kids = append(kids, criterion(path, "$ne", value))
-		default:
-			exact = append(exact, value)
-		}
+	if len(values.Exact) > 0 {
+		wanted = append(wanted, criterion(path, "$in", values.Exact))
 	}
-	if len(exact) > 0 {
-		wanted = append(wanted, criterion(path, "$in", exact))
-	}
-	if len(prefixes) > 0 {
-		n, err := prefixed(path, prefixes)
+	if len(values.Prefixes) > 0 {
+		n, err := prefixed(path, values.Prefixes)
 		if err != nil {
 			return nil, err
 		}
 		wanted = append(wanted, n)
 	}
-	return and(append(kids, or(wanted...))...), nil
-}
-
-func labelValues(v *orchv1.StringOrList) []string {
-	if s, ok := v.GetKind().(*orchv1.StringOrList_StringValue); ok {
-		return []string{s.StringValue}
+	for _, value := range values.NotExact {
+		kids = append(kids, criterion(path, "$ne", value))
 	}
-	return v.GetList().GetValues()
+	for _, prefix := range values.NotPrefixes {
+		pattern, err := literal(prefix)
+		if err != nil {
+			return nil, err
+		}
+		kids = append(kids, match{{Key: path, Value: not(regex(path, "^"+pattern, ""))}})
+	}
+	return and(append(kids, or(wanted...))...), nil
 }

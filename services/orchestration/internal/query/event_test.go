@@ -90,27 +90,3 @@ func TestCompileEventsWindow(t *testing.T) {
 	_, err = CompileEvents(long, epoch)
 	require.ErrorIs(t, err, ErrOperand)
 }
-
-func TestParseText(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		query string
-		want  textQuery
-	}{
-		{"", textQuery{}},
-		{" \t ", textQuery{}},
-		{"a b", textQuery{anyOf: []string{"a", "b"}}},
-		{`"a b" c`, textQuery{anyOf: []string{"a b", "c"}}},
-		{"a -b !c +d", textQuery{anyOf: []string{"a"}, noneOf: []string{"b", "c"}, allOf: []string{"d"}}},
-		{`-"a b"+"c"`, textQuery{noneOf: []string{"a b"}, allOf: []string{"c"}}},
-		{"a - b", textQuery{anyOf: []string{"a", "b"}}},
-		{"-", textQuery{}},
-		{"--a", textQuery{noneOf: []string{"-a"}}},
-		{`a"b`, textQuery{anyOf: []string{"a", "b"}}},
-		{`"a\"b\\c\d`, textQuery{anyOf: []string{`a"b\c\d`}}},
-		{`"" " "`, textQuery{}},
-		{"non-stop", textQuery{anyOf: []string{"non-stop"}}},
-	} {
-		require.Equal(t, c.want, parseText(c.query), c.query)
-	}
-}

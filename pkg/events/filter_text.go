@@ -1,0 +1,69 @@
+package events
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text is a parsed text query. Terms are parts of texts, in any case: one of AnyOf must occur if there are any, all of
+// AllOf, and none of NoneOf. They are looked for in the event's name, the values (not the names) of the labels of its
+// resources, and its payload as it was sent, names and escapes included.
+type Text struct{ AnyOf, AllOf, NoneOf []string }
+
+// ParseText reads the little language of text queries. Terms are separated by blanks; a phrase in double quotes is one
+// term, in which \" and \\ stand for the second character. A term after "+" must occur, after "-" or "!" it must not; of
+// the plain terms one must occur. A query without terms says nothing.
+func ParseText(s string) Text {
+	var q Text
+	for s != "" {
+		r, size := utf8.DecodeRuneInString(s)
+		if unicode.IsSpace(r) {
+			s = s[size:]
+			continue
+		}
+		to := &q.AnyOf
+		if strings.ContainsRune("-!+", r) {
+			s = s[size:]
+			// A sign that stands alone means nothing.
+			if next, _ := utf8.DecodeRuneInString(s); s == "" || unicode.IsSpace(next) {
+				continue
+			}
+			to = &q.NoneOf
+			if r == '+' {
+				to = &q.AllOf
+			}
+		}
+		var term string
+		if strings.HasPrefix(s, `"`) {
+			term, s = phrase(s[1:])
+		} else {
+			end := strings.IndexFunc(s, func(r rune) bool { return r == '"' || unicode.IsSpace(r) })
+			if end < 0 {
+				end = len(s)
+			}
+			term, s = s[:end], s[end:]
+		}
+		if strings.TrimSpace(term) != "" {
+			*to = append(*to, term)
+		}
+	}
+	return q
+}
+
+// phrase reads to the closing quote, or to the end if there is none.
+func phrase(s string) (term, rest string) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"':
+			return b.String(), s[i+1:]
+		case c == '\\' && i+1 < len(s) && (s[i+1] == '"' || s[i+1] == '\\'):
+			i++
+			b.WriteByte(s[i])
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String(), ""
+}

@@ -1,0 +1,125 @@
+package events
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// Matcher is an EventFilter for events that pass, as opposed to stored ones; it is safe for concurrent use. It means
+// what the store's filters mean, except that a bound of time that is not given is none, and that order and
+// resource.distinct, which are about lists, say nothing.
+type Matcher struct{ criteria []criterion }
+
+// criterion tells whether an event meets one part of a filter.
+type criterion func(*orchv1.ReceivedEvent) bool
+
+// NewMatcher compiles a filter; nil is the filter without criteria.
+func NewMatcher(words vocabulary.Vocabulary, f *orchv1.EventFilter) *Matcher {
+	m := &Matcher{}
+	c := compiler{id: words.ResourceID(), role: words.ResourceRole()}
+	m.criteria = slices.DeleteFunc([]criterion{
+		occurred(f.GetOccurred()), named(f.GetEvent()), ids(f.GetId()),
+		c.resource(f.GetResource()), c.related(f.GetRelated()), c.anyResource(f.GetAnyResource()), text(f.GetText()),
+	}, func(c criterion) bool { return c == nil })
+	return m
+}
+
+// Match tells whether the event meets all criteria.
+func (m *Matcher) Match(e *orchv1.ReceivedEvent) bool {
+	for _, meets := range m.criteria {
+		if !meets(e) {
+			return false
+		}
+	}
+	return true
+}
+
+func occurred(f *orchv1.EventOccurredFilter) criterion {
+	if f.GetSince() == nil && f.GetUntil() == nil {
+		return nil
+	}
+	micros := func(t *timestamppb.Timestamp, absent int64) int64 {
+		if t == nil {
+			return absent
+		}
+		return t.AsTime().UnixMicro()
+	}
+	since, until := micros(f.GetSince(), math.MinInt64), micros(f.GetUntil(), math.MaxInt64)
+	return func(e *orchv1.ReceivedEvent) bool {
+		at := e.GetOccurred().AsTime().UnixMicro()
+		return since <= at && at <= until
+	}
+}
+
+func named(f *orchv1.EventNameFilter) criterion {
+	names, excluded := f.GetName().GetValues(), f.GetExcludeName().GetValues()
+	prefixes, excludedPrefixes := f.GetPrefix().GetValues(), f.GetExcludePrefix().GetValues()
+	if len(names)+len(excluded)+len(prefixes)+len(excludedPrefixes) == 0 {
+		return nil
+	}
+	return func(e *orchv1.ReceivedEvent) bool {
+		name := e.GetEvent()
+		return oneOf(names, name) && !slices.Contains(excluded, name) &&
+			begins(prefixes, name) && !hasPrefix(name, excludedPrefixes)
+	}
+}
+
+func ids(f *orchv1.EventIdFilter) criterion {
+	values := f.GetId().GetValues()
+	if len(values) == 0 {
+		return nil
+	}
+	return func(e *orchv1.ReceivedEvent) bool { return slices.Contains(values, e.GetId()) }
+}
+
+// text looks for the terms as the store does: by regular expressions that fold case.
+func text(f *orchv1.EventTextFilter) criterion {
+	q := ParseText(f.GetQuery())
+	anyOf, allOf, noneOf := patterns(q.AnyOf), patterns(q.AllOf), patterns(q.NoneOf)
+	if len(anyOf)+len(allOf)+len(noneOf) == 0 {
+		return nil
+	}
+	return func(e *orchv1.ReceivedEvent) bool {
+		occurs := func(p *regexp.Regexp) bool { return occursIn(p, e) }
+		return (len(anyOf) == 0 || slices.ContainsFunc(anyOf, occurs)) && !slices.ContainsFunc(noneOf, occurs) &&
+			!slices.ContainsFunc(allOf, func(p *regexp.Regexp) bool { return !occurs(p) })
+	}
+}
+
+func patterns(terms []string) []*regexp.Regexp {
+	all := make([]*regexp.Regexp, len(terms))
+	for i, term := range terms {
+		all[i] = regexp.MustCompile("(?i)" + regexp.QuoteMeta(term))
+	}
+	return all
+}
+
+func occursIn(p *regexp.Regexp, e *orchv1.ReceivedEvent) bool {
+	inLabels := func(labels map[string]string) bool {
+		for _, value := range labels {
+			if p.MatchString(value) {
+				return true
+			}
+		}
+		return false
+	}
+	return p.MatchString(e.GetEvent()) || p.Match(e.GetPayload()) || inLabels(e.GetResource().GetLabels()) ||
+		slices.ContainsFunc(e.GetRelated(), func(r *orchv1.RelatedResource) bool { return inLabels(r.GetLabels()) })
+}
+
+// oneOf tells whether the list is empty or holds the value.
+func oneOf(list []string, value string) bool { return len(list) == 0 || slices.Contains(list, value) }
+
+// begins tells whether there are no prefixes or the value has one of them.
+func begins(prefixes []string, value string) bool { return len(prefixes) == 0 || hasPrefix(value, prefixes) }
+
+func hasPrefix(value string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(value, p) })
+}

@@ -1,0 +1,116 @@
+package events
+
+import (
+	"slices"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// compiler knows the labels that carry a resource's id and role.
+type compiler struct{ id, role string }
+
+// labelsCriterion tells whether the labels of one resource meet all of a filter.
+type labelsCriterion func(labels map[string]string) bool
+
+func (c compiler) resource(f *orchv1.EventResourceFilter) criterion {
+	meets := c.labels(f.GetId().GetValues(), f.GetIdPrefix().GetValues(), f.GetLabels())
+	if meets == nil {
+		return nil
+	}
+	return func(e *orchv1.ReceivedEvent) bool { return meets(e.GetResource().GetLabels()) }
+}
+
+// related asks of each filter that ONE related resource meets all of it; several filters may be met by different ones.
+func (c compiler) related(f *orchv1.EventRelatedFilters) criterion {
+	filters := f.GetList().GetValues()
+	if f.GetObject() != nil {
+		filters = []*orchv1.EventRelatedFilter{f.GetObject()}
+	}
+	var all []labelsCriterion
+	for _, filter := range filters {
+		if meets := c.relatedOne(filter); meets != nil {
+			all = append(all, meets)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return func(e *orchv1.ReceivedEvent) bool {
+		return !slices.ContainsFunc(all, func(meets labelsCriterion) bool { return !anyRelated(e, meets) })
+	}
+}
+
+func (c compiler) relatedOne(f *orchv1.EventRelatedFilter) labelsCriterion {
+	labels := c.labels(f.GetId().GetValues(), nil, f.GetLabels())
+	roles, pairs := f.GetRole().GetValues(), f.GetResourcesInRoles().GetValues()
+	if labels == nil && len(roles)+len(pairs) == 0 {
+		return nil
+	}
+	return func(of map[string]string) bool {
+		if labels != nil && !labels(of) {
+			return false
+		}
+		role, has := of[c.role]
+		if len(roles) > 0 && (!has || !slices.Contains(roles, role)) {
+			return false
+		}
+		return len(pairs) == 0 || has && slices.ContainsFunc(pairs, func(p *orchv1.ResourceInRole) bool {
+			return p.GetId() == of[c.id] && p.GetRole() == role
+		})
+	}
+}
+
+// anyResource asks of each filter that the event's resource, or ONE related one, meets all of it.
+func (c compiler) anyResource(f *orchv1.EventAnyResourceFilters) criterion {
+	filters := f.GetList().GetValues()
+	if f.GetObject() != nil {
+		filters = []*orchv1.EventAnyResourceFilter{f.GetObject()}
+	}
+	var all []labelsCriterion
+	for _, filter := range filters {
+		if meets := c.labels(filter.GetId().GetValues(), filter.GetIdPrefix().GetValues(), filter.GetLabels()); meets != nil {
+			all = append(all, meets)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return func(e *orchv1.ReceivedEvent) bool {
+		return !slices.ContainsFunc(all, func(meets labelsCriterion) bool {
+			return !meets(e.GetResource().GetLabels()) && !anyRelated(e, meets)
+		})
+	}
+}
+
+func anyRelated(e *orchv1.ReceivedEvent, meets labelsCriterion) bool {
+	return slices.ContainsFunc(e.GetRelated(), func(r *orchv1.RelatedResource) bool { return meets(r.GetLabels()) })
+}
+
+// labels is the criterion on one resource; nil when there is none.
+func (c compiler) labels(ids, prefixes []string, spec *orchv1.ResourceSpecification) labelsCriterion {
+	if len(ids)+len(prefixes)+len(spec.GetLabels()) == 0 {
+		return nil
+	}
+	wanted := make(map[string]Values, len(spec.GetLabels()))
+	for name, values := range spec.GetLabels() {
+		wanted[name] = LabelValues(values)
+	}
+	return func(of map[string]string) bool {
+		if id := of[c.id]; !oneOf(ids, id) || !begins(prefixes, id) {
+			return false
+		}
+		for name, values := range wanted {
+			if value, has := of[name]; !has || !values.meets(value) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+func (v Values) meets(value string) bool {
+	if v.Empty() || slices.Contains(v.NotExact, value) || hasPrefix(value, v.NotPrefixes) {
+		return false
+	}
+	return len(v.Exact)+len(v.Prefixes) == 0 || slices.Contains(v.Exact, value) || hasPrefix(value, v.Prefixes)
+}
