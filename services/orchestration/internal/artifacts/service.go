@@ -22,6 +22,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
+	"github.com/orch-project/orch/services/orchestration/internal/page"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -30,8 +31,9 @@ import (
 type Service struct {
 	orchv1.UnimplementedArtifactServiceServer
 	artifacts *store.Collection[*orchv1.Artifact]
+	all       page.Source[*orchv1.Artifact]
 	latest    *store.Collection[*orchv1.ArtifactCollection]
-	resolver  query.Resolver
+	keys      page.Source[*orchv1.ArtifactCollection]
 	words     vocabulary.Vocabulary
 	flush     func(ctx context.Context, collection query.Collection, id uuid.UUID) error
 	log       *slog.Logger
@@ -48,10 +50,13 @@ type Deps struct {
 
 // New returns the service.
 func New(d Deps) *Service {
+	artifacts := store.NewCollection(d.Store, query.Artifact, &orchv1.Artifact{})
+	latest := store.NewCollection(d.Store, query.ArtifactLatest, &orchv1.ArtifactCollection{})
 	return &Service{
-		artifacts: store.NewCollection(d.Store, query.Artifact, &orchv1.Artifact{}),
-		latest:    store.NewCollection(d.Store, query.ArtifactLatest, &orchv1.ArtifactCollection{}),
-		resolver:  query.Resolver{Reader: d.Store.Reader()},
+		artifacts: artifacts,
+		all:       page.NewSource(artifacts, orchv1.ArtifactSort_ARTIFACT_SORT_ID_DESC),
+		latest:    latest,
+		keys:      page.NewSource(latest, orchv1.ArtifactCollectionSort_ARTIFACT_COLLECTION_SORT_ID_DESC),
 		words:     d.Words,
 		flush:     d.Flush,
 		log:       d.Log,

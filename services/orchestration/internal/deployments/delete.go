@@ -35,34 +35,19 @@ const bulkDelete = 50
 
 // BulkDeleteDeployments deletes deployments that match, the first ones by name.
 func (s *Service) BulkDeleteDeployments(ctx context.Context, r *orchv1.BulkDeleteDeploymentsRequest) (*orchv1.DeploymentBulkDeleteResponse, error) {
-	ws, selection, err := s.selection(ctx, r.GetQuery())
-	if err != nil {
-		return nil, err
-	}
 	limit := r.GetQuery().GetLimit()
 	if limit == 0 {
 		limit = bulkDelete
 	}
-	found, err := s.page(ctx, ws, selection, orchv1.DeploymentSort_DEPLOYMENT_SORT_UNSPECIFIED, 0, limit)
-	if err != nil {
-		return nil, err
-	}
 	response := &orchv1.DeploymentBulkDeleteResponse{}
-	for _, d := range found {
-		id, err := call.ParseID(d.GetId())
-		if err != nil {
-			return nil, err
+	err := s.source.Each(ctx, r.GetQuery(), limit, func(ws, id uuid.UUID) error {
+		err := s.delete(ctx, ws, id)
+		if err == nil {
+			response.Deleted = append(response.Deleted, id.String())
 		}
-		err = s.delete(ctx, ws, id)
-		if errors.Is(err, store.ErrNotFound) { // Somebody else was faster.
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		response.Deleted = append(response.Deleted, d.GetId())
-	}
-	return response, nil
+		return err
+	})
+	return response, err
 }
 
 func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {

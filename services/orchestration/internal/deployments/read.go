@@ -6,12 +6,11 @@ import (
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
-	"github.com/orch-project/orch/services/orchestration/internal/page"
-	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -55,7 +54,7 @@ func (s *Service) byName(ctx context.Context, ws, flow uuid.UUID, name string) (
 
 // ListDeployments answers a page of all deployments.
 func (s *Service) ListDeployments(ctx context.Context, r *orchv1.ListDeploymentsRequest) (*orchv1.DeploymentList, error) {
-	return s.list(ctx, nil, orchv1.DeploymentSort_DEPLOYMENT_SORT_UNSPECIFIED, r.GetOffset(), r.GetLimit())
+	return s.list(ctx, nil, nil, r.GetOffset(), r.GetLimit())
 }
 
 // ReadDeployments answers the deployments that match, by their own fields and by those of what belongs to them.
@@ -64,88 +63,40 @@ func (s *Service) ReadDeployments(ctx context.Context, r *orchv1.ReadDeployments
 	return s.list(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())
 }
 
-func (s *Service) list(ctx context.Context, q proto.Message, order orchv1.DeploymentSort, offset int64, size *orchv1.PageLimit) (*orchv1.DeploymentList, error) {
-	limit, err := page.Limit(size)
+func (s *Service) list(ctx context.Context, q proto.Message, order protoreflect.Enum, offset int64, limit *orchv1.PageLimit) (*orchv1.DeploymentList, error) {
+	found, err := s.source.List(ctx, q, order, offset, limit)
 	if err != nil {
 		return nil, err
 	}
-	ws, selection, err := s.selection(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.page(ctx, ws, selection, order, offset, limit)
-	return &orchv1.DeploymentList{Deployments: found}, err
+	return &orchv1.DeploymentList{Deployments: found}, s.presentAll(ctx, found)
 }
 
 // CountDeployments counts the deployments that match.
 func (s *Service) CountDeployments(ctx context.Context, r *orchv1.CountDeploymentsRequest) (*orchv1.CountResponse, error) {
-	_, selection, err := s.selection(ctx, r.GetQuery())
-	if err != nil {
-		return nil, err
-	}
-	n, err := selection.Count(ctx)
-	return &orchv1.CountResponse{Count: n}, err
+	return s.source.Count(ctx, r.GetQuery())
 }
 
 // PaginateDeployments answers one page of the deployments that match, and how many there are.
 func (s *Service) PaginateDeployments(ctx context.Context, r *orchv1.PaginateDeploymentsRequest) (*orchv1.DeploymentPage, error) {
 	q := r.GetQuery()
-	limit, err := page.Limit(q.GetLimit())
+	p, err := s.source.Paginate(ctx, q, q.GetSort(), q.GetPage(), q.GetLimit())
 	if err != nil {
 		return nil, err
 	}
-	ws, selection, err := s.selection(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	count, err := selection.Count(ctx)
-	if err != nil {
-		return nil, err
-	}
-	number := max(q.GetPage(), 1)
-	found, err := s.page(ctx, ws, selection, q.GetSort(), page.Offset(number, limit), limit)
-	return &orchv1.DeploymentPage{Results: found, Count: count, Limit: limit, Pages: page.Pages(count, limit), Page: number}, err
+	answer := &orchv1.DeploymentPage{Results: p.Results, Count: p.Count, Limit: p.Limit, Pages: p.Pages, Page: p.Page}
+	return answer, s.presentAll(ctx, p.Results)
 }
 
-// page reads deployments. Without a sort, they are ordered by name.
-func (s *Service) page(ctx context.Context, ws uuid.UUID, of *query.Selection, order orchv1.DeploymentSort, offset, limit int64) ([]*orchv1.Deployment, error) {
-	if limit == 0 {
-		return nil, nil
-	}
-	if order == orchv1.DeploymentSort_DEPLOYMENT_SORT_UNSPECIFIED {
-		order = orchv1.DeploymentSort_DEPLOYMENT_SORT_NAME_ASC
-	}
-	sort, err := query.Sort(order)
-	if err != nil {
-		return nil, err
-	}
-	raws, err := of.Page(ctx, sort, offset, limit)
-	if err != nil {
-		return nil, err
-	}
-	found := make([]*orchv1.Deployment, 0, len(raws))
-	for _, raw := range raws {
-		d, err := s.deployments.Decode(raw)
-		if err != nil {
-			return nil, err
-		}
-		if d, err = s.present(ctx, ws, d); err != nil {
-			return nil, err
-		}
-		found = append(found, d)
-	}
-	return found, nil
-}
-
-func (s *Service) selection(ctx context.Context, q proto.Message) (uuid.UUID, *query.Selection, error) {
+// presentAll fills in what deployments of the call's workspace show and do not store.
+func (s *Service) presentAll(ctx context.Context, found []*orchv1.Deployment) error {
 	info, err := request.Incoming(ctx)
 	if err != nil {
-		return uuid.Nil, nil, err
+		return err
 	}
-	plan, err := query.NewPlan(query.Deployment, q)
-	if err != nil {
-		return uuid.Nil, nil, err
+	for _, d := range found {
+		if _, err := s.present(ctx, info.Workspace, d); err != nil {
+			return err
+		}
 	}
-	selection, err := s.resolver.Select(ctx, info.Workspace, plan)
-	return info.Workspace, selection, err
+	return nil
 }

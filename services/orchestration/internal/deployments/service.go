@@ -20,6 +20,7 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
+	"github.com/orch-project/orch/services/orchestration/internal/page"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -31,7 +32,7 @@ type Service struct {
 	deployments *store.Collection[*orchv1.Deployment]
 	flows       *store.Collection[*orchv1.Flow]
 	runs        *flowruns.Service
-	resolver    query.Resolver
+	source      page.Source[*orchv1.Deployment]
 	words       vocabulary.Vocabulary
 	hydrator    *parameters.Hydrator
 	limit       Limit
@@ -70,11 +71,12 @@ type Deps struct {
 
 // New returns the service.
 func New(d Deps) *Service {
+	deployments := store.NewCollection(d.Store, query.Deployment, &orchv1.Deployment{})
 	return &Service{
-		deployments: store.NewCollection(d.Store, query.Deployment, &orchv1.Deployment{}),
+		deployments: deployments,
 		flows:       store.NewCollection(d.Store, query.Flow, &orchv1.Flow{}),
 		runs:        d.Runs,
-		resolver:    query.Resolver{Reader: d.Store.Reader()},
+		source:      page.NewSource(deployments, orchv1.DeploymentSort_DEPLOYMENT_SORT_NAME_ASC),
 		words:       d.Words,
 		hydrator:    parameters.NewHydrator(d.Variable),
 		limit:       d.Limit,

@@ -104,7 +104,7 @@ func (s *Service) cancelledParents(ctx context.Context, ws uuid.UUID, subflows [
 		}
 		tasks = append(tasks, store.Binary(id))
 	}
-	reader := s.resolver.Reader
+	reader := s.runs.Store().Reader()
 	tasksOf := map[uuid.UUID][]string{}
 	var parents bson.A
 	for doc, err := range reader.Stream(ctx, query.TaskRun, query.Scope(ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: tasks}}}}),

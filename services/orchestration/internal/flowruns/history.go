@@ -17,7 +17,7 @@ func (s *Service) ReadFlowRunHistory(ctx context.Context, r *orchv1.ReadFlowRunH
 	if err != nil {
 		return nil, err
 	}
-	selection, err := s.selection(ctx, q)
+	selection, err := s.source.Select(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func (s *Service) ReadFlowRunHistory(ctx context.Context, r *orchv1.ReadFlowRunH
 
 // AverageFlowRunLateness is the mean of what the runs that match show as their lateness; null when none matches.
 func (s *Service) AverageFlowRunLateness(ctx context.Context, r *orchv1.AverageFlowRunLatenessRequest) (*orchv1.Lateness, error) {
-	selection, err := s.selection(ctx, r.GetQuery())
+	selection, err := s.source.Select(ctx, r.GetQuery())
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
+	"github.com/orch-project/orch/services/orchestration/internal/page"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -35,7 +36,7 @@ type Service struct {
 	states   *store.Collection[*orchv1.FlowRunStateRecord]
 	inputs   *store.Collection[*orchv1.FlowRunInput]
 	flows    *store.Collection[*orchv1.Flow]
-	resolver query.Resolver
+	source   page.Source[*orchv1.FlowRun]
 	words    vocabulary.Vocabulary
 	names    flowNames
 	hydrator *parameters.Hydrator
@@ -46,12 +47,13 @@ type Service struct {
 
 // New returns the service over a store.
 func New(s *store.Store, words vocabulary.Vocabulary, limits *concurrency.Limits) *Service {
+	runs := store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{})
 	return &Service{
-		runs:     store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}),
+		runs:     runs,
 		states:   store.NewCollection(s, query.FlowRunState, &orchv1.FlowRunStateRecord{}),
 		inputs:   store.NewCollection(s, query.FlowRunInput, &orchv1.FlowRunInput{}),
 		flows:    store.NewCollection(s, query.Flow, &orchv1.Flow{}),
-		resolver: query.Resolver{Reader: s.Reader()},
+		source:   page.NewSource(runs, orchv1.FlowRunSort_FLOW_RUN_SORT_ID_DESC),
 		words:    words,
 		slots:    slots{limits: limits, deployments: store.NewCollection(s, query.Deployment, &orchv1.Deployment{})},
 		hydrator: parameters.NewHydrator(parameters.NoVariables),

@@ -11,6 +11,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/page"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -51,7 +52,7 @@ func (s *Service) countBy(ctx context.Context, of query.Collection, field string
 		counts[id.String()] = 0
 		among = append(among, store.Binary(id))
 	}
-	rows := s.resolver.Reader.Aggregate(ctx, of, query.Scope(info.Workspace, bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: among}}}}),
+	rows := s.runs.Store().Reader().Aggregate(ctx, of, query.Scope(info.Workspace, bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: among}}}}),
 		[]bson.D{{{Key: "$group", Value: bson.D{
 			{Key: "_id", Value: "$" + field}, {Key: "count", Value: bson.D{{Key: "$sum", Value: int64(1)}}},
 		}}}})
@@ -74,20 +75,13 @@ func (s *Service) ReadSimpleFlowRuns(ctx context.Context, r *orchv1.ReadSimpleFl
 	if q.GetLimit() < 0 {
 		return nil, rpc.Invalid(rpc.BodyFault("greater_than_equal", "Input should be greater than or equal to 0", "limit"))
 	}
-	order := q.GetSort()
-	if order == orchv1.FlowRunSort_FLOW_RUN_SORT_UNSPECIFIED {
-		order = orchv1.FlowRunSort_FLOW_RUN_SORT_EXPECTED_START_TIME_DESC
-	}
-	selection, err := s.selection(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	runs, err := s.page(ctx, selection, order, q.GetOffset(), min(q.GetLimit(), maxSimple))
+	order := page.Order(q.GetSort(), orchv1.FlowRunSort_FLOW_RUN_SORT_EXPECTED_START_TIME_DESC)
+	runs, err := s.source.Read(ctx, q, order, q.GetOffset(), min(q.GetLimit(), maxSimple))
 	if err != nil {
 		return nil, err
 	}
 	list := &orchv1.SimpleFlowRunList{}
-	for _, run := range runs {
+	for _, run := range s.presentAll(runs) {
 		at := run.SortStart
 		if at == nil || run.GetState() == nil {
 			continue

@@ -17,6 +17,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
+	"github.com/orch-project/orch/services/orchestration/internal/page"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -24,17 +25,18 @@ import (
 // Service serves flows.
 type Service struct {
 	orchv1.UnimplementedFlowServiceServer
-	flows    *store.Collection[*orchv1.Flow]
-	resolver query.Resolver
-	words    vocabulary.Vocabulary
+	flows  *store.Collection[*orchv1.Flow]
+	source page.Source[*orchv1.Flow]
+	words  vocabulary.Vocabulary
 }
 
 // New returns the service over a store.
 func New(s *store.Store, words vocabulary.Vocabulary) *Service {
+	flows := store.NewCollection(s, query.Flow, &orchv1.Flow{})
 	return &Service{
-		flows:    store.NewCollection(s, query.Flow, &orchv1.Flow{}),
-		resolver: query.Resolver{Reader: s.Reader()},
-		words:    words,
+		flows:  flows,
+		source: page.NewSource(flows, orchv1.FlowSort_FLOW_SORT_NAME_ASC),
+		words:  words,
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package page reads how much of a list a client wants.
+// Package page reads how much of a list a client wants, and reads the list.
 package page
 
 import (

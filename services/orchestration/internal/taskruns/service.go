@@ -21,6 +21,7 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/page"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -33,19 +34,20 @@ type Service struct {
 	states   *store.Collection[*orchv1.TaskRunStateRecord]
 	cache    *store.Collection[*orchv1.TaskRunCacheEntry]
 	flowRuns *store.Collection[*orchv1.FlowRun]
-	resolver query.Resolver
+	source   page.Source[*orchv1.TaskRun]
 	words    vocabulary.Vocabulary
 	random   func() float64
 }
 
 // New returns the service over a store. Random gives numbers in [0, 1), by which retries are spread.
 func New(s *store.Store, words vocabulary.Vocabulary, random func() float64) *Service {
+	runs := store.NewCollection(s, query.TaskRun, &orchv1.TaskRun{})
 	return &Service{
-		runs:     store.NewCollection(s, query.TaskRun, &orchv1.TaskRun{}),
+		runs:     runs,
 		states:   store.NewCollection(s, query.TaskRunState, &orchv1.TaskRunStateRecord{}),
 		cache:    store.NewCollection(s, query.TaskRunCache, &orchv1.TaskRunCacheEntry{}),
 		flowRuns: store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}),
-		resolver: query.Resolver{Reader: s.Reader()},
+		source:   page.NewSource(runs, orchv1.TaskRunSort_TASK_RUN_SORT_ID_DESC),
 		words:    words,
 		random:   random,
 	}

@@ -18,6 +18,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
+	"github.com/orch-project/orch/services/orchestration/internal/page"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -26,15 +27,16 @@ import (
 type Service struct {
 	orchv1.UnimplementedVariableServiceServer
 	variables *store.Collection[*orchv1.Variable]
-	resolver  query.Resolver
+	source    page.Source[*orchv1.Variable]
 	words     vocabulary.Vocabulary
 }
 
 // New returns the service over a store.
 func New(s *store.Store, words vocabulary.Vocabulary) *Service {
+	variables := store.NewCollection(s, query.Variable, &orchv1.Variable{})
 	return &Service{
-		variables: store.NewCollection(s, query.Variable, &orchv1.Variable{}),
-		resolver:  query.Resolver{Reader: s.Reader()},
+		variables: variables,
+		source:    page.NewSource(variables, orchv1.VariableSort_VARIABLE_SORT_NAME_ASC),
 		words:     words,
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/page"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -30,6 +31,7 @@ import (
 type Service struct {
 	orchv1.UnimplementedWebhookServiceServer
 	webhooks  *store.Collection[*orchv1.Webhook]
+	source    page.Source[*orchv1.Webhook]
 	catalogue *broker.KV
 	// compile tells what is wrong with a template, at save rather than at the first request.
 	compile func(template string) error
@@ -49,8 +51,10 @@ type Deps struct {
 
 // New returns the service.
 func New(d Deps) *Service {
+	webhooks := store.NewCollection(d.Store, query.Webhook, &orchv1.Webhook{})
 	return &Service{
-		webhooks:  store.NewCollection(d.Store, query.Webhook, &orchv1.Webhook{}),
+		webhooks:  webhooks,
+		source:    page.NewSource(webhooks, orchv1.WebhookSort_WEBHOOK_SORT_NAME_ASC),
 		catalogue: d.Catalogue,
 		compile:   d.Compile,
 		flush:     d.Flush,
