@@ -149,6 +149,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		Follow: limits.DeploymentEffect, Flush: o.flush, Words: cfg.Vocabulary, Log: o.log,
 	})
 	o.events = events.New(o.store, deps.Broker, cfg.Vocabulary, cfg.EventsRetention)
+	o.events.OnStored(o.tasks.Record)
 	o.webhooks = webhooks.New(webhooks.Deps{
 		Store: o.store, Catalogue: definitions, Compile: deps.CompileTemplate, Flush: o.flush, Log: o.log,
 	})

@@ -577,6 +577,10 @@ func Of(fullName string) string {
 		return "The resource's id, for the index."
 	case "orch.v1.ReceivedEvent.resource_ids":
 		return "The ids of the resource and of all related ones, for the index."
+	case "orch.v1.RecordedState":
+		return "RecordedState is what such an event says of the run's state; its id and its moment are those of the event."
+	case "orch.v1.RecordedTaskRun":
+		return "RecordedTaskRun is what the event of a client that judges its task runs by itself says of the run: the fields in the mask."
 	case "orch.v1.RelatedResource":
 		return "RelatedResource is what else an event concerns: labels, the resource id and the role among them."
 	case "orch.v1.Resource":
@@ -747,6 +751,8 @@ func Of(fullName string) string {
 		return "Seconds spent running, with the present stretch."
 	case "orch.v1.TaskRun.estimated_start_time_delta":
 		return "Seconds by which the run started, or is, late."
+	case "orch.v1.TaskRun.field_times":
+		return "Fields, by name, that the event of the present state said nothing of, with the moment of the state that they are from. Only runs that are recorded from their clients' events have any."
 	case "orch.v1.TaskRun.flow_id":
 		return "The flow and the deployment of the flow run, which never change: filters find task runs by them directly."
 	case "orch.v1.TaskRun.flow_run_run_count":
@@ -808,7 +814,7 @@ func Of(fullName string) string {
 	case "orch.v1.TaskRunStateRecord":
 		return "TaskRunStateRecord is one row of a task run's history as it is stored."
 	case "orch.v1.TaskRunStateRecord.run_revision":
-		return "The revision of the run that this state made."
+		return "The revision of the run that this state made; absent when a client made it and the server recorded it."
 	case "orch.v1.TaskRunStateService":
 		return "TaskRunStateService reads the history of task runs."
 	case "orch.v1.TaskRunStateService.ReadTaskRunState":

@@ -697,8 +697,11 @@ type TaskRun struct {
 	// The start, or where the run has not started its expected start.
 	SortStart *timestamppb.Timestamp `protobuf:"bytes,28,opt,name=sort_start,json=sortStart,proto3,oneof" json:"sort_start,omitempty"`
 	// The flow and the deployment of the flow run, which never change: filters find task runs by them directly.
-	FlowId        *string `protobuf:"bytes,29,opt,name=flow_id,json=flowId,proto3,oneof" json:"flow_id,omitempty"`
-	DeploymentId  *string `protobuf:"bytes,30,opt,name=deployment_id,json=deploymentId,proto3,oneof" json:"deployment_id,omitempty"`
+	FlowId       *string `protobuf:"bytes,29,opt,name=flow_id,json=flowId,proto3,oneof" json:"flow_id,omitempty"`
+	DeploymentId *string `protobuf:"bytes,30,opt,name=deployment_id,json=deploymentId,proto3,oneof" json:"deployment_id,omitempty"`
+	// Fields, by name, that the event of the present state said nothing of, with the moment of the state that they are from.
+	// Only runs that are recorded from their clients' events have any.
+	FieldTimes    map[string]*timestamppb.Timestamp `protobuf:"bytes,31,rep,name=field_times,json=fieldTimes,proto3" json:"field_times,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -941,6 +944,13 @@ func (x *TaskRun) GetDeploymentId() string {
 		return *x.DeploymentId
 	}
 	return ""
+}
+
+func (x *TaskRun) GetFieldTimes() map[string]*timestamppb.Timestamp {
+	if x != nil {
+		return x.FieldTimes
+	}
+	return nil
 }
 
 type TaskRunCreate struct {
@@ -1829,8 +1839,8 @@ type TaskRunStateRecord struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	TaskRunId string                 `protobuf:"bytes,2,opt,name=task_run_id,json=taskRunId,proto3" json:"task_run_id,omitempty"`
-	// The revision of the run that this state made.
-	RunRevision   int64                  `protobuf:"varint,3,opt,name=run_revision,json=runRevision,proto3" json:"run_revision,omitempty"`
+	// The revision of the run that this state made; absent when a client made it and the server recorded it.
+	RunRevision   *int64                 `protobuf:"varint,3,opt,name=run_revision,json=runRevision,proto3,oneof" json:"run_revision,omitempty"`
 	Timestamp     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
 	State         *State                 `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1882,8 +1892,8 @@ func (x *TaskRunStateRecord) GetTaskRunId() string {
 }
 
 func (x *TaskRunStateRecord) GetRunRevision() int64 {
-	if x != nil {
-		return x.RunRevision
+	if x != nil && x.RunRevision != nil {
+		return *x.RunRevision
 	}
 	return 0
 }
@@ -2041,6 +2051,112 @@ func (x *SubflowState) GetState() *State {
 	return nil
 }
 
+// RecordedTaskRun is what the event of a client that judges its task runs by itself says of the run: the fields in the mask.
+type RecordedTaskRun struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TaskRun       *TaskRun               `protobuf:"bytes,1,opt,name=task_run,json=taskRun,proto3" json:"task_run,omitempty"`
+	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecordedTaskRun) Reset() {
+	*x = RecordedTaskRun{}
+	mi := &file_orch_v1_task_runs_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordedTaskRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordedTaskRun) ProtoMessage() {}
+
+func (x *RecordedTaskRun) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_task_runs_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordedTaskRun.ProtoReflect.Descriptor instead.
+func (*RecordedTaskRun) Descriptor() ([]byte, []int) {
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *RecordedTaskRun) GetTaskRun() *TaskRun {
+	if x != nil {
+		return x.TaskRun
+	}
+	return nil
+}
+
+func (x *RecordedTaskRun) GetUpdateMask() *fieldmaskpb.FieldMask {
+	if x != nil {
+		return x.UpdateMask
+	}
+	return nil
+}
+
+// RecordedState is what such an event says of the run's state; its id and its moment are those of the event.
+type RecordedState struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	ValidatedState *State                 `protobuf:"bytes,1,opt,name=validated_state,json=validatedState,proto3" json:"validated_state,omitempty"`
+	UpdateMask     *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *RecordedState) Reset() {
+	*x = RecordedState{}
+	mi := &file_orch_v1_task_runs_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecordedState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecordedState) ProtoMessage() {}
+
+func (x *RecordedState) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_task_runs_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecordedState.ProtoReflect.Descriptor instead.
+func (*RecordedState) Descriptor() ([]byte, []int) {
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *RecordedState) GetValidatedState() *State {
+	if x != nil {
+		return x.ValidatedState
+	}
+	return nil
+}
+
+func (x *RecordedState) GetUpdateMask() *fieldmaskpb.FieldMask {
+	if x != nil {
+		return x.UpdateMask
+	}
+	return nil
+}
+
 type CreateTaskRunRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TaskRun       *TaskRunCreate         `protobuf:"bytes,1,opt,name=task_run,json=taskRun,proto3" json:"task_run,omitempty"`
@@ -2050,7 +2166,7 @@ type CreateTaskRunRequest struct {
 
 func (x *CreateTaskRunRequest) Reset() {
 	*x = CreateTaskRunRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[23]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2062,7 +2178,7 @@ func (x *CreateTaskRunRequest) String() string {
 func (*CreateTaskRunRequest) ProtoMessage() {}
 
 func (x *CreateTaskRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[23]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2075,7 +2191,7 @@ func (x *CreateTaskRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTaskRunRequest.ProtoReflect.Descriptor instead.
 func (*CreateTaskRunRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{23}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CreateTaskRunRequest) GetTaskRun() *TaskRunCreate {
@@ -2095,7 +2211,7 @@ type ListTaskRunsRequest struct {
 
 func (x *ListTaskRunsRequest) Reset() {
 	*x = ListTaskRunsRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[24]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2107,7 +2223,7 @@ func (x *ListTaskRunsRequest) String() string {
 func (*ListTaskRunsRequest) ProtoMessage() {}
 
 func (x *ListTaskRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[24]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2120,7 +2236,7 @@ func (x *ListTaskRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTaskRunsRequest.ProtoReflect.Descriptor instead.
 func (*ListTaskRunsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{24}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListTaskRunsRequest) GetLimit() *PageLimit {
@@ -2146,7 +2262,7 @@ type ReadTaskRunRequest struct {
 
 func (x *ReadTaskRunRequest) Reset() {
 	*x = ReadTaskRunRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[25]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2158,7 +2274,7 @@ func (x *ReadTaskRunRequest) String() string {
 func (*ReadTaskRunRequest) ProtoMessage() {}
 
 func (x *ReadTaskRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[25]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2171,7 +2287,7 @@ func (x *ReadTaskRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadTaskRunRequest.ProtoReflect.Descriptor instead.
 func (*ReadTaskRunRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{25}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReadTaskRunRequest) GetId() string {
@@ -2190,7 +2306,7 @@ type ReadTaskRunsRequest struct {
 
 func (x *ReadTaskRunsRequest) Reset() {
 	*x = ReadTaskRunsRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[26]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2202,7 +2318,7 @@ func (x *ReadTaskRunsRequest) String() string {
 func (*ReadTaskRunsRequest) ProtoMessage() {}
 
 func (x *ReadTaskRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[26]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2215,7 +2331,7 @@ func (x *ReadTaskRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadTaskRunsRequest.ProtoReflect.Descriptor instead.
 func (*ReadTaskRunsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{26}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReadTaskRunsRequest) GetQuery() *TaskRunQuery {
@@ -2234,7 +2350,7 @@ type PaginateTaskRunsRequest struct {
 
 func (x *PaginateTaskRunsRequest) Reset() {
 	*x = PaginateTaskRunsRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[27]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2246,7 +2362,7 @@ func (x *PaginateTaskRunsRequest) String() string {
 func (*PaginateTaskRunsRequest) ProtoMessage() {}
 
 func (x *PaginateTaskRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[27]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2259,7 +2375,7 @@ func (x *PaginateTaskRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PaginateTaskRunsRequest.ProtoReflect.Descriptor instead.
 func (*PaginateTaskRunsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{27}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PaginateTaskRunsRequest) GetQuery() *TaskRunPageQuery {
@@ -2278,7 +2394,7 @@ type CountTaskRunsRequest struct {
 
 func (x *CountTaskRunsRequest) Reset() {
 	*x = CountTaskRunsRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[28]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2290,7 +2406,7 @@ func (x *CountTaskRunsRequest) String() string {
 func (*CountTaskRunsRequest) ProtoMessage() {}
 
 func (x *CountTaskRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[28]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2303,7 +2419,7 @@ func (x *CountTaskRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountTaskRunsRequest.ProtoReflect.Descriptor instead.
 func (*CountTaskRunsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{28}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CountTaskRunsRequest) GetQuery() *TaskRunCountQuery {
@@ -2322,7 +2438,7 @@ type TaskRunHistoryRequest struct {
 
 func (x *TaskRunHistoryRequest) Reset() {
 	*x = TaskRunHistoryRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[29]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2334,7 +2450,7 @@ func (x *TaskRunHistoryRequest) String() string {
 func (*TaskRunHistoryRequest) ProtoMessage() {}
 
 func (x *TaskRunHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[29]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2347,7 +2463,7 @@ func (x *TaskRunHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskRunHistoryRequest.ProtoReflect.Descriptor instead.
 func (*TaskRunHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{29}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TaskRunHistoryRequest) GetQuery() *TaskRunHistoryQuery {
@@ -2367,7 +2483,7 @@ type SetTaskRunStateRequest struct {
 
 func (x *SetTaskRunStateRequest) Reset() {
 	*x = SetTaskRunStateRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[30]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2379,7 +2495,7 @@ func (x *SetTaskRunStateRequest) String() string {
 func (*SetTaskRunStateRequest) ProtoMessage() {}
 
 func (x *SetTaskRunStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[30]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2392,7 +2508,7 @@ func (x *SetTaskRunStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTaskRunStateRequest.ProtoReflect.Descriptor instead.
 func (*SetTaskRunStateRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{30}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SetTaskRunStateRequest) GetId() string {
@@ -2420,7 +2536,7 @@ type UpdateTaskRunRequest struct {
 
 func (x *UpdateTaskRunRequest) Reset() {
 	*x = UpdateTaskRunRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[31]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2432,7 +2548,7 @@ func (x *UpdateTaskRunRequest) String() string {
 func (*UpdateTaskRunRequest) ProtoMessage() {}
 
 func (x *UpdateTaskRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[31]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2445,7 +2561,7 @@ func (x *UpdateTaskRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateTaskRunRequest.ProtoReflect.Descriptor instead.
 func (*UpdateTaskRunRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{31}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *UpdateTaskRunRequest) GetId() string {
@@ -2478,7 +2594,7 @@ type DeleteTaskRunRequest struct {
 
 func (x *DeleteTaskRunRequest) Reset() {
 	*x = DeleteTaskRunRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[32]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2490,7 +2606,7 @@ func (x *DeleteTaskRunRequest) String() string {
 func (*DeleteTaskRunRequest) ProtoMessage() {}
 
 func (x *DeleteTaskRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[32]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2503,7 +2619,7 @@ func (x *DeleteTaskRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTaskRunRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTaskRunRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{32}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DeleteTaskRunRequest) GetId() string {
@@ -2522,7 +2638,7 @@ type ReadTaskRunStateRequest struct {
 
 func (x *ReadTaskRunStateRequest) Reset() {
 	*x = ReadTaskRunStateRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[33]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2534,7 +2650,7 @@ func (x *ReadTaskRunStateRequest) String() string {
 func (*ReadTaskRunStateRequest) ProtoMessage() {}
 
 func (x *ReadTaskRunStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[33]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2547,7 +2663,7 @@ func (x *ReadTaskRunStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadTaskRunStateRequest.ProtoReflect.Descriptor instead.
 func (*ReadTaskRunStateRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{33}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ReadTaskRunStateRequest) GetId() string {
@@ -2566,7 +2682,7 @@ type ReadTaskRunStatesRequest struct {
 
 func (x *ReadTaskRunStatesRequest) Reset() {
 	*x = ReadTaskRunStatesRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[34]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2578,7 +2694,7 @@ func (x *ReadTaskRunStatesRequest) String() string {
 func (*ReadTaskRunStatesRequest) ProtoMessage() {}
 
 func (x *ReadTaskRunStatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[34]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2591,7 +2707,7 @@ func (x *ReadTaskRunStatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadTaskRunStatesRequest.ProtoReflect.Descriptor instead.
 func (*ReadTaskRunStatesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{34}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ReadTaskRunStatesRequest) GetTaskRunId() string {
@@ -2649,7 +2765,7 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"input_type2\tparameter:\tParameter\"U\n" +
 	"\x11TaskInputConstant\x12\x1a\n" +
 	"\x04type\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04type:$\xd2\xf3\x18 *\n" +
-	"input_type2\bconstant:\bConstant\"\xb7\x0f\n" +
+	"input_type2\bconstant:\bConstant\"\xde\x10\n" +
 	"\aTaskRun\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -2688,10 +2804,15 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"\n" +
 	"sort_start\x18\x1c \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x0fR\tsortStart\x88\x01\x01\x12'\n" +
 	"\aflow_id\x18\x1d \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\x10R\x06flowId\x88\x01\x01\x123\n" +
-	"\rdeployment_id\x18\x1e \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\x11R\fdeploymentId\x88\x01\x01\x1aU\n" +
+	"\rdeployment_id\x18\x1e \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\x11R\fdeploymentId\x88\x01\x01\x12J\n" +
+	"\vfield_times\x18\x1f \x03(\v2 .orch.v1.TaskRun.FieldTimesEntryB\a\xca\xf3\x18\x03\x80\x01\x01R\n" +
+	"fieldTimes\x1aU\n" +
 	"\x0fTaskInputsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
-	"\x05value\x18\x02 \x01(\v2\x16.orch.v1.TaskInputListR\x05value:\x028\x01B\n" +
+	"\x05value\x18\x02 \x01(\v2\x16.orch.v1.TaskInputListR\x05value:\x028\x01\x1aY\n" +
+	"\x0fFieldTimesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
+	"\x05value\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05value:\x028\x01B\n" +
 	"\n" +
 	"\b_createdB\n" +
 	"\n" +
@@ -2830,13 +2951,14 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"\vdeployments\x18\a \x01(\v2\x19.orch.v1.DeploymentFilterR\vdeployments:2\xd2\xf3\x18.:,Body_task_run_history_task_runs_history_post\"\xa7\x01\n" +
 	"\x11TaskRunTransition\x122\n" +
 	"\x05state\x18\x01 \x01(\v2\x14.orch.v1.StateCreateB\x06\xca\xf3\x18\x02\x18\x01R\x05state\x12!\n" +
-	"\x05force\x18\x02 \x01(\bB\v\xca\xf3\x18\a\"\x05falseR\x05force:;\xd2\xf3\x187:5Body_set_task_run_state_task_runs__id__set_state_post\"\xd7\x01\n" +
+	"\x05force\x18\x02 \x01(\bB\v\xca\xf3\x18\a\"\x05falseR\x05force:;\xd2\xf3\x187:5Body_set_task_run_state_task_runs__id__set_state_post\"\xed\x01\n" +
 	"\x12TaskRunStateRecord\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12&\n" +
-	"\vtask_run_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\ttaskRunId\x12!\n" +
-	"\frun_revision\x18\x03 \x01(\x03R\vrunRevision\x128\n" +
+	"\vtask_run_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\ttaskRunId\x12&\n" +
+	"\frun_revision\x18\x03 \x01(\x03H\x00R\vrunRevision\x88\x01\x01\x128\n" +
 	"\ttimestamp\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\ttimestamp\x12$\n" +
-	"\x05state\x18\x05 \x01(\v2\x0e.orch.v1.StateR\x05state\"\xe4\x01\n" +
+	"\x05state\x18\x05 \x01(\v2\x0e.orch.v1.StateR\x05stateB\x0f\n" +
+	"\r_run_revision\"\xe4\x01\n" +
 	"\x11TaskRunCacheEntry\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12\x1b\n" +
 	"\tcache_key\x18\x02 \x01(\tR\bcacheKey\x128\n" +
@@ -2848,7 +2970,15 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"\fSubflowState\x12&\n" +
 	"\vtask_run_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\ttaskRunId\x12&\n" +
 	"\vflow_run_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\tflowRunId\x12$\n" +
-	"\x05state\x18\x03 \x01(\v2\x0e.orch.v1.StateR\x05state\"I\n" +
+	"\x05state\x18\x03 \x01(\v2\x0e.orch.v1.StateR\x05state\"{\n" +
+	"\x0fRecordedTaskRun\x12+\n" +
+	"\btask_run\x18\x01 \x01(\v2\x10.orch.v1.TaskRunR\ataskRun\x12;\n" +
+	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
+	"updateMask\"\x85\x01\n" +
+	"\rRecordedState\x127\n" +
+	"\x0fvalidated_state\x18\x01 \x01(\v2\x0e.orch.v1.StateR\x0evalidatedState\x12;\n" +
+	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
+	"updateMask\"I\n" +
 	"\x14CreateTaskRunRequest\x121\n" +
 	"\btask_run\x18\x01 \x01(\v2\x16.orch.v1.TaskRunCreateR\ataskRun\"s\n" +
 	"\x13ListTaskRunsRequest\x120\n" +
@@ -2923,7 +3053,7 @@ func file_orch_v1_task_runs_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_task_runs_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_orch_v1_task_runs_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_orch_v1_task_runs_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_orch_v1_task_runs_proto_goTypes = []any{
 	(TaskRunSort)(0),                 // 0: orch.v1.TaskRunSort
 	(*TaskRunPolicy)(nil),            // 1: orch.v1.TaskRunPolicy
@@ -2949,37 +3079,40 @@ var file_orch_v1_task_runs_proto_goTypes = []any{
 	(*TaskRunStateRecord)(nil),       // 21: orch.v1.TaskRunStateRecord
 	(*TaskRunCacheEntry)(nil),        // 22: orch.v1.TaskRunCacheEntry
 	(*SubflowState)(nil),             // 23: orch.v1.SubflowState
-	(*CreateTaskRunRequest)(nil),     // 24: orch.v1.CreateTaskRunRequest
-	(*ListTaskRunsRequest)(nil),      // 25: orch.v1.ListTaskRunsRequest
-	(*ReadTaskRunRequest)(nil),       // 26: orch.v1.ReadTaskRunRequest
-	(*ReadTaskRunsRequest)(nil),      // 27: orch.v1.ReadTaskRunsRequest
-	(*PaginateTaskRunsRequest)(nil),  // 28: orch.v1.PaginateTaskRunsRequest
-	(*CountTaskRunsRequest)(nil),     // 29: orch.v1.CountTaskRunsRequest
-	(*TaskRunHistoryRequest)(nil),    // 30: orch.v1.TaskRunHistoryRequest
-	(*SetTaskRunStateRequest)(nil),   // 31: orch.v1.SetTaskRunStateRequest
-	(*UpdateTaskRunRequest)(nil),     // 32: orch.v1.UpdateTaskRunRequest
-	(*DeleteTaskRunRequest)(nil),     // 33: orch.v1.DeleteTaskRunRequest
-	(*ReadTaskRunStateRequest)(nil),  // 34: orch.v1.ReadTaskRunStateRequest
-	(*ReadTaskRunStatesRequest)(nil), // 35: orch.v1.ReadTaskRunStatesRequest
-	nil,                              // 36: orch.v1.TaskRun.TaskInputsEntry
-	nil,                              // 37: orch.v1.TaskRunCreate.TaskInputsEntry
-	nil,                              // 38: orch.v1.TaskRunSummary.TaskInputsEntry
-	(*timestamppb.Timestamp)(nil),    // 39: google.protobuf.Timestamp
-	(*Labels)(nil),                   // 40: orch.v1.Labels
-	(StateType)(0),                   // 41: orch.v1.StateType
-	(*State)(nil),                    // 42: orch.v1.State
-	(*StateCreate)(nil),              // 43: orch.v1.StateCreate
-	(*PageLimit)(nil),                // 44: orch.v1.PageLimit
-	(*FlowFilter)(nil),               // 45: orch.v1.FlowFilter
-	(*FlowRunFilter)(nil),            // 46: orch.v1.FlowRunFilter
-	(*TaskRunFilter)(nil),            // 47: orch.v1.TaskRunFilter
-	(*DeploymentFilter)(nil),         // 48: orch.v1.DeploymentFilter
-	(*fieldmaskpb.FieldMask)(nil),    // 49: google.protobuf.FieldMask
-	(*CountResponse)(nil),            // 50: orch.v1.CountResponse
-	(*HistoryList)(nil),              // 51: orch.v1.HistoryList
-	(*OrchestrationResult)(nil),      // 52: orch.v1.OrchestrationResult
-	(*emptypb.Empty)(nil),            // 53: google.protobuf.Empty
-	(*StateList)(nil),                // 54: orch.v1.StateList
+	(*RecordedTaskRun)(nil),          // 24: orch.v1.RecordedTaskRun
+	(*RecordedState)(nil),            // 25: orch.v1.RecordedState
+	(*CreateTaskRunRequest)(nil),     // 26: orch.v1.CreateTaskRunRequest
+	(*ListTaskRunsRequest)(nil),      // 27: orch.v1.ListTaskRunsRequest
+	(*ReadTaskRunRequest)(nil),       // 28: orch.v1.ReadTaskRunRequest
+	(*ReadTaskRunsRequest)(nil),      // 29: orch.v1.ReadTaskRunsRequest
+	(*PaginateTaskRunsRequest)(nil),  // 30: orch.v1.PaginateTaskRunsRequest
+	(*CountTaskRunsRequest)(nil),     // 31: orch.v1.CountTaskRunsRequest
+	(*TaskRunHistoryRequest)(nil),    // 32: orch.v1.TaskRunHistoryRequest
+	(*SetTaskRunStateRequest)(nil),   // 33: orch.v1.SetTaskRunStateRequest
+	(*UpdateTaskRunRequest)(nil),     // 34: orch.v1.UpdateTaskRunRequest
+	(*DeleteTaskRunRequest)(nil),     // 35: orch.v1.DeleteTaskRunRequest
+	(*ReadTaskRunStateRequest)(nil),  // 36: orch.v1.ReadTaskRunStateRequest
+	(*ReadTaskRunStatesRequest)(nil), // 37: orch.v1.ReadTaskRunStatesRequest
+	nil,                              // 38: orch.v1.TaskRun.TaskInputsEntry
+	nil,                              // 39: orch.v1.TaskRun.FieldTimesEntry
+	nil,                              // 40: orch.v1.TaskRunCreate.TaskInputsEntry
+	nil,                              // 41: orch.v1.TaskRunSummary.TaskInputsEntry
+	(*timestamppb.Timestamp)(nil),    // 42: google.protobuf.Timestamp
+	(*Labels)(nil),                   // 43: orch.v1.Labels
+	(StateType)(0),                   // 44: orch.v1.StateType
+	(*State)(nil),                    // 45: orch.v1.State
+	(*StateCreate)(nil),              // 46: orch.v1.StateCreate
+	(*PageLimit)(nil),                // 47: orch.v1.PageLimit
+	(*FlowFilter)(nil),               // 48: orch.v1.FlowFilter
+	(*FlowRunFilter)(nil),            // 49: orch.v1.FlowRunFilter
+	(*TaskRunFilter)(nil),            // 50: orch.v1.TaskRunFilter
+	(*DeploymentFilter)(nil),         // 51: orch.v1.DeploymentFilter
+	(*fieldmaskpb.FieldMask)(nil),    // 52: google.protobuf.FieldMask
+	(*CountResponse)(nil),            // 53: orch.v1.CountResponse
+	(*HistoryList)(nil),              // 54: orch.v1.HistoryList
+	(*OrchestrationResult)(nil),      // 55: orch.v1.OrchestrationResult
+	(*emptypb.Empty)(nil),            // 56: google.protobuf.Empty
+	(*StateList)(nil),                // 57: orch.v1.StateList
 }
 var file_orch_v1_task_runs_proto_depIdxs = []int32{
 	2,  // 0: orch.v1.TaskRunPolicy.retry_delay:type_name -> orch.v1.RetryDelay
@@ -2989,103 +3122,109 @@ var file_orch_v1_task_runs_proto_depIdxs = []int32{
 	7,  // 4: orch.v1.TaskInput.flow_run:type_name -> orch.v1.TaskInputFlowRun
 	8,  // 5: orch.v1.TaskInput.parameter:type_name -> orch.v1.TaskInputParameter
 	9,  // 6: orch.v1.TaskInput.constant:type_name -> orch.v1.TaskInputConstant
-	39, // 7: orch.v1.TaskRun.created:type_name -> google.protobuf.Timestamp
-	39, // 8: orch.v1.TaskRun.updated:type_name -> google.protobuf.Timestamp
-	39, // 9: orch.v1.TaskRun.cache_expiration:type_name -> google.protobuf.Timestamp
+	42, // 7: orch.v1.TaskRun.created:type_name -> google.protobuf.Timestamp
+	42, // 8: orch.v1.TaskRun.updated:type_name -> google.protobuf.Timestamp
+	42, // 9: orch.v1.TaskRun.cache_expiration:type_name -> google.protobuf.Timestamp
 	1,  // 10: orch.v1.TaskRun.empirical_policy:type_name -> orch.v1.TaskRunPolicy
-	40, // 11: orch.v1.TaskRun.labels:type_name -> orch.v1.Labels
-	36, // 12: orch.v1.TaskRun.task_inputs:type_name -> orch.v1.TaskRun.TaskInputsEntry
-	41, // 13: orch.v1.TaskRun.state_type:type_name -> orch.v1.StateType
-	39, // 14: orch.v1.TaskRun.expected_start_time:type_name -> google.protobuf.Timestamp
-	39, // 15: orch.v1.TaskRun.next_scheduled_start_time:type_name -> google.protobuf.Timestamp
-	39, // 16: orch.v1.TaskRun.start_time:type_name -> google.protobuf.Timestamp
-	39, // 17: orch.v1.TaskRun.end_time:type_name -> google.protobuf.Timestamp
-	42, // 18: orch.v1.TaskRun.state:type_name -> orch.v1.State
-	39, // 19: orch.v1.TaskRun.sort_start:type_name -> google.protobuf.Timestamp
-	43, // 20: orch.v1.TaskRunCreate.state:type_name -> orch.v1.StateCreate
-	39, // 21: orch.v1.TaskRunCreate.cache_expiration:type_name -> google.protobuf.Timestamp
-	1,  // 22: orch.v1.TaskRunCreate.empirical_policy:type_name -> orch.v1.TaskRunPolicy
-	40, // 23: orch.v1.TaskRunCreate.labels:type_name -> orch.v1.Labels
-	37, // 24: orch.v1.TaskRunCreate.task_inputs:type_name -> orch.v1.TaskRunCreate.TaskInputsEntry
-	10, // 25: orch.v1.TaskRunList.task_runs:type_name -> orch.v1.TaskRun
-	39, // 26: orch.v1.TaskRunSummary.created:type_name -> google.protobuf.Timestamp
-	39, // 27: orch.v1.TaskRunSummary.updated:type_name -> google.protobuf.Timestamp
-	1,  // 28: orch.v1.TaskRunSummary.empirical_policy:type_name -> orch.v1.TaskRunPolicy
-	38, // 29: orch.v1.TaskRunSummary.task_inputs:type_name -> orch.v1.TaskRunSummary.TaskInputsEntry
-	39, // 30: orch.v1.TaskRunSummary.start_time:type_name -> google.protobuf.Timestamp
-	39, // 31: orch.v1.TaskRunSummary.end_time:type_name -> google.protobuf.Timestamp
-	42, // 32: orch.v1.TaskRunSummary.state:type_name -> orch.v1.State
-	14, // 33: orch.v1.TaskRunPage.results:type_name -> orch.v1.TaskRunSummary
-	0,  // 34: orch.v1.TaskRunQuery.sort:type_name -> orch.v1.TaskRunSort
-	44, // 35: orch.v1.TaskRunQuery.limit:type_name -> orch.v1.PageLimit
-	45, // 36: orch.v1.TaskRunQuery.flows:type_name -> orch.v1.FlowFilter
-	46, // 37: orch.v1.TaskRunQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	47, // 38: orch.v1.TaskRunQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	48, // 39: orch.v1.TaskRunQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	0,  // 40: orch.v1.TaskRunPageQuery.sort:type_name -> orch.v1.TaskRunSort
-	44, // 41: orch.v1.TaskRunPageQuery.limit:type_name -> orch.v1.PageLimit
-	45, // 42: orch.v1.TaskRunPageQuery.flows:type_name -> orch.v1.FlowFilter
-	46, // 43: orch.v1.TaskRunPageQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	47, // 44: orch.v1.TaskRunPageQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	48, // 45: orch.v1.TaskRunPageQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	45, // 46: orch.v1.TaskRunCountQuery.flows:type_name -> orch.v1.FlowFilter
-	46, // 47: orch.v1.TaskRunCountQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	47, // 48: orch.v1.TaskRunCountQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	48, // 49: orch.v1.TaskRunCountQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	39, // 50: orch.v1.TaskRunHistoryQuery.history_start:type_name -> google.protobuf.Timestamp
-	39, // 51: orch.v1.TaskRunHistoryQuery.history_end:type_name -> google.protobuf.Timestamp
-	45, // 52: orch.v1.TaskRunHistoryQuery.flows:type_name -> orch.v1.FlowFilter
-	46, // 53: orch.v1.TaskRunHistoryQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	47, // 54: orch.v1.TaskRunHistoryQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	48, // 55: orch.v1.TaskRunHistoryQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	43, // 56: orch.v1.TaskRunTransition.state:type_name -> orch.v1.StateCreate
-	39, // 57: orch.v1.TaskRunStateRecord.timestamp:type_name -> google.protobuf.Timestamp
-	42, // 58: orch.v1.TaskRunStateRecord.state:type_name -> orch.v1.State
-	39, // 59: orch.v1.TaskRunCacheEntry.timestamp:type_name -> google.protobuf.Timestamp
-	39, // 60: orch.v1.TaskRunCacheEntry.expiration:type_name -> google.protobuf.Timestamp
-	42, // 61: orch.v1.TaskRunCacheEntry.state:type_name -> orch.v1.State
-	42, // 62: orch.v1.SubflowState.state:type_name -> orch.v1.State
-	11, // 63: orch.v1.CreateTaskRunRequest.task_run:type_name -> orch.v1.TaskRunCreate
-	44, // 64: orch.v1.ListTaskRunsRequest.limit:type_name -> orch.v1.PageLimit
-	16, // 65: orch.v1.ReadTaskRunsRequest.query:type_name -> orch.v1.TaskRunQuery
-	17, // 66: orch.v1.PaginateTaskRunsRequest.query:type_name -> orch.v1.TaskRunPageQuery
-	18, // 67: orch.v1.CountTaskRunsRequest.query:type_name -> orch.v1.TaskRunCountQuery
-	19, // 68: orch.v1.TaskRunHistoryRequest.query:type_name -> orch.v1.TaskRunHistoryQuery
-	20, // 69: orch.v1.SetTaskRunStateRequest.transition:type_name -> orch.v1.TaskRunTransition
-	12, // 70: orch.v1.UpdateTaskRunRequest.task_run:type_name -> orch.v1.TaskRunUpdate
-	49, // 71: orch.v1.UpdateTaskRunRequest.update_mask:type_name -> google.protobuf.FieldMask
-	4,  // 72: orch.v1.TaskRun.TaskInputsEntry.value:type_name -> orch.v1.TaskInputList
-	4,  // 73: orch.v1.TaskRunCreate.TaskInputsEntry.value:type_name -> orch.v1.TaskInputList
-	4,  // 74: orch.v1.TaskRunSummary.TaskInputsEntry.value:type_name -> orch.v1.TaskInputList
-	24, // 75: orch.v1.TaskRunService.CreateTaskRun:input_type -> orch.v1.CreateTaskRunRequest
-	25, // 76: orch.v1.TaskRunService.ListTaskRuns:input_type -> orch.v1.ListTaskRunsRequest
-	26, // 77: orch.v1.TaskRunService.ReadTaskRun:input_type -> orch.v1.ReadTaskRunRequest
-	27, // 78: orch.v1.TaskRunService.ReadTaskRuns:input_type -> orch.v1.ReadTaskRunsRequest
-	28, // 79: orch.v1.TaskRunService.PaginateTaskRuns:input_type -> orch.v1.PaginateTaskRunsRequest
-	29, // 80: orch.v1.TaskRunService.CountTaskRuns:input_type -> orch.v1.CountTaskRunsRequest
-	30, // 81: orch.v1.TaskRunService.TaskRunHistory:input_type -> orch.v1.TaskRunHistoryRequest
-	31, // 82: orch.v1.TaskRunService.SetTaskRunState:input_type -> orch.v1.SetTaskRunStateRequest
-	32, // 83: orch.v1.TaskRunService.UpdateTaskRun:input_type -> orch.v1.UpdateTaskRunRequest
-	33, // 84: orch.v1.TaskRunService.DeleteTaskRun:input_type -> orch.v1.DeleteTaskRunRequest
-	34, // 85: orch.v1.TaskRunStateService.ReadTaskRunState:input_type -> orch.v1.ReadTaskRunStateRequest
-	35, // 86: orch.v1.TaskRunStateService.ReadTaskRunStates:input_type -> orch.v1.ReadTaskRunStatesRequest
-	10, // 87: orch.v1.TaskRunService.CreateTaskRun:output_type -> orch.v1.TaskRun
-	13, // 88: orch.v1.TaskRunService.ListTaskRuns:output_type -> orch.v1.TaskRunList
-	10, // 89: orch.v1.TaskRunService.ReadTaskRun:output_type -> orch.v1.TaskRun
-	13, // 90: orch.v1.TaskRunService.ReadTaskRuns:output_type -> orch.v1.TaskRunList
-	15, // 91: orch.v1.TaskRunService.PaginateTaskRuns:output_type -> orch.v1.TaskRunPage
-	50, // 92: orch.v1.TaskRunService.CountTaskRuns:output_type -> orch.v1.CountResponse
-	51, // 93: orch.v1.TaskRunService.TaskRunHistory:output_type -> orch.v1.HistoryList
-	52, // 94: orch.v1.TaskRunService.SetTaskRunState:output_type -> orch.v1.OrchestrationResult
-	53, // 95: orch.v1.TaskRunService.UpdateTaskRun:output_type -> google.protobuf.Empty
-	53, // 96: orch.v1.TaskRunService.DeleteTaskRun:output_type -> google.protobuf.Empty
-	42, // 97: orch.v1.TaskRunStateService.ReadTaskRunState:output_type -> orch.v1.State
-	54, // 98: orch.v1.TaskRunStateService.ReadTaskRunStates:output_type -> orch.v1.StateList
-	87, // [87:99] is the sub-list for method output_type
-	75, // [75:87] is the sub-list for method input_type
-	75, // [75:75] is the sub-list for extension type_name
-	75, // [75:75] is the sub-list for extension extendee
-	0,  // [0:75] is the sub-list for field type_name
+	43, // 11: orch.v1.TaskRun.labels:type_name -> orch.v1.Labels
+	38, // 12: orch.v1.TaskRun.task_inputs:type_name -> orch.v1.TaskRun.TaskInputsEntry
+	44, // 13: orch.v1.TaskRun.state_type:type_name -> orch.v1.StateType
+	42, // 14: orch.v1.TaskRun.expected_start_time:type_name -> google.protobuf.Timestamp
+	42, // 15: orch.v1.TaskRun.next_scheduled_start_time:type_name -> google.protobuf.Timestamp
+	42, // 16: orch.v1.TaskRun.start_time:type_name -> google.protobuf.Timestamp
+	42, // 17: orch.v1.TaskRun.end_time:type_name -> google.protobuf.Timestamp
+	45, // 18: orch.v1.TaskRun.state:type_name -> orch.v1.State
+	42, // 19: orch.v1.TaskRun.sort_start:type_name -> google.protobuf.Timestamp
+	39, // 20: orch.v1.TaskRun.field_times:type_name -> orch.v1.TaskRun.FieldTimesEntry
+	46, // 21: orch.v1.TaskRunCreate.state:type_name -> orch.v1.StateCreate
+	42, // 22: orch.v1.TaskRunCreate.cache_expiration:type_name -> google.protobuf.Timestamp
+	1,  // 23: orch.v1.TaskRunCreate.empirical_policy:type_name -> orch.v1.TaskRunPolicy
+	43, // 24: orch.v1.TaskRunCreate.labels:type_name -> orch.v1.Labels
+	40, // 25: orch.v1.TaskRunCreate.task_inputs:type_name -> orch.v1.TaskRunCreate.TaskInputsEntry
+	10, // 26: orch.v1.TaskRunList.task_runs:type_name -> orch.v1.TaskRun
+	42, // 27: orch.v1.TaskRunSummary.created:type_name -> google.protobuf.Timestamp
+	42, // 28: orch.v1.TaskRunSummary.updated:type_name -> google.protobuf.Timestamp
+	1,  // 29: orch.v1.TaskRunSummary.empirical_policy:type_name -> orch.v1.TaskRunPolicy
+	41, // 30: orch.v1.TaskRunSummary.task_inputs:type_name -> orch.v1.TaskRunSummary.TaskInputsEntry
+	42, // 31: orch.v1.TaskRunSummary.start_time:type_name -> google.protobuf.Timestamp
+	42, // 32: orch.v1.TaskRunSummary.end_time:type_name -> google.protobuf.Timestamp
+	45, // 33: orch.v1.TaskRunSummary.state:type_name -> orch.v1.State
+	14, // 34: orch.v1.TaskRunPage.results:type_name -> orch.v1.TaskRunSummary
+	0,  // 35: orch.v1.TaskRunQuery.sort:type_name -> orch.v1.TaskRunSort
+	47, // 36: orch.v1.TaskRunQuery.limit:type_name -> orch.v1.PageLimit
+	48, // 37: orch.v1.TaskRunQuery.flows:type_name -> orch.v1.FlowFilter
+	49, // 38: orch.v1.TaskRunQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	50, // 39: orch.v1.TaskRunQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	51, // 40: orch.v1.TaskRunQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	0,  // 41: orch.v1.TaskRunPageQuery.sort:type_name -> orch.v1.TaskRunSort
+	47, // 42: orch.v1.TaskRunPageQuery.limit:type_name -> orch.v1.PageLimit
+	48, // 43: orch.v1.TaskRunPageQuery.flows:type_name -> orch.v1.FlowFilter
+	49, // 44: orch.v1.TaskRunPageQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	50, // 45: orch.v1.TaskRunPageQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	51, // 46: orch.v1.TaskRunPageQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	48, // 47: orch.v1.TaskRunCountQuery.flows:type_name -> orch.v1.FlowFilter
+	49, // 48: orch.v1.TaskRunCountQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	50, // 49: orch.v1.TaskRunCountQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	51, // 50: orch.v1.TaskRunCountQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	42, // 51: orch.v1.TaskRunHistoryQuery.history_start:type_name -> google.protobuf.Timestamp
+	42, // 52: orch.v1.TaskRunHistoryQuery.history_end:type_name -> google.protobuf.Timestamp
+	48, // 53: orch.v1.TaskRunHistoryQuery.flows:type_name -> orch.v1.FlowFilter
+	49, // 54: orch.v1.TaskRunHistoryQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	50, // 55: orch.v1.TaskRunHistoryQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	51, // 56: orch.v1.TaskRunHistoryQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	46, // 57: orch.v1.TaskRunTransition.state:type_name -> orch.v1.StateCreate
+	42, // 58: orch.v1.TaskRunStateRecord.timestamp:type_name -> google.protobuf.Timestamp
+	45, // 59: orch.v1.TaskRunStateRecord.state:type_name -> orch.v1.State
+	42, // 60: orch.v1.TaskRunCacheEntry.timestamp:type_name -> google.protobuf.Timestamp
+	42, // 61: orch.v1.TaskRunCacheEntry.expiration:type_name -> google.protobuf.Timestamp
+	45, // 62: orch.v1.TaskRunCacheEntry.state:type_name -> orch.v1.State
+	45, // 63: orch.v1.SubflowState.state:type_name -> orch.v1.State
+	10, // 64: orch.v1.RecordedTaskRun.task_run:type_name -> orch.v1.TaskRun
+	52, // 65: orch.v1.RecordedTaskRun.update_mask:type_name -> google.protobuf.FieldMask
+	45, // 66: orch.v1.RecordedState.validated_state:type_name -> orch.v1.State
+	52, // 67: orch.v1.RecordedState.update_mask:type_name -> google.protobuf.FieldMask
+	11, // 68: orch.v1.CreateTaskRunRequest.task_run:type_name -> orch.v1.TaskRunCreate
+	47, // 69: orch.v1.ListTaskRunsRequest.limit:type_name -> orch.v1.PageLimit
+	16, // 70: orch.v1.ReadTaskRunsRequest.query:type_name -> orch.v1.TaskRunQuery
+	17, // 71: orch.v1.PaginateTaskRunsRequest.query:type_name -> orch.v1.TaskRunPageQuery
+	18, // 72: orch.v1.CountTaskRunsRequest.query:type_name -> orch.v1.TaskRunCountQuery
+	19, // 73: orch.v1.TaskRunHistoryRequest.query:type_name -> orch.v1.TaskRunHistoryQuery
+	20, // 74: orch.v1.SetTaskRunStateRequest.transition:type_name -> orch.v1.TaskRunTransition
+	12, // 75: orch.v1.UpdateTaskRunRequest.task_run:type_name -> orch.v1.TaskRunUpdate
+	52, // 76: orch.v1.UpdateTaskRunRequest.update_mask:type_name -> google.protobuf.FieldMask
+	4,  // 77: orch.v1.TaskRun.TaskInputsEntry.value:type_name -> orch.v1.TaskInputList
+	42, // 78: orch.v1.TaskRun.FieldTimesEntry.value:type_name -> google.protobuf.Timestamp
+	4,  // 79: orch.v1.TaskRunCreate.TaskInputsEntry.value:type_name -> orch.v1.TaskInputList
+	4,  // 80: orch.v1.TaskRunSummary.TaskInputsEntry.value:type_name -> orch.v1.TaskInputList
+	26, // 81: orch.v1.TaskRunService.CreateTaskRun:input_type -> orch.v1.CreateTaskRunRequest
+	27, // 82: orch.v1.TaskRunService.ListTaskRuns:input_type -> orch.v1.ListTaskRunsRequest
+	28, // 83: orch.v1.TaskRunService.ReadTaskRun:input_type -> orch.v1.ReadTaskRunRequest
+	29, // 84: orch.v1.TaskRunService.ReadTaskRuns:input_type -> orch.v1.ReadTaskRunsRequest
+	30, // 85: orch.v1.TaskRunService.PaginateTaskRuns:input_type -> orch.v1.PaginateTaskRunsRequest
+	31, // 86: orch.v1.TaskRunService.CountTaskRuns:input_type -> orch.v1.CountTaskRunsRequest
+	32, // 87: orch.v1.TaskRunService.TaskRunHistory:input_type -> orch.v1.TaskRunHistoryRequest
+	33, // 88: orch.v1.TaskRunService.SetTaskRunState:input_type -> orch.v1.SetTaskRunStateRequest
+	34, // 89: orch.v1.TaskRunService.UpdateTaskRun:input_type -> orch.v1.UpdateTaskRunRequest
+	35, // 90: orch.v1.TaskRunService.DeleteTaskRun:input_type -> orch.v1.DeleteTaskRunRequest
+	36, // 91: orch.v1.TaskRunStateService.ReadTaskRunState:input_type -> orch.v1.ReadTaskRunStateRequest
+	37, // 92: orch.v1.TaskRunStateService.ReadTaskRunStates:input_type -> orch.v1.ReadTaskRunStatesRequest
+	10, // 93: orch.v1.TaskRunService.CreateTaskRun:output_type -> orch.v1.TaskRun
+	13, // 94: orch.v1.TaskRunService.ListTaskRuns:output_type -> orch.v1.TaskRunList
+	10, // 95: orch.v1.TaskRunService.ReadTaskRun:output_type -> orch.v1.TaskRun
+	13, // 96: orch.v1.TaskRunService.ReadTaskRuns:output_type -> orch.v1.TaskRunList
+	15, // 97: orch.v1.TaskRunService.PaginateTaskRuns:output_type -> orch.v1.TaskRunPage
+	53, // 98: orch.v1.TaskRunService.CountTaskRuns:output_type -> orch.v1.CountResponse
+	54, // 99: orch.v1.TaskRunService.TaskRunHistory:output_type -> orch.v1.HistoryList
+	55, // 100: orch.v1.TaskRunService.SetTaskRunState:output_type -> orch.v1.OrchestrationResult
+	56, // 101: orch.v1.TaskRunService.UpdateTaskRun:output_type -> google.protobuf.Empty
+	56, // 102: orch.v1.TaskRunService.DeleteTaskRun:output_type -> google.protobuf.Empty
+	45, // 103: orch.v1.TaskRunStateService.ReadTaskRunState:output_type -> orch.v1.State
+	57, // 104: orch.v1.TaskRunStateService.ReadTaskRunStates:output_type -> orch.v1.StateList
+	93, // [93:105] is the sub-list for method output_type
+	81, // [81:93] is the sub-list for method input_type
+	81, // [81:81] is the sub-list for extension type_name
+	81, // [81:81] is the sub-list for extension extendee
+	0,  // [0:81] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_task_runs_proto_init() }
@@ -3115,13 +3254,14 @@ func file_orch_v1_task_runs_proto_init() {
 	file_orch_v1_task_runs_proto_msgTypes[13].OneofWrappers = []any{}
 	file_orch_v1_task_runs_proto_msgTypes[15].OneofWrappers = []any{}
 	file_orch_v1_task_runs_proto_msgTypes[16].OneofWrappers = []any{}
+	file_orch_v1_task_runs_proto_msgTypes[20].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_task_runs_proto_rawDesc), len(file_orch_v1_task_runs_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   38,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/broker"
 	wire "github.com/orch-project/orch/pkg/events"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -23,33 +25,51 @@ func (p Persister) Run(ctx context.Context) error {
 	return p.Service.broker.Consume(ctx, broker.DurablePersist, broker.ConsumeOptions{}, p.Service.persist)
 }
 
+// Received is an event that was taken in, and the workspace that it is of.
+type Received struct {
+	Workspace uuid.UUID
+	Event     *orchv1.ReceivedEvent
+}
+
+// OnStored sets what else becomes of events, besides being stored: next is called with each batch after it is stored.
+// Its error is treated as that of the storing: a *broker.Rejected names events that next can never handle, after any
+// other the batch comes again. It must be called before the persister runs.
+func (s *Service) OnStored(next func(ctx context.Context, batch []Received) error) { s.next = next }
+
 // persist stores a batch. What cannot ever be stored is rejected alone; the others are stored whatever it holds.
 func (s *Service) persist(ctx context.Context, batch []broker.Event) error {
 	docs := make([]bson.Raw, 0, len(batch))
-	var rejected []uuid.UUID
-	var reason error
+	stored := make([]Received, 0, len(batch))
+	rejected := &broker.Rejected{}
 	for _, e := range batch {
-		doc, err := s.document(e)
+		event, ws, err := wire.FromBroker(e)
+		var doc bson.Raw
+		if err == nil {
+			doc, err = s.document(ws, event)
+		}
 		if err != nil {
-			rejected, reason = append(rejected, e.ID), err
+			rejected.IDs, rejected.Err = append(rejected.IDs, e.ID), err
 			continue
 		}
-		docs = append(docs, doc)
+		docs, stored = append(docs, doc), append(stored, Received{ws, event})
 	}
 	if err := s.events.InsertNew(ctx, docs); err != nil {
 		return err
 	}
-	if len(rejected) > 0 {
-		return &broker.Rejected{IDs: rejected, Err: reason}
+	if err := s.next(ctx, stored); err != nil {
+		var refused *broker.Rejected
+		if !errors.As(err, &refused) {
+			return err
+		}
+		rejected.IDs, rejected.Err = append(rejected.IDs, refused.IDs...), refused.Err
+	}
+	if len(rejected.IDs) > 0 {
+		return rejected
 	}
 	return nil
 }
 
-func (s *Service) document(e broker.Event) (bson.Raw, error) {
-	event, ws, err := wire.FromBroker(e)
-	if err != nil {
-		return nil, err
-	}
+func (s *Service) document(ws uuid.UUID, event *orchv1.ReceivedEvent) (bson.Raw, error) {
 	wire.Index(s.words, event)
 	var expire time.Time
 	if s.retention > 0 {

@@ -1,8 +1,8 @@
 // Package events takes events in, stores them and reads them back.
 //
 //	POST /events ──────┐
-//	outbox of a write ─┼─► broker (durable: the client's 204) ─► persist, in bulk ─► store ─► filter, count
-//	webhook ───────────┘
+//	outbox of a write ─┼─► broker (durable: the client's 204) ─► persist, in bulk ─┬─► store ─► filter, count
+//	webhook ───────────┘                                                           └─► who records what they tell of
 //
 // An event is stored once, whatever was delivered how often: its id is the document's.
 package events
@@ -32,6 +32,7 @@ type Service struct {
 	broker    *broker.Conn
 	words     vocabulary.Vocabulary
 	retention time.Duration
+	next      func(context.Context, []Received) error
 }
 
 // New returns the service. Events are kept for the retention after they were received; 0 keeps them for ever.
@@ -41,6 +42,7 @@ func New(s *store.Store, b *broker.Conn, words vocabulary.Vocabulary, retention 
 		broker:    b,
 		words:     words,
 		retention: retention,
+		next:      func(context.Context, []Received) error { return nil },
 	}
 }
 

@@ -99,8 +99,8 @@ func Indexes() []Index {
 		{Collection: TaskRun, Keys: keys("outbox.id"), Sparse: true, For: "a state whose row of the history is not written yet"},
 
 		{
-			Collection: TaskRunState, Keys: scoped("task_run_id", "run_revision"), Unique: true,
-			For: "one state per revision of a run",
+			Collection: TaskRunState, Keys: scoped("task_run_id", "run_revision"), Unique: true, Partial: present("run_revision"),
+			For: "one state per revision of a run that the server judged",
 		},
 		{Collection: TaskRunState, Keys: scoped("task_run_id", "timestamp", "_id"), For: "a run's history, oldest first"},
 

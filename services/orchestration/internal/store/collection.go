@@ -63,21 +63,8 @@ func (c *Collection[M]) InsertNew(ctx context.Context, docs []bson.Raw) error {
 	if len(docs) == 0 {
 		return nil
 	}
-	_, err := c.mongo.InsertMany(ctx, docs, options.InsertMany().SetOrdered(false))
-	var bulk mongo.BulkWriteException
-	if errors.As(err, &bulk) && bulk.WriteConcernError == nil {
-		err = nil
-		for _, one := range bulk.WriteErrors {
-			if !mongo.IsDuplicateKeyError(one) {
-				err = one
-				break
-			}
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("store %d of %s: %w", len(docs), c.Name(), outage(err))
-	}
-	return nil
+	_, err := c.insertMany(ctx, docs)
+	return err
 }
 
 // Get reads a document by its id, or returns ErrNotFound.

@@ -67,16 +67,26 @@ func (s *Service) CreateTaskRun(ctx context.Context, r *orchv1.CreateTaskRunRequ
 
 // byKeys finds the run of the same flow run, task and dynamic key.
 func (s *Service) byKeys(ctx context.Context, ws uuid.UUID, run *orchv1.TaskRun) (*orchv1.TaskRun, error) {
-	keys := bson.D{{Key: "flow_run_id", Value: nil}}
+	filter, err := keysOf(run)
+	if err != nil {
+		return nil, err
+	}
+	return s.runs.First(ctx, ws, filter)
+}
+
+// keysOf matches the runs of the same flow run, task and dynamic key: one at most.
+func keysOf(run *orchv1.TaskRun) (bson.D, error) {
+	var flowRun any
 	if run.FlowRunId != nil {
 		id, err := uuid.Parse(run.GetFlowRunId())
 		if err != nil {
 			return nil, fmt.Errorf("read the id of a flow run: %w", err)
 		}
-		keys[0].Value = store.Binary(id)
+		flowRun = store.Binary(id)
 	}
-	return s.runs.First(ctx, ws, append(keys,
-		bson.E{Key: "task_key", Value: run.GetTaskKey()}, bson.E{Key: "dynamic_key", Value: run.GetDynamicKey()}))
+	return bson.D{
+		{Key: "flow_run_id", Value: flowRun}, {Key: "task_key", Value: run.GetTaskKey()}, {Key: "dynamic_key", Value: run.GetDynamicKey()},
+	}, nil
 }
 
 func (s *Service) insert(

@@ -31,7 +31,7 @@ func (s *Service) effects(ws uuid.UUID, t *rules.TaskTransition, revision int64)
 		return nil, fmt.Errorf("read the id of a state: %w", err)
 	}
 	row, err := effect(ws, id, t.Now, kindHistory, &orchv1.TaskRunStateRecord{
-		Id: state.GetId(), TaskRunId: t.Run.GetId(), RunRevision: revision, Timestamp: state.GetTimestamp(), State: state,
+		Id: state.GetId(), TaskRunId: t.Run.GetId(), RunRevision: &revision, Timestamp: state.GetTimestamp(), State: state,
 	})
 	if err != nil {
 		return nil, err

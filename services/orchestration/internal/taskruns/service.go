@@ -7,6 +7,12 @@
 //	proposal ──► flow run, cached state ──► rules ──► task run ──► outbox ──┬─► history
 //	                                                     ▲                  ├─► event
 //	flow run with a parent task run ──► outbox ──────────┘                  └─► cache
+//
+// Most task runs are judged by their clients, and all that the server hears of them are events. Record makes runs and
+// history out of those, in whatever order and however often they come:
+//
+//	event of a client ──► broker ──► persister ──► merge ──┬─► task run
+//	                                                       └─► history
 package taskruns
 
 import (
