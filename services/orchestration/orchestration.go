@@ -153,23 +153,14 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.webhooks = webhooks.New(webhooks.Deps{
 		Store: o.store, Catalogue: definitions, Compile: deps.CompileTemplate, Flush: o.flush, Log: o.log,
 	})
-	handlers := map[string]outbox.Handler{
+	handlers, err := outbox.Merge(outbox.Handlers{
 		events.KindPublish:            o.events.PublishEffects,
 		webhooks.KindCatalogue:        o.webhooks.Publish,
 		artifacts.KindFollow:          o.artifacts.Follow,
 		artifacts.KindDeleteOfFlowRun: o.artifacts.DeleteOfFlowRuns,
-	}
-	for kind, handler := range o.runs.Handlers() {
-		handlers[kind] = handler
-	}
-	for kind, handler := range o.tasks.Handlers() {
-		handlers[kind] = handler
-	}
-	for kind, handler := range o.deployments.Handlers() {
-		handlers[kind] = handler
-	}
-	for kind, handler := range o.limits.Handlers() {
-		handlers[kind] = handler
+	}, o.runs.Handlers(), o.tasks.Handlers(), o.deployments.Handlers(), o.limits.Handlers())
+	if err != nil {
+		return nil, err
 	}
 	o.relay = outbox.New(o.store, []query.Collection{
 		query.Flow, query.FlowRun, query.TaskRun, query.Deployment, query.ConcurrencyLimit, query.Webhook,

@@ -2,8 +2,6 @@ package deployments
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -68,7 +66,7 @@ func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 
 // DeleteOfFlow is the effect that deletes the deployments of a flow.
 func DeleteOfFlow(of *store.Store, ws, flow uuid.UUID) store.Effect {
-	return store.Effect{ID: of.NewID(), At: of.Now(), Kind: kindDeleteOfFlow, Body: append(append([]byte(nil), ws[:]...), flow[:]...)}
+	return of.About(kindDeleteOfFlow, ws, flow)
 }
 
 // Handlers are the effects that this package carries out, by kind.
@@ -78,24 +76,9 @@ func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) er
 
 // DeleteDeployments deletes the deployments of deleted flows.
 func (s *Service) DeleteDeployments(ctx context.Context, effects []store.Effect) error {
-	for _, e := range effects {
-		if len(e.Body) != 32 {
-			return fmt.Errorf("read an effect: %d bytes are no two ids", len(e.Body))
-		}
-		ws, flow := uuid.UUID(e.Body[:16]), uuid.UUID(e.Body[16:])
-		found, err := s.deployments.Find(ctx, ws, bson.D{{Key: "flow_id", Value: store.Binary(flow)}}, bson.D{{Key: "_id", Value: 1}}, 0, -1)
-		if err != nil {
-			return err
-		}
-		for _, d := range found {
-			id, err := call.ParseID(d.GetId())
-			if err != nil {
-				return err
-			}
-			if err := s.delete(ctx, ws, id); err != nil && !errors.Is(err, store.ErrNotFound) {
-				return err
-			}
-		}
-	}
-	return nil
+	return store.EachSubject(effects, func(ws, flow uuid.UUID) error {
+		return s.deployments.Drain(ctx, ws, bson.D{{Key: "flow_id", Value: store.Binary(flow)}}, func(id uuid.UUID) error {
+			return s.delete(ctx, ws, id)
+		})
+	})
 }

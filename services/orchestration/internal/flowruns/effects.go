@@ -1,13 +1,9 @@
 package flowruns
 
 import (
-	"context"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
-	"go.mongodb.org/mongo-driver/v2/bson"
-	"google.golang.org/protobuf/proto"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
@@ -46,41 +42,9 @@ func record(ws uuid.UUID, t *rules.Transition, revision int64) (store.Effect, er
 	if err != nil {
 		return store.Effect{}, fmt.Errorf("read the id of a state: %w", err)
 	}
-	body, err := proto.MarshalOptions{}.MarshalAppend(append([]byte(nil), ws[:]...), &orchv1.FlowRunStateRecord{
+	return store.Carry(kindHistory, id, t.Now, ws, &orchv1.FlowRunStateRecord{
 		Id: state.GetId(), FlowRunId: t.Run.GetId(), RunRevision: revision, Timestamp: state.GetTimestamp(), State: state,
 	})
-	if err != nil {
-		return store.Effect{}, fmt.Errorf("write a row of the history: %w", err)
-	}
-	return store.Effect{ID: id, At: t.Now, Kind: kindHistory, Body: body}, nil
-}
-
-func recordOf(e store.Effect) (uuid.UUID, *orchv1.FlowRunStateRecord, error) {
-	if len(e.Body) < len(uuid.UUID{}) {
-		return uuid.Nil, nil, fmt.Errorf("read an effect: %d bytes are no state", len(e.Body))
-	}
-	record := &orchv1.FlowRunStateRecord{}
-	if err := proto.Unmarshal(e.Body[16:], record); err != nil {
-		return uuid.Nil, nil, fmt.Errorf("read an effect: %w", err)
-	}
-	return uuid.UUID(e.Body[:16]), record, nil
-}
-
-// WriteHistory carries out effects of the kind that the service's writes cause.
-func (s *Service) WriteHistory(ctx context.Context, effects []store.Effect) error {
-	rows := make([]bson.Raw, 0, len(effects))
-	for _, e := range effects {
-		ws, record, err := recordOf(e)
-		if err != nil {
-			return err
-		}
-		row, err := store.NewDocument(ws, record, time.Time{})
-		if err != nil {
-			return err
-		}
-		rows = append(rows, row)
-	}
-	return s.states.InsertNew(ctx, rows)
 }
 
 // event is what the world learns of a written state.

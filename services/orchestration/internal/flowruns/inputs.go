@@ -67,7 +67,7 @@ func (s *Service) ReadFlowRunInputs(ctx context.Context, r *orchv1.ReadFlowRunIn
 	}
 	var found []*orchv1.FlowRunInput
 	for _, w := range waiting {
-		found = append(found, w.input)
+		found = append(found, w.Message)
 	}
 	err = s.inputs.Each(ctx, ws, bson.D{
 		{Key: "flow_run_id", Value: store.Binary(run)}, {Key: "key", Value: bson.D{{Key: "$gte", Value: q.GetPrefix()}}},
@@ -118,10 +118,10 @@ func (s *Service) DeleteFlowRunInput(ctx context.Context, r *orchv1.DeleteFlowRu
 		return nil, err
 	}
 	for _, w := range waiting {
-		if w.input.GetKey() != r.GetKey() {
+		if w.Message.GetKey() != r.GetKey() {
 			continue
 		}
-		if err := s.runs.Store().Done(ctx, query.FlowRun, run, []store.Effect{w.effect}); err != nil {
+		if err := s.runs.Store().Done(ctx, query.FlowRun, run, []store.Effect{w.Effect}); err != nil {
 			return nil, err
 		}
 	}
@@ -139,8 +139,8 @@ func (s *Service) input(ctx context.Context, ws, run uuid.UUID, key string) (*or
 		return nil, err
 	}
 	for _, w := range waiting {
-		if w.input.GetKey() == key {
-			return w.input, nil
+		if w.Message.GetKey() == key {
+			return w.Message, nil
 		}
 	}
 	return s.inputs.First(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.Binary(run)}, {Key: "key", Value: key}})

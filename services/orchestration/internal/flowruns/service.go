@@ -23,6 +23,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/page"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/states"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -33,7 +34,7 @@ type Service struct {
 	orchv1.UnimplementedFlowRunInputServiceServer
 	orchv1.UnimplementedUiFlowServiceServer
 	runs     *store.Collection[*orchv1.FlowRun]
-	states   *store.Collection[*orchv1.FlowRunStateRecord]
+	history  states.Log[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]
 	inputs   *store.Collection[*orchv1.FlowRunInput]
 	flows    *store.Collection[*orchv1.Flow]
 	source   page.Source[*orchv1.FlowRun]
@@ -49,8 +50,10 @@ type Service struct {
 func New(s *store.Store, words vocabulary.Vocabulary, limits *concurrency.Limits) *Service {
 	runs := store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{})
 	return &Service{
-		runs:     runs,
-		states:   store.NewCollection(s, query.FlowRunState, &orchv1.FlowRunStateRecord{}),
+		runs: runs,
+		history: states.Log[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]{
+			Runs: runs, Rows: store.NewCollection(s, query.FlowRunState, &orchv1.FlowRunStateRecord{}), Kind: kindHistory, RunField: "flow_run_id",
+		},
 		inputs:   store.NewCollection(s, query.FlowRunInput, &orchv1.FlowRunInput{}),
 		flows:    store.NewCollection(s, query.Flow, &orchv1.Flow{}),
 		source:   page.NewSource(runs, orchv1.FlowRunSort_FLOW_RUN_SORT_ID_DESC),

@@ -28,7 +28,7 @@ const (
 // DeleteUnstarted is the effect that deletes the runs of a deployment that were there when it was caused and have not
 // begun. Those that wait for a slot stay: they have begun to be started.
 func DeleteUnstarted(of *store.Store, ws, deployment uuid.UUID, which Unstarted) store.Effect {
-	e := within(of, ws, deployment, kindUnstarted)
+	e := of.About(kindUnstarted, ws, deployment)
 	e.Body = append(e.Body, byte(which))
 	return e
 }
@@ -41,7 +41,7 @@ func (s *Service) DeleteUnstartedRuns(ctx context.Context, effects []store.Effec
 		}
 		which := Unstarted(e.Body[32])
 		e.Body = e.Body[:32]
-		ws, deployment, err := named(e)
+		ws, deployment, err := e.Subject()
 		if err != nil {
 			return err
 		}

@@ -9,13 +9,42 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// EachAcross calls visit with the documents of all workspaces that match, in no order, until it returns an error. It is
-// for work that the server does by itself; the filter needs an index that does not start with the workspace.
+// What follows is for work that the server does by itself, over all workspaces. A filter needs an index that does not
+// begin with the workspace.
+
+// Owned is a document and whose it is.
+type Owned[M any] struct {
+	Workspace uuid.UUID
+	Message   M
+}
+
+// EachAcross calls visit with the documents of all workspaces that match, in no order, until it returns an error.
 func (c *Collection[M]) EachAcross(ctx context.Context, filter bson.D, visit func(ws uuid.UUID, m M) error) error {
+	return c.across(ctx, filter, options.Find(), func(ws uuid.UUID, _ int64, m M) error { return visit(ws, m) })
+}
+
+// EachOfAll calls visit with every document of every workspace, in no order, until it returns an error.
+func (c *Collection[M]) EachOfAll(ctx context.Context, visit func(ws uuid.UUID, revision int64, m M) error) error {
+	return c.across(ctx, nil, options.Find(), visit)
+}
+
+// FirstOfAll reads the first documents of all workspaces that match, in order.
+func (c *Collection[M]) FirstOfAll(ctx context.Context, filter, sort bson.D, limit int64) ([]Owned[M], error) {
+	var found []Owned[M]
+	err := c.across(ctx, filter, options.Find().SetSort(sort).SetLimit(limit), func(ws uuid.UUID, _ int64, m M) error {
+		found = append(found, Owned[M]{ws, m})
+		return nil
+	})
+	return found, err
+}
+
+func (c *Collection[M]) across(
+	ctx context.Context, filter bson.D, o *options.FindOptionsBuilder, visit func(ws uuid.UUID, revision int64, m M) error,
+) error {
 	alive := append(append(bson.D(nil), filter...), bson.E{Key: "deleted_at", Value: bson.D{{Key: "$exists", Value: false}}})
-	cursor, err := c.mongo.Find(ctx, alive, options.Find().SetProjection(withoutOutbox))
+	cursor, err := c.mongo.Find(ctx, alive, o.SetProjection(withoutOutbox))
 	if err != nil {
-		return fmt.Errorf("look through all %ss: %w", c.Name(), outage(err))
+		return fmt.Errorf("look through the %ss of all workspaces: %w", c.Name(), outage(err))
 	}
 	defer cursor.Close(context.WithoutCancel(ctx))
 	for cursor.Next(ctx) {
@@ -27,12 +56,13 @@ func (c *Collection[M]) EachAcross(ctx context.Context, filter bson.D, visit fun
 		if err != nil {
 			return err
 		}
-		if err := visit(ws, m); err != nil {
+		revision, _ := cursor.Current.Lookup("rev").AsInt64OK()
+		if err := visit(ws, revision, m); err != nil {
 			return err
 		}
 	}
 	if err := cursor.Err(); err != nil {
-		return fmt.Errorf("look through all %ss: %w", c.Name(), outage(err))
+		return fmt.Errorf("look through the %ss of all workspaces: %w", c.Name(), outage(err))
 	}
 	return nil
 }

@@ -179,7 +179,7 @@ func (c *Collection[M]) DeleteMany(ctx context.Context, ws uuid.UUID, filter bso
 }
 
 func (c *Collection[M]) decode(raw bson.Raw) (M, error) {
-	m := c.empty.ProtoReflect().New().Interface().(M)
+	m := c.New()
 	if err := protobson.UnmarshalDocument(raw, m); err != nil {
 		return m, fmt.Errorf("read a stored %s: %w", c.Name(), err)
 	}
@@ -223,29 +223,5 @@ func (c *Collection[M]) GetRevision(ctx context.Context, ws, id uuid.UUID) (M, i
 // Decode reads a message from its stored form.
 func (c *Collection[M]) Decode(raw bson.Raw) (M, error) { return c.decode(raw) }
 
-// EachOfAll calls visit with every document of every workspace, in no order, until it returns an error.
-func (c *Collection[M]) EachOfAll(ctx context.Context, visit func(ws uuid.UUID, revision int64, m M) error) error {
-	cursor, err := c.mongo.Find(ctx, bson.D{{Key: "deleted_at", Value: bson.D{{Key: "$exists", Value: false}}}}, options.Find().SetProjection(withoutOutbox))
-	if err != nil {
-		return fmt.Errorf("walk over every %s: %w", c.Name(), outage(err))
-	}
-	defer cursor.Close(context.WithoutCancel(ctx))
-	for cursor.Next(ctx) {
-		ws, err := UUID(cursor.Current.Lookup("ws"))
-		if err != nil {
-			return err
-		}
-		m, err := c.decode(cursor.Current)
-		if err != nil {
-			return err
-		}
-		revision, _ := cursor.Current.Lookup("rev").AsInt64OK()
-		if err := visit(ws, revision, m); err != nil {
-			return err
-		}
-	}
-	if err := cursor.Err(); err != nil {
-		return fmt.Errorf("walk over every %s: %w", c.Name(), outage(err))
-	}
-	return nil
-}
+// New returns an empty message of the collection's kind.
+func (c *Collection[M]) New() M { return c.empty.ProtoReflect().New().Interface().(M) }

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"go.mongodb.org/mongo-driver/v2/bson"
-	"google.golang.org/protobuf/proto"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
@@ -30,7 +28,7 @@ func (s *Service) effects(ws uuid.UUID, t *rules.TaskTransition, revision int64)
 	if err != nil {
 		return nil, fmt.Errorf("read the id of a state: %w", err)
 	}
-	row, err := effect(ws, id, t.Now, kindHistory, &orchv1.TaskRunStateRecord{
+	row, err := store.Carry(kindHistory, id, t.Now, ws, &orchv1.TaskRunStateRecord{
 		Id: state.GetId(), TaskRunId: t.Run.GetId(), RunRevision: &revision, Timestamp: state.GetTimestamp(), State: state,
 	})
 	if err != nil {
@@ -43,7 +41,7 @@ func (s *Service) effects(ws uuid.UUID, t *rules.TaskTransition, revision int64)
 	if !t.Caches {
 		return []store.Effect{row, event}, nil
 	}
-	entry, err := effect(ws, uuid.NewSHA1(id, []byte(kindCache)), t.Now, kindCache, t.CacheEntry())
+	entry, err := store.Carry(kindCache, uuid.NewSHA1(id, []byte(kindCache)), t.Now, ws, t.CacheEntry())
 	if err != nil {
 		return nil, err
 	}
@@ -51,64 +49,19 @@ func (s *Service) effects(ws uuid.UUID, t *rules.TaskTransition, revision int64)
 	return []store.Effect{entry, row, event}, nil
 }
 
-// effect is one whose body is a workspace and a message.
-func effect(ws, id uuid.UUID, at time.Time, kind string, m proto.Message) (store.Effect, error) {
-	body, err := proto.MarshalOptions{}.MarshalAppend(append([]byte(nil), ws[:]...), m)
-	if err != nil {
-		return store.Effect{}, fmt.Errorf("write the effect %q: %w", kind, err)
-	}
-	return store.Effect{ID: id, At: at, Kind: kind, Body: body}, nil
-}
-
-// read takes such a body apart.
-func read(e store.Effect, m proto.Message) (ws uuid.UUID, err error) {
-	if len(e.Body) < len(ws) {
-		return ws, fmt.Errorf("read the effect %q: %d bytes are too few", e.Kind, len(e.Body))
-	}
-	if err := proto.Unmarshal(e.Body[len(ws):], m); err != nil {
-		return ws, fmt.Errorf("read the effect %q: %w", e.Kind, err)
-	}
-	return uuid.UUID(e.Body[:len(ws)]), nil
-}
-
 // WriteHistory writes rows of the history.
 func (s *Service) WriteHistory(ctx context.Context, effects []store.Effect) error {
-	rows := make([]bson.Raw, 0, len(effects))
-	for _, e := range effects {
-		record := &orchv1.TaskRunStateRecord{}
-		ws, err := read(e, record)
-		if err != nil {
-			return err
-		}
-		row, err := store.NewDocument(ws, record, time.Time{})
-		if err != nil {
-			return err
-		}
-		rows = append(rows, row)
-	}
-	return s.states.InsertNew(ctx, rows)
+	return s.history.Write(ctx, effects)
 }
 
 // WriteCache writes entries of the cache.
 func (s *Service) WriteCache(ctx context.Context, effects []store.Effect) error {
-	rows := make([]bson.Raw, 0, len(effects))
-	for _, e := range effects {
-		entry := &orchv1.TaskRunCacheEntry{}
-		ws, err := read(e, entry)
-		if err != nil {
-			return err
+	return s.cache.InsertCarried(ctx, effects, func(entry *orchv1.TaskRunCacheEntry) time.Time {
+		if entry.Expiration == nil {
+			return time.Time{}
 		}
-		var expire time.Time
-		if entry.Expiration != nil {
-			expire = entry.GetExpiration().AsTime()
-		}
-		row, err := store.NewDocument(ws, entry, expire)
-		if err != nil {
-			return err
-		}
-		rows = append(rows, row)
-	}
-	return s.cache.InsertNew(ctx, rows)
+		return entry.GetExpiration().AsTime()
+	})
 }
 
 // event is what the world learns of a written state. It says that the server judged it: the events of clients that

@@ -29,6 +29,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/page"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/states"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -38,6 +39,7 @@ type Service struct {
 	orchv1.UnimplementedTaskRunStateServiceServer
 	runs     *store.Collection[*orchv1.TaskRun]
 	states   *store.Collection[*orchv1.TaskRunStateRecord]
+	history  states.Log[*orchv1.TaskRun, *orchv1.TaskRunStateRecord]
 	cache    *store.Collection[*orchv1.TaskRunCacheEntry]
 	flowRuns *store.Collection[*orchv1.FlowRun]
 	source   page.Source[*orchv1.TaskRun]
@@ -48,9 +50,13 @@ type Service struct {
 // New returns the service over a store. Random gives numbers in [0, 1), by which retries are spread.
 func New(s *store.Store, words vocabulary.Vocabulary, random func() float64) *Service {
 	runs := store.NewCollection(s, query.TaskRun, &orchv1.TaskRun{})
+	rows := store.NewCollection(s, query.TaskRunState, &orchv1.TaskRunStateRecord{})
 	return &Service{
-		runs:     runs,
-		states:   store.NewCollection(s, query.TaskRunState, &orchv1.TaskRunStateRecord{}),
+		runs:   runs,
+		states: rows,
+		history: states.Log[*orchv1.TaskRun, *orchv1.TaskRunStateRecord]{
+			Runs: runs, Rows: rows, Kind: kindHistory, RunField: "task_run_id",
+		},
 		cache:    store.NewCollection(s, query.TaskRunCache, &orchv1.TaskRunCacheEntry{}),
 		flowRuns: store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}),
 		source:   page.NewSource(runs, orchv1.TaskRunSort_TASK_RUN_SORT_ID_DESC),

@@ -23,7 +23,7 @@ func SubflowState(ws uuid.UUID, run *orchv1.FlowRun, state *orchv1.State, at tim
 	if err != nil {
 		return store.Effect{}, fmt.Errorf("read the id of a state: %w", err)
 	}
-	return effect(ws, uuid.NewSHA1(id, []byte(kindSubflow)), at, kindSubflow, &orchv1.SubflowState{
+	return store.Carry(kindSubflow, uuid.NewSHA1(id, []byte(kindSubflow)), at, ws, &orchv1.SubflowState{
 		TaskRunId: run.GetParentTaskRunId(), FlowRunId: run.GetId(), State: state,
 	})
 }
@@ -33,7 +33,7 @@ func SubflowState(ws uuid.UUID, run *orchv1.FlowRun, state *orchv1.State, at tim
 func (s *Service) FollowSubflow(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		of := &orchv1.SubflowState{}
-		ws, err := read(e, of)
+		ws, err := e.Carried(of)
 		if err != nil {
 			return err
 		}
@@ -87,17 +87,7 @@ func (s *Service) known(ctx context.Context, ws, id uuid.UUID, run *orchv1.TaskR
 	if run.GetState().GetId() == state.String() {
 		return true, nil
 	}
-	// The outbox first: a row that leaves it meanwhile is found in the history.
-	waiting, err := s.waiting(ctx, ws, id)
-	if err != nil {
-		return false, err
-	}
-	for _, record := range waiting {
-		if record.GetId() == state.String() {
-			return true, nil
-		}
-	}
-	_, err = s.states.Get(ctx, ws, state)
+	_, err := s.history.OfRun(ctx, ws, id, state)
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}
