@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -24,7 +25,8 @@ type Proxy struct {
 
 // New returns a proxy to the hooks service at an address such as "127.0.0.1:4201" or "http://hooks:4201".
 func New(target string, log *slog.Logger) (*Proxy, error) {
-	if _, _, err := net.SplitHostPort(target); err == nil {
+	// "https://hooks" would pass for the host "https" and the port "//hooks".
+	if _, _, err := net.SplitHostPort(target); err == nil && !strings.Contains(target, "://") {
 		target = "http://" + target
 	}
 	u, err := url.Parse(target)

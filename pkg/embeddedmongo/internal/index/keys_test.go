@@ -1,0 +1,90 @@
+package index
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.uber.org/goleak"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// doc reads extended JSON.
+func doc(t *testing.T, s string) value.Doc {
+	t.Helper()
+	var d bson.D
+	require.NoError(t, bson.UnmarshalExtJSON([]byte(s), false, &d), s)
+	return value.DocOf(d)
+}
+
+func TestEntries(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		doc      string
+		paths    []string
+		keys     int
+		multikey uint32
+		allNull  bool
+		parallel string
+	}{
+		{doc: `{"a": 1}`, paths: []string{"a"}, keys: 1},
+		{doc: `{"b": 1}`, paths: []string{"a"}, keys: 1, allNull: true},
+		{doc: `{"a": null}`, paths: []string{"a"}, keys: 1},
+		{doc: `{"a": [1, 2, 1]}`, paths: []string{"a"}, keys: 2, multikey: 1},
+		{doc: `{"a": []}`, paths: []string{"a"}, keys: 1, multikey: 1},
+		{doc: `{"a": [[1, 2], 3]}`, paths: []string{"a"}, keys: 2, multikey: 1},
+		{doc: `{"a": {"b": 1}}`, paths: []string{"a.b"}, keys: 1},
+		{doc: `{"a": [{"b": 1}, {"b": 2}]}`, paths: []string{"a.b"}, keys: 2, multikey: 1},
+		{doc: `{"a": [7, 8]}`, paths: []string{"a.1"}, keys: 1},
+		{doc: `{"x": 1, "a": [1, 2]}`, paths: []string{"x", "a"}, keys: 2, multikey: 2},
+		{doc: `{"a": [{"b": 1, "c": 2}, {"b": 3, "c": 4}]}`, paths: []string{"a.b", "a.c"}, keys: 2, multikey: 3},
+		{doc: `{"a": [1], "b": [2]}`, paths: []string{"a", "b"}, parallel: "a and b"},
+	} {
+		var fields []Field
+		for _, path := range c.paths {
+			fields = append(fields, NewField(path, false))
+		}
+		got := Entries(doc(t, c.doc), fields)
+		require.Len(t, got.Keys, c.keys, c.doc)
+		require.Equal(t, c.parallel, got.Parallel, c.doc)
+		if c.parallel == "" {
+			require.Equal(t, c.multikey, got.Multikey, c.doc)
+			require.Equal(t, c.allNull, got.AllNull, c.doc)
+		}
+		for i := 1; i < len(got.Keys); i++ {
+			require.Negative(t, bytes.Compare(got.Keys[i-1], got.Keys[i]), c.doc)
+		}
+	}
+}
+
+func TestSortKeysOrderDocuments(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		sort string
+		docs []string // In order.
+	}{
+		{`{"a": 1}`, []string{`{"a": []}`, `{}`, `{"a": -1}`, `{"a": [5, 0]}`, `{"a": 2}`, `{"a": "x"}`}},
+		{`{"a": -1}`, []string{`{"a": "x"}`, `{"a": [5, 0]}`, `{"a": 2}`, `{"a": -1}`, `{}`, `{"a": []}`}},
+		{`{"a": 1, "b": -1}`, []string{`{"a": 1, "b": 2}`, `{"a": 1, "b": 1}`, `{"a": 2, "b": 9}`}},
+		{`{"a": 1, "b": 1}`, []string{`{"a": [1, 9], "b": [3, 2]}`, `{"a": 1, "b": 4}`, `{"a": [2], "b": [0]}`}},
+	} {
+		s, err := CompileSort(doc(t, c.sort))
+		require.NoError(t, err)
+		for i := 1; i < len(c.docs); i++ {
+			before, after := s.Key(doc(t, c.docs[i-1])), s.Key(doc(t, c.docs[i]))
+			require.Negative(t, bytes.Compare(before, after), "%s: %s before %s", c.sort, c.docs[i-1], c.docs[i])
+		}
+	}
+}
+
+func TestSortsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{`{"a": 2}`, `{"a": 0}`, `{"a": "asc"}`, `{"": 1}`, `{"$a": 1}`, `{"a": {"$meta": "textScore"}}`} {
+		_, err := CompileSort(doc(t, s))
+		require.Error(t, err, s)
+	}
+}
