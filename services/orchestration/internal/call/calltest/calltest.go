@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/orch-project/orch/pkg/request"
@@ -18,10 +19,19 @@ func Incoming(t testing.TB, ws uuid.UUID) context.Context {
 	return With(t, request.Info{Account: request.DefaultAccount, Workspace: ws})
 }
 
-// With is the test's context as the gateway makes it for a call of which it knows that.
+// With is the test's context as the gateway makes it for a call of which it knows that. The status and the headers that
+// the answer is given go nowhere.
 func With(t testing.TB, info request.Info) context.Context {
 	t.Helper()
 	md, ok := metadata.FromOutgoingContext(request.Outgoing(t.Context(), info))
 	require.True(t, ok)
-	return metadata.NewIncomingContext(t.Context(), md)
+	return grpc.NewContextWithServerTransportStream(metadata.NewIncomingContext(t.Context(), md), nowhere{})
 }
+
+// nowhere takes an answer's headers.
+type nowhere struct{}
+
+func (nowhere) Method() string               { return "" }
+func (nowhere) SetHeader(metadata.MD) error  { return nil }
+func (nowhere) SendHeader(metadata.MD) error { return nil }
+func (nowhere) SetTrailer(metadata.MD) error { return nil }

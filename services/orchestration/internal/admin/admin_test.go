@@ -1,0 +1,47 @@
+package admin
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/testkit"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call/calltest"
+	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+func TestTheDefaultStorageOfAWorkspace(t *testing.T) {
+	t.Parallel()
+	s := New(storetest.Embedded(t, clock.System{}))
+	here, there := calltest.Incoming(t, uuid.New()), calltest.Incoming(t, uuid.New())
+	block := uuid.NewString()
+	read := func() *orchv1.ServerDefaultResultStorage {
+		storage, err := s.ReadServerDefaultResultStorage(here, &emptypb.Empty{})
+		require.NoError(t, err)
+		return storage
+	}
+	clearIt := func() {
+		_, err := s.ClearServerDefaultResultStorage(here, &emptypb.Empty{})
+		require.NoError(t, err)
+	}
+	require.Nil(t, read().DefaultResultStorageBlockId)
+	clearIt() // There is nothing to clear yet.
+	for range 2 {
+		_, err := s.UpdateServerDefaultResultStorage(here, &orchv1.UpdateServerDefaultResultStorageRequest{
+			Storage: &orchv1.ServerDefaultResultStorageUpdate{DefaultResultStorageBlockId: block},
+		})
+		require.NoError(t, err)
+		require.Equal(t, block, read().GetDefaultResultStorageBlockId())
+	}
+	other, err := s.ReadServerDefaultResultStorage(there, &emptypb.Empty{})
+	require.NoError(t, err)
+	require.Nil(t, other.DefaultResultStorageBlockId)
+	clearIt()
+	require.Nil(t, read().DefaultResultStorageBlockId)
+}
