@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -10,43 +12,34 @@ import (
 )
 
 func exportCommand() *cobra.Command {
-	var uri, database string
-	cmd := &cobra.Command{
+	return transferCommand(&cobra.Command{
 		Use:   "export --to URI",
 		Short: "Copy a data directory that no server runs on, or a backup, into a MongoDB server",
-		Args:  cobra.NoArgs,
-	}
-	dataDir := dataDirFlag(cmd)
-	cmd.Flags().StringVar(&uri, "to", "", "MongoDB's connection string")
-	cmd.Flags().StringVar(&database, "database", "orch", "the database; it must be empty")
-	_ = cmd.MarkFlagRequired("to") // The flag is there: it was made two lines above.
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		path, err := dataDir()
-		if err != nil {
-			return err
-		}
-		log, err := quietLogger(cmd)
-		if err != nil {
-			return err
-		}
-		bar := newBar(cmd.ErrOrStderr())
-		defer bar.end()
-		return standalone.Export(cmd.Context(), path, uri, database, bar.show, log)
-	}
-	return cmd
+	}, "to", "the database; it must be empty", standalone.Export)
 }
 
 func importCommand() *cobra.Command {
-	var uri, database string
-	cmd := &cobra.Command{
+	return transferCommand(&cobra.Command{
 		Use:   "import --from URI",
 		Short: "Copy a database of a MongoDB server into a new data directory",
-		Args:  cobra.NoArgs,
-	}
+	}, "from", "the database",
+		func(ctx context.Context, dataDir, uri, database string, progress standalone.Progress, log *slog.Logger) error {
+			return standalone.Import(ctx, uri, database, dataDir, progress, log)
+		})
+}
+
+// transferCommand completes a command that copies between a data directory and a MongoDB server, whose address a flag
+// names.
+func transferCommand(
+	cmd *cobra.Command, flag, databaseUsage string,
+	transfer func(ctx context.Context, dataDir, uri, database string, progress standalone.Progress, log *slog.Logger) error,
+) *cobra.Command {
+	var uri, database string
+	cmd.Args = cobra.NoArgs
 	dataDir := dataDirFlag(cmd)
-	cmd.Flags().StringVar(&uri, "from", "", "MongoDB's connection string")
-	cmd.Flags().StringVar(&database, "database", "orch", "the database")
-	_ = cmd.MarkFlagRequired("from") // The flag is there: it was made two lines above.
+	cmd.Flags().StringVar(&uri, flag, "", "MongoDB's connection string")
+	cmd.Flags().StringVar(&database, "database", "orch", databaseUsage)
+	_ = cmd.MarkFlagRequired(flag) // The flag is there: it was made two lines above.
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		path, err := dataDir()
 		if err != nil {
@@ -58,7 +51,7 @@ func importCommand() *cobra.Command {
 		}
 		bar := newBar(cmd.ErrOrStderr())
 		defer bar.end()
-		return standalone.Import(cmd.Context(), uri, database, path, bar.show, log)
+		return transfer(cmd.Context(), path, uri, database, bar.show, log)
 	}
 	return cmd
 }
