@@ -143,7 +143,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.flows = flows.New(o.store, cfg.Vocabulary)
 	o.runs = flowruns.New(o.store, cfg.Vocabulary, limits)
 	o.runs.UseHydrator(parameters.NewHydrator(o.variables.Lookup))
-	o.tasks = taskruns.New(o.store, cfg.Vocabulary, deps.Random)
+	o.tasks = taskruns.New(o.store, cfg.Vocabulary, limits, deps.Random)
 	o.deployments = deployments.New(deployments.Deps{
 		Store: o.store, Runs: o.runs, Variable: o.variables.Lookup, Limit: limits.Show, Shown: limits.ShowOf,
 		Follow: limits.DeploymentEffect, Flush: o.flush, Words: cfg.Vocabulary, Log: o.log,

@@ -757,6 +757,8 @@ func Of(fullName string) string {
 		return "The flow and the deployment of the flow run, which never change: filters find task runs by them directly."
 	case "orch.v1.TaskRun.flow_run_run_count":
 		return "The attempt of the flow run in which the task run last began to run."
+	case "orch.v1.TaskRun.slot_lease_id":
+		return "The lease of the slots that the server took of the limits of the run's tags, while the run has them."
 	case "orch.v1.TaskRun.sort_start":
 		return "The start, or where the run has not started its expected start."
 	case "orch.v1.TaskRun.task_key":

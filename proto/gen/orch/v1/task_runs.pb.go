@@ -701,7 +701,9 @@ type TaskRun struct {
 	DeploymentId *string `protobuf:"bytes,30,opt,name=deployment_id,json=deploymentId,proto3,oneof" json:"deployment_id,omitempty"`
 	// Fields, by name, that the event of the present state said nothing of, with the moment of the state that they are from.
 	// Only runs that are recorded from their clients' events have any.
-	FieldTimes    map[string]*timestamppb.Timestamp `protobuf:"bytes,31,rep,name=field_times,json=fieldTimes,proto3" json:"field_times,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	FieldTimes map[string]*timestamppb.Timestamp `protobuf:"bytes,31,rep,name=field_times,json=fieldTimes,proto3" json:"field_times,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The lease of the slots that the server took of the limits of the run's tags, while the run has them.
+	SlotLeaseId   *string `protobuf:"bytes,32,opt,name=slot_lease_id,json=slotLeaseId,proto3,oneof" json:"slot_lease_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -951,6 +953,13 @@ func (x *TaskRun) GetFieldTimes() map[string]*timestamppb.Timestamp {
 		return x.FieldTimes
 	}
 	return nil
+}
+
+func (x *TaskRun) GetSlotLeaseId() string {
+	if x != nil && x.SlotLeaseId != nil {
+		return *x.SlotLeaseId
+	}
+	return ""
 }
 
 type TaskRunCreate struct {
@@ -2765,7 +2774,7 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"input_type2\tparameter:\tParameter\"U\n" +
 	"\x11TaskInputConstant\x12\x1a\n" +
 	"\x04type\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04type:$\xd2\xf3\x18 *\n" +
-	"input_type2\bconstant:\bConstant\"\xde\x10\n" +
+	"input_type2\bconstant:\bConstant\"\xa4\x11\n" +
 	"\aTaskRun\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -2806,7 +2815,8 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"\aflow_id\x18\x1d \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\x10R\x06flowId\x88\x01\x01\x123\n" +
 	"\rdeployment_id\x18\x1e \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\x11R\fdeploymentId\x88\x01\x01\x12J\n" +
 	"\vfield_times\x18\x1f \x03(\v2 .orch.v1.TaskRun.FieldTimesEntryB\a\xca\xf3\x18\x03\x80\x01\x01R\n" +
-	"fieldTimes\x1aU\n" +
+	"fieldTimes\x122\n" +
+	"\rslot_lease_id\x18  \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\x12R\vslotLeaseId\x88\x01\x01\x1aU\n" +
 	"\x0fTaskInputsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
 	"\x05value\x18\x02 \x01(\v2\x16.orch.v1.TaskInputListR\x05value:\x028\x01\x1aY\n" +
@@ -2834,7 +2844,8 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"\v_sort_startB\n" +
 	"\n" +
 	"\b_flow_idB\x10\n" +
-	"\x0e_deployment_id\"\x96\x06\n" +
+	"\x0e_deployment_idB\x10\n" +
+	"\x0e_slot_lease_id\"\x96\x06\n" +
 	"\rTaskRunCreate\x12\x1b\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\x02id\x88\x01\x01\x12/\n" +
 	"\x05state\x18\x02 \x01(\v2\x14.orch.v1.StateCreateH\x01R\x05state\x88\x01\x01\x12\x12\n" +

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/types/known/emptypb"
@@ -22,11 +23,69 @@ func tagNames(tags []string) []string {
 	return names
 }
 
-// TaskRunSlots asks for a slot of each of these tags for a task run, until it gives them back.
-func (l *Limits) TaskRunSlots(tags []string, run uuid.UUID) Acquisition {
-	return Acquisition{Names: tagNames(tags), Slots: 1, Lease: &Lease{
-		ID: l.limits.Store().NewID(), Holder: &orchv1.ConcurrencyLeaseHolder{Type: taskRun, Id: run.String()},
-	}}
+// NeverError means that the limit of a tag is 0: waiting for a slot of it is in vain. Nothing was taken.
+type NeverError struct{ Tag string }
+
+func (e *NeverError) Error() string { return fmt.Sprintf("the concurrency limit of the tag %q is 0", e.Tag) }
+
+// AcquireForTaskRun takes a slot of every tag that has a limit for a task run, where it does not hold one yet, or none.
+// It returns the limits and the lease, which is the nil UUID when nothing was taken; a *FullError when one is full, a
+// *NeverError when one is 0. The slots come back after the duration unless they are kept; with 0 the run has them until
+// it gives them back.
+func (l *Limits) AcquireForTaskRun(
+	ctx context.Context, ws uuid.UUID, tags []string, run uuid.UUID, duration time.Duration,
+) ([]*orchv1.ConcurrencyLimitV2, uuid.UUID, error) {
+	limits, err := l.find(ctx, ws, named(tagNames(tags)))
+	if err != nil {
+		return nil, uuid.Nil, err
+	}
+	var open []*orchv1.ConcurrencyLimitV2
+	for _, limit := range limits {
+		switch {
+		case !limit.GetActive():
+		case limit.GetLimit() == 0:
+			return nil, uuid.Nil, &NeverError{strings.TrimPrefix(limit.GetName(), tagPrefix)}
+		case holds(limit, lasting(taskRun, run)):
+			// It asks again because it never read the answer.
+		default:
+			open = append(open, limit)
+		}
+	}
+	if len(open) == 0 {
+		return limits, uuid.Nil, nil
+	}
+	lease := &Lease{
+		ID: l.limits.Store().NewID(), Duration: duration,
+		Holder: &orchv1.ConcurrencyLeaseHolder{Type: taskRun, Id: run.String()},
+	}
+	if _, err := l.acquire(ctx, ws, open, Acquisition{Slots: 1, Lease: lease}); err != nil {
+		return nil, uuid.Nil, err
+	}
+	return limits, lease.ID, nil
+}
+
+// HeldByTaskRun returns the leases under which a task run holds slots of these tags until it gives them back.
+func (l *Limits) HeldByTaskRun(ctx context.Context, ws uuid.UUID, tags []string, run uuid.UUID) ([]string, error) {
+	limits, err := l.find(ctx, ws, named(tagNames(tags)))
+	if err != nil {
+		return nil, err
+	}
+	mine := lasting(taskRun, run)
+	var leases []string
+	for _, limit := range limits {
+		for _, h := range limit.GetHolders() {
+			if mine(h) && !slices.Contains(leases, h.GetLeaseId()) {
+				leases = append(leases, h.GetLeaseId())
+			}
+		}
+	}
+	return leases, nil
+}
+
+// lasting chooses what somebody holds until it is given back.
+func lasting(kind orchv1.ConcurrencyHolderType, id uuid.UUID) func(*orchv1.ConcurrencySlotHolder) bool {
+	mine := byHolder(kind, id)
+	return func(h *orchv1.ConcurrencySlotHolder) bool { return h.Expires == nil && mine(h) }
 }
 
 // IncrementConcurrencyLimits takes a slot of every tag for a task run.
@@ -40,26 +99,10 @@ func (s *Service) IncrementConcurrencyLimits(ctx context.Context, r *orchv1.Incr
 	if err != nil {
 		return nil, fmt.Errorf("read the id of a task run: %w", err)
 	}
-	limits, err := s.find(ctx, info.Workspace, named(tagNames(i.GetNames())))
-	if err != nil {
-		return nil, err
-	}
-	var open []*orchv1.ConcurrencyLimitV2
-	for _, limit := range limits {
-		switch {
-		case !limit.GetActive():
-		case limit.GetLimit() == 0:
-			tag := strings.TrimPrefix(limit.GetName(), tagPrefix)
-			return nil, locked(&FullError{Wait: seconds(maxWait)},
-				fmt.Sprintf("The concurrency limit of the tag %q is 0: a task run that waits for a slot of it will deadlock", tag))
-		case holds(limit, byHolder(taskRun, run)):
-			// It asks again because it never read the answer.
-		default:
-			open = append(open, limit)
-		}
-	}
-	if len(open) > 0 {
-		_, err = s.acquire(ctx, info.Workspace, open, s.TaskRunSlots(nil, run))
+	limits, _, err := s.AcquireForTaskRun(ctx, info.Workspace, i.GetNames(), run, 0)
+	if never, ok := errors.AsType[*NeverError](err); ok {
+		return nil, locked(&FullError{Wait: seconds(maxWait)},
+			fmt.Sprintf("The concurrency limit of the tag %q is 0: a task run that waits for a slot of it will deadlock", never.Tag))
 	}
 	if full, ok := errors.AsType[*FullError](err); ok {
 		return nil, locked(full, "Concurrency limit reached")

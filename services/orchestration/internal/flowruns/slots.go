@@ -147,7 +147,7 @@ func (a *attempt) settle(ctx context.Context, t *rules.Transition, err error) {
 // used tells whether the run may have the slot. Where the database did not answer, the transition may be written.
 func (a *attempt) used(t *rules.Transition, err error) bool {
 	if err != nil {
-		return errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+		return store.InDoubt(err)
 	}
 	return t != nil && t.Written() && t.Use.Taken == a.taken.String()
 }

@@ -44,12 +44,14 @@ var CoreTaskPolicy = TaskPolicy{
 	retrieveFromCache,
 	handleTaskTerminalStates,
 	preventRunningInStoppedFlows,
+	secureTaskSlots,
 	copyScheduledTime[*TaskTransition](),
 	waitForScheduledTime[*TaskTransition](),
 	retryFailedTasks,
 	renameReruns,
 	followFlowRunCount,
 	insertIntoCache,
+	releaseTaskSlots,
 }
 
 // BackgroundTaskPolicy judges what clients propose for task runs that no flow run waits for: several workers may want one.
@@ -58,6 +60,7 @@ var BackgroundTaskPolicy = TaskPolicy{
 	retrieveFromCache,
 	handleTaskTerminalStates,
 	preventRunningInStoppedFlows,
+	secureTaskSlots,
 	copyScheduledTime[*TaskTransition](),
 	copyTaskParametersID,
 	waitForScheduledTime[*TaskTransition](),
@@ -65,10 +68,13 @@ var BackgroundTaskPolicy = TaskPolicy{
 	renameReruns,
 	followFlowRunCount,
 	insertIntoCache,
+	releaseTaskSlots,
 }
 
 // MinimalTaskPolicy judges forced transitions of task runs: everything passes.
-var MinimalTaskPolicy = TaskPolicy{}
+var MinimalTaskPolicy = TaskPolicy{
+	releaseTaskSlots,
+}
 
 // Judge applies the policy and, where something is to be written, the transforms; the run's state is then the written
 // one. It may be called once for a transition.

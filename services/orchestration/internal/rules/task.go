@@ -18,7 +18,10 @@ type TaskTransition struct {
 	Facts TaskFacts
 	// Caches is set by the judgement: the written state is to be kept under its cache key.
 	Caches bool
+	// Use is what becomes of slots when the transition is written.
+	Use TaskUse
 
+	asksSlots      bool
 	missingFlowRun bool
 	runCountBefore int64
 }
@@ -29,6 +32,10 @@ type TaskFacts struct {
 	FlowRun *orchv1.FlowRun
 	// Cached is the newest state under the proposal's cache key that still holds; nil when there is none.
 	Cached *orchv1.State
+	// Slots is what came of asking for slots of the run's tags; nil when nobody asked.
+	Slots *TaskSlots
+	// Held are the leases under which the run holds slots of its tags until it gives them back.
+	Held []string
 	// Random gives numbers in [0, 1), evenly spread.
 	Random func() float64
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -28,6 +29,11 @@ func outage(err error) error {
 		return errors.Join(ErrUnavailable, err)
 	}
 	return err
+}
+
+// InDoubt tells whether a write that came to this end may have taken place all the same.
+func InDoubt(err error) bool {
+	return errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // outOfDiskSpace is the server's code for a write that found no room.

@@ -19,7 +19,7 @@ const (
 	kindDeleteOfFlowRun = "task_runs_delete"
 )
 
-// DeleteTaskRun deletes a run and, after it, its history.
+// DeleteTaskRun deletes a run and, after it, its history. The slots that it holds come back.
 func (s *Service) DeleteTaskRun(ctx context.Context, r *orchv1.DeleteTaskRunRequest) (*emptypb.Empty, error) {
 	ws, id, err := call.Locate(ctx, r.GetId())
 	if err != nil {
@@ -32,8 +32,12 @@ func (s *Service) DeleteTaskRun(ctx context.Context, r *orchv1.DeleteTaskRunRequ
 }
 
 func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
-	return s.runs.Delete(ctx, ws, id, func(*orchv1.TaskRun) ([]store.Effect, error) {
-		return []store.Effect{s.runs.Store().About(kindForget, ws, id)}, nil
+	return s.runs.Delete(ctx, ws, id, func(current *orchv1.TaskRun) ([]store.Effect, error) {
+		held, err := s.held(ctx, ws, current)
+		if err != nil {
+			return nil, err
+		}
+		return append(s.released(ws, held), s.runs.Store().About(kindForget, ws, id)), nil
 	})
 }
 

@@ -21,7 +21,7 @@ const (
 )
 
 // effects are what a written state causes: its row of the history and its event, both known by the state's id, and
-// perhaps its entry in the cache.
+// perhaps its entry in the cache and what becomes of slots.
 func (s *Service) effects(ws uuid.UUID, t *rules.TaskTransition, revision int64) ([]store.Effect, error) {
 	state := t.Proposed
 	id, err := uuid.Parse(state.GetId())
@@ -38,15 +38,16 @@ func (s *Service) effects(ws uuid.UUID, t *rules.TaskTransition, revision int64)
 	if err != nil {
 		return nil, err
 	}
+	slots := s.slotEffects(ws, t.Use)
 	if !t.Caches {
-		return []store.Effect{row, event}, nil
+		return append(slots, row, event), nil
 	}
 	entry, err := store.Carry(kindCache, uuid.NewSHA1(id, []byte(kindCache)), t.Now, ws, t.CacheEntry())
 	if err != nil {
 		return nil, err
 	}
 	// The cache first: who reads of the completion finds the entry soon.
-	return []store.Effect{entry, row, event}, nil
+	return append(slots, entry, row, event), nil
 }
 
 // WriteHistory writes rows of the history.

@@ -16,6 +16,7 @@ import (
 	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -35,7 +36,8 @@ func service(t *testing.T) *Service {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close(context.WithoutCancel(t.Context()))) })
 	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
-	return New(s, vocabulary.Orch, func() float64 { return 0.5 })
+	half := func() float64 { return 0.5 }
+	return New(s, vocabulary.Orch, concurrency.NewLimits(s, vocabulary.Orch, half), half)
 }
 
 // create stores a task run of no flow run.

@@ -27,6 +27,7 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/page"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/states"
@@ -45,10 +46,11 @@ type Service struct {
 	source   page.Source[*orchv1.TaskRun]
 	words    vocabulary.Vocabulary
 	random   func() float64
+	limits   *concurrency.Limits
 }
 
 // New returns the service over a store. Random gives numbers in [0, 1), by which retries are spread.
-func New(s *store.Store, words vocabulary.Vocabulary, random func() float64) *Service {
+func New(s *store.Store, words vocabulary.Vocabulary, limits *concurrency.Limits, random func() float64) *Service {
 	runs := store.NewCollection(s, query.TaskRun, &orchv1.TaskRun{})
 	rows := store.NewCollection(s, query.TaskRunState, &orchv1.TaskRunStateRecord{})
 	return &Service{
@@ -62,6 +64,7 @@ func New(s *store.Store, words vocabulary.Vocabulary, random func() float64) *Se
 		source:   page.NewSource(runs, orchv1.TaskRunSort_TASK_RUN_SORT_ID_DESC),
 		words:    words,
 		random:   random,
+		limits:   limits,
 	}
 }
 

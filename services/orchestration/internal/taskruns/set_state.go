@@ -58,23 +58,28 @@ func background(run *orchv1.TaskRun, proposal *orchv1.StateCreate) bool {
 }
 
 // transition judges a proposal by the policy that fits the run as it is stored, and writes what the judgement says;
-// where no policy fits, nothing.
+// where no policy fits, nothing,
+// and the transition is nil.
 func (s *Service) transition(
 	ctx context.Context, ws, id uuid.UUID, proposal *orchv1.StateCreate, policy func(*orchv1.TaskRun) rules.TaskPolicy,
 ) (*rules.TaskTransition, error) {
 	of := s.runs.Store()
 	var t *rules.TaskTransition
+	slots := &attempt{limits: s.limits, ws: ws}
 	_, err := s.runs.Mutate(ctx, ws, id, func(current *orchv1.TaskRun, revision int64) (*store.Change[*orchv1.TaskRun], error) {
-		now := of.Now()
-		facts, err := s.facts(ctx, ws, current, proposal, now)
-		if err != nil {
-			return nil, err
-		}
-		t = rules.ProposeTask(current, proposal, facts, now, of.NewID)
+		t = nil
 		judges := policy(current)
 		if judges == nil {
 			return nil, nil
 		}
+		facts, err := s.facts(ctx, ws, current, proposal, of.Now())
+		if err != nil {
+			return nil, err
+		}
+		if err := slots.ask(ctx, judges, current, proposal, &facts, of); err != nil {
+			return nil, err
+		}
+		t = rules.ProposeTask(current, proposal, facts, of.Now(), of.NewID)
 		judges.Judge(t)
 		if !t.Written() {
 			return nil, nil
@@ -85,6 +90,7 @@ func (s *Service) transition(
 		}
 		return &store.Change[*orchv1.TaskRun]{Message: t.Run, Effects: effects}, nil
 	})
+	slots.settle(ctx, t, err)
 	return t, err
 }
 
@@ -93,6 +99,9 @@ func (s *Service) facts(
 	ctx context.Context, ws uuid.UUID, run *orchv1.TaskRun, proposal *orchv1.StateCreate, now time.Time,
 ) (facts rules.TaskFacts, err error) {
 	facts.Random = s.random
+	if facts.Held, err = s.held(ctx, ws, run); err != nil {
+		return facts, err
+	}
 	if facts.FlowRun, err = s.flowRun(ctx, ws, run); err != nil || !rules.AsksCache(proposal) {
 		return facts, err
 	}

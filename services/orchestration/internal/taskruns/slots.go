@@ -1,0 +1,118 @@
+package taskruns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// provisional is how long slots are kept for a transition that is not written yet. Where the process dies before, they
+// come back after it; a written transition makes them the run's.
+const provisional = 5 * time.Minute
+
+// attempt tries for one transition to get the slots of the run's tags, before the judgement: rules only look at what
+// came of it.
+type attempt struct {
+	limits *concurrency.Limits
+	ws     uuid.UUID
+	taken  uuid.UUID // The lease of the slots that were taken; the nil UUID when none were.
+}
+
+// ask gets what the policy wants, and tells the facts what came of it. It may be called again when another writer won:
+// slots that are taken stay taken meanwhile.
+func (a *attempt) ask(
+	ctx context.Context, policy rules.TaskPolicy, run *orchv1.TaskRun, proposal *orchv1.StateCreate, facts *rules.TaskFacts, of *store.Store,
+) error {
+	if !policy.AsksSlots(run, proposal, *facts, of.Now(), of.NewID) {
+		return nil
+	}
+	facts.Slots = &rules.TaskSlots{}
+	if a.taken == uuid.Nil {
+		id, err := uuid.Parse(run.GetId())
+		if err != nil {
+			return fmt.Errorf("read the id of a task run: %w", err)
+		}
+		_, a.taken, err = a.limits.AcquireForTaskRun(ctx, a.ws, run.GetTags(), id, provisional)
+		var never *concurrency.NeverError
+		var full *concurrency.FullError
+		switch {
+		case errors.As(err, &never):
+			facts.Slots.Never = never.Tag
+		case errors.As(err, &full):
+			facts.Slots.Full, facts.Slots.Wait = run.GetTags(), full.Wait
+		case err != nil:
+			return err
+		}
+	}
+	if a.taken != uuid.Nil {
+		facts.Slots.Lease = a.taken.String()
+	}
+	return nil
+}
+
+// slotEffects are what the written transition means for slots. They come to the same when they are done twice.
+func (s *Service) slotEffects(ws uuid.UUID, use rules.TaskUse) []store.Effect {
+	var effects []store.Effect
+	if lease, err := uuid.Parse(use.Taken); err == nil {
+		effects = append(effects, s.limits.KeepEffect(ws, lease))
+	}
+	return append(effects, s.released(ws, use.Released)...)
+}
+
+// released are the effects that give back the slots of leases.
+func (s *Service) released(ws uuid.UUID, leases []string) []store.Effect {
+	var effects []store.Effect
+	for _, text := range leases {
+		if lease, err := uuid.Parse(text); err == nil {
+			effects = append(effects, s.limits.ReleaseEffect(ws, lease))
+		}
+	}
+	return effects
+}
+
+// settle gives back what was taken in vain, and at once what the run no longer needs, so that the next run finds it; what
+// the run takes is made its own. What cannot be done now the relay does, or the end of the lease.
+func (a *attempt) settle(ctx context.Context, t *rules.TaskTransition, err error) {
+	ctx = context.WithoutCancel(ctx)
+	written := err == nil && t != nil && t.Written()
+	switch {
+	case a.taken == uuid.Nil:
+	case written && t.Use.Taken == a.taken.String():
+		_ = a.limits.Keep(ctx, a.ws, a.taken)
+	case !store.InDoubt(err):
+		_ = a.limits.Release(ctx, a.ws, a.taken)
+	}
+	if !written {
+		return
+	}
+	for _, text := range t.Use.Released {
+		if lease, err := uuid.Parse(text); err == nil {
+			_ = a.limits.Release(ctx, a.ws, lease)
+		}
+	}
+}
+
+// held are the leases under which a run holds slots of its tags.
+func (s *Service) held(ctx context.Context, ws uuid.UUID, run *orchv1.TaskRun) ([]string, error) {
+	if len(run.GetTags()) == 0 {
+		return nil, nil
+	}
+	id, err := uuid.Parse(run.GetId())
+	if err != nil {
+		return nil, fmt.Errorf("read the id of a task run: %w", err)
+	}
+	leases, err := s.limits.HeldByTaskRun(ctx, ws, run.GetTags(), id)
+	if own := run.GetSlotLeaseId(); own != "" && !slices.Contains(leases, own) {
+		leases = append(leases, own)
+	}
+	return leases, err
+}
