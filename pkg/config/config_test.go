@@ -86,6 +86,13 @@ func TestPrintHidesSecrets(t *testing.T) {
 	require.Contains(t, out.String(), "T_LOG_LEVEL")
 }
 
+func TestJSONHidesSecrets(t *testing.T) {
+	t.Parallel()
+	out, err := config.JSON(settings{Password: "canary", Wait: time.Second})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"T_LISTEN": "", "T_WAIT": "1s", "T_ORIGINS": "", "T_WORDS": "orch", "T_PASSWORD": "(set)", "T_LOG_LEVEL": ""}`, string(out))
+}
+
 func TestMarkdownDocumentsEverySetting(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

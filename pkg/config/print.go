@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding"
+	"encoding/json"
 	"fmt"
 	"io"
 	"reflect"
@@ -26,6 +27,24 @@ func Print[T any](w io.Writer, settings T) error {
 		return fmt.Errorf("print the settings: %w", err)
 	}
 	return nil
+}
+
+// JSON writes an object of the settings' values by their names, as Print shows them.
+func JSON[T any](settings T) ([]byte, error) {
+	fields, err := Fields[T]()
+	if err != nil {
+		return nil, err
+	}
+	values := make(map[string]string, len(fields))
+	v := reflect.ValueOf(settings)
+	for _, f := range fields {
+		values[f.Name] = shown(f, v.FieldByIndex(f.index))
+	}
+	out, err := json.Marshal(values)
+	if err != nil {
+		return nil, fmt.Errorf("write the settings: %w", err)
+	}
+	return out, nil
 }
 
 func shown(f Field, v reflect.Value) string {

@@ -7,6 +7,7 @@ package request
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 
@@ -24,8 +25,16 @@ type Info struct {
 	HooksURL string
 	// UserAgent is the client's, empty when it sent none. Some rules depend on the client's version.
 	UserAgent string
+	// Automation is the automation that makes the request; the zero value means that none does.
+	Automation Automation
 	// ID names the request in the logs of all services.
 	ID string
+}
+
+// Automation is what a request tells of the automation that makes it.
+type Automation struct {
+	ID   uuid.UUID
+	Name string
 }
 
 // The account and the workspace of paths without ids. They are the same in every installation, so that data can
@@ -46,18 +55,26 @@ const (
 	keyHooksURL  = "orch-hooks-url"
 	keyUserAgent = "orch-user-agent"
 	keyID        = "orch-request-id"
+	// The automation's id and name, the latter in base64: metadata carries plain text only.
+	keyAutomation     = "orch-automation"
+	keyAutomationName = "orch-automation-name"
 )
 
 // Outgoing returns a context whose gRPC calls carry the information.
 func Outgoing(ctx context.Context, info Info) context.Context {
-	return metadata.NewOutgoingContext(ctx, metadata.Pairs(
+	md := metadata.Pairs(
 		keyAccount, info.Account.String(),
 		keyWorkspace, info.Workspace.String(),
 		keyPublicURL, info.PublicURL,
 		keyHooksURL, info.HooksURL,
 		keyUserAgent, info.UserAgent,
 		keyID, info.ID,
-	))
+	)
+	if info.Automation != (Automation{}) {
+		md.Set(keyAutomation, info.Automation.ID.String())
+		md.Set(keyAutomationName, base64.StdEncoding.EncodeToString([]byte(info.Automation.Name)))
+	}
+	return metadata.NewOutgoingContext(ctx, md)
 }
 
 // Incoming reads the information of the call that is being served.
@@ -81,12 +98,23 @@ func Incoming(ctx context.Context) (Info, error) {
 	if err != nil {
 		return Info{}, fmt.Errorf("read the account of the call: %w", err)
 	}
-	return Info{
+	info := Info{
 		Account:   account,
 		Workspace: workspace,
 		PublicURL: first(keyPublicURL),
 		HooksURL:  first(keyHooksURL),
 		UserAgent: first(keyUserAgent),
 		ID:        first(keyID),
-	}, nil
+	}
+	if text := first(keyAutomation); text != "" {
+		if info.Automation.ID, err = uuid.Parse(text); err != nil {
+			return Info{}, fmt.Errorf("read the automation of the call: %w", err)
+		}
+		name, err := base64.StdEncoding.DecodeString(first(keyAutomationName))
+		if err != nil {
+			return Info{}, fmt.Errorf("read the name of the call's automation: %w", err)
+		}
+		info.Automation.Name = string(name)
+	}
+	return info, nil
 }

@@ -9,8 +9,12 @@
 package vocabulary
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
 )
 
 // Vocabulary is the server's choice of words. The zero value is Orch.
@@ -111,6 +115,22 @@ func ClientVersion(header http.Header) string {
 		}
 	}
 	return ""
+}
+
+// Automation returns the id and the name of the automation that a request says it is made by, in either spelling of the
+// headers. It says so in full or not at all: the id is a UUID, the name is text in base64.
+func Automation(header http.Header) (id uuid.UUID, name string, ok bool) {
+	for _, prefix := range []string{"Orch", "Prefect"} {
+		id, err := uuid.Parse(header.Get(prefix + "-Automation-Id"))
+		if err != nil {
+			continue
+		}
+		name, err := base64.StdEncoding.DecodeString(header.Get(prefix + "-Automation-Name"))
+		if err == nil && len(name) > 0 && utf8.Valid(name) {
+			return id, string(name), true
+		}
+	}
+	return uuid.Nil, "", false
 }
 
 // Subprotocols are the websocket subprotocols that a client may offer; the offered one is echoed.

@@ -1,8 +1,10 @@
 package gateway_test
 
 import (
+	"encoding/base64"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/orch-project/orch/pkg/request"
@@ -68,6 +70,30 @@ func TestAddressesAreThoseThatTheClientUsed(t *testing.T) {
 				PublicURL: test.public, HooksURL: test.hooks, UserAgent: "umlaut/?", ID: "from-client-7",
 			}, info)
 		})
+	}
+}
+
+func TestAutomationsSayWhoTheyAre(t *testing.T) {
+	t.Parallel()
+	s := start(t, gateway.Deps{})
+	id := "01890000-0000-7000-8000-00000000000a"
+	mine := request.Automation{ID: uuid.MustParse(id), Name: "wäscht nachts"}
+	name := base64.StdEncoding.EncodeToString([]byte(mine.Name))
+	for _, test := range []struct {
+		headers []string
+		want    request.Automation
+	}{
+		{[]string{"Prefect-Automation-ID: " + id, "Prefect-Automation-Name: " + name}, mine},
+		{[]string{"Orch-Automation-ID: " + id, "Orch-Automation-Name: " + name}, mine},
+		{[]string{"Prefect-Automation-ID: " + id}, request.Automation{}},
+		{[]string{"Prefect-Automation-ID: x", "Prefect-Automation-Name: " + name}, request.Automation{}},
+		{[]string{"Prefect-Automation-ID: " + id, "Prefect-Automation-Name: not base64!"}, request.Automation{}},
+		{[]string{"Prefect-Automation-ID: " + id, "Prefect-Automation-Name: /w=="}, request.Automation{}},
+		{nil, request.Automation{}},
+	} {
+		require.Equal(t, 200, s.do(t, "GET", "/api/flows/"+flowID, "", test.headers...).status)
+		_, info := s.domain.seen()
+		require.Equal(t, test.want, info.Automation, "%v", test.headers)
 	}
 }
 

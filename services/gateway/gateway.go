@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/orch-project/orch/pkg/auth"
+	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/openapi"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
@@ -48,6 +49,8 @@ type Deps struct {
 	Health *run.Health
 	// Version is the server's own.
 	Version string
+	// Settings are those of the process, as a JSON object of names and values without secrets; nil shows the gateway's own.
+	Settings []byte
 	// InternalURL is where metrics are, for the status page; empty when unknown.
 	InternalURL string
 }
@@ -122,10 +125,17 @@ func (g *Gateway) build() error {
 		options.Basic = &basic
 	}
 	g.guard = authn.New(options)
+	settings := g.deps.Settings
+	if settings == nil {
+		if settings, err = config.JSON(g.cfg); err != nil {
+			return err
+		}
+	}
 	g.about = rpc.NewLocal(rpc.Recover(g.log))
 	orchv1.RegisterServerServiceServer(g.about, &about.Server{
 		Version:    g.deps.Version,
 		Vocabulary: g.cfg.Vocabulary,
+		Settings:   settings,
 		Ready:      g.Ready,
 	})
 	g.api, err = transcode.New(transcode.Options{

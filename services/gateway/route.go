@@ -10,6 +10,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
+	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/address"
 	"github.com/orch-project/orch/services/gateway/internal/authn"
@@ -83,7 +84,7 @@ func (g *Gateway) bind(w http.ResponseWriter, r *http.Request, prefix string) *h
 
 // info is what the services must know of a request.
 func (g *Gateway) info(w http.ResponseWriter, r *http.Request, prefix string) request.Info {
-	return request.Info{
+	info := request.Info{
 		Account:   request.DefaultAccount,
 		Workspace: request.DefaultWorkspace,
 		PublicURL: printable(g.book.Root(r) + prefix),
@@ -91,6 +92,10 @@ func (g *Gateway) info(w http.ResponseWriter, r *http.Request, prefix string) re
 		UserAgent: printable(r.UserAgent()),
 		ID:        observe.RequestID(w),
 	}
+	if id, name, ok := vocabulary.Automation(r.Header); ok {
+		info.Automation = request.Automation{ID: id, Name: name}
+	}
+	return info
 }
 
 // addresses are what the status page shows.

@@ -8,9 +8,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/genproto/googleapis/api/httpbody"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -300,4 +302,31 @@ func TestFlowIsCreatedOrReplaced(t *testing.T) {
 	_, _, err = put(&orchv1.FlowCreate{Name: "taken"})
 	code, _ = status(err)
 	require.Equal(t, 409, code)
+}
+
+// What an automation makes tells of it.
+func TestRunsTellOfTheAutomationThatMadeThem(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	by := request.Automation{ID: uuid.New(), Name: "nightly wäsche"}
+	ctx := request.Outgoing(t.Context(), request.Info{Account: request.DefaultAccount, Workspace: request.DefaultWorkspace, Automation: by})
+	want := &orchv1.CreatedBy{Id: new(by.ID.String()), Type: new("AUTOMATION"), DisplayValue: &by.Name}
+	flow := d.flow("f")
+	made := func(method string, r proto.Message) proto.Message {
+		response, _, err := d.Call(ctx, method, r)
+		require.NoError(t, err)
+		return response
+	}
+	run := made(orchv1.FlowRunService_CreateFlowRun_FullMethodName, &orchv1.CreateFlowRunRequest{FlowRun: &orchv1.FlowRunCreate{FlowId: flow.GetId()}})
+	require.True(t, proto.Equal(want, d.readRun(run.(*orchv1.FlowRun).GetId()).GetCreatedBy()))
+	create := &orchv1.DeploymentCreate{Name: "d", FlowId: flow.GetId()}
+	deployment := made(orchv1.DeploymentService_CreateDeployment_FullMethodName, &orchv1.CreateDeploymentRequest{Deployment: create, UpdateMask: sentFields(create)})
+	id := deployment.(*orchv1.Deployment).GetId()
+	require.True(t, proto.Equal(want, d.readDeployment(id).GetCreatedBy()))
+	require.Equal(t, by.Name, d.readDeployment(id).GetUpdatedBy().GetDisplayValue())
+	run = made(orchv1.DeploymentService_CreateFlowRunFromDeployment_FullMethodName, &orchv1.CreateFlowRunFromDeploymentRequest{
+		Id: id, FlowRun: &orchv1.DeploymentFlowRunCreate{},
+	})
+	require.True(t, proto.Equal(want, d.readRun(run.(*orchv1.FlowRun).GetId()).GetCreatedBy()))
+	require.Nil(t, d.run(flow).GetCreatedBy())
 }

@@ -38,6 +38,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/fault"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/flows"
+	"github.com/orch-project/orch/services/orchestration/internal/graph"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -91,6 +92,8 @@ type Orchestration struct {
 	flows       *flows.Service
 	runs        *flowruns.Service
 	tasks       *taskruns.Service
+	graphs      *graph.Service
+	schemas     *parameters.Service
 	deployments *deployments.Service
 	limits      *concurrency.Service
 	events      *events.Service
@@ -142,7 +145,10 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.admin = admin.New(o.store)
 	o.flows = flows.New(o.store, cfg.Vocabulary)
 	o.runs = flowruns.New(o.store, cfg.Vocabulary, limits)
-	o.runs.UseHydrator(parameters.NewHydrator(o.variables.Lookup))
+	hydrator := parameters.NewHydrator(o.variables.Lookup)
+	o.runs.UseHydrator(hydrator)
+	o.schemas = parameters.NewService(hydrator)
+	o.graphs = graph.New(o.store, o.runs.States)
 	o.tasks = taskruns.New(o.store, cfg.Vocabulary, limits, deps.Random)
 	o.deployments = deployments.New(deployments.Deps{
 		Store: o.store, Runs: o.runs, Variable: o.variables.Lookup, Limit: limits.Show, Shown: limits.ShowOf,
@@ -179,6 +185,9 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterUiFlowServiceServer(r, o.runs)
 	orchv1.RegisterTaskRunServiceServer(r, o.tasks)
 	orchv1.RegisterTaskRunStateServiceServer(r, o.tasks)
+	orchv1.RegisterUiTaskRunServiceServer(r, o.tasks)
+	orchv1.RegisterFlowRunGraphServiceServer(r, o.graphs)
+	orchv1.RegisterUiSchemaServiceServer(r, o.schemas)
 	orchv1.RegisterDeploymentServiceServer(r, o.deployments)
 	orchv1.RegisterConcurrencyLimitV2ServiceServer(r, o.limits)
 	orchv1.RegisterConcurrencyLimitServiceServer(r, o.limits)

@@ -18,6 +18,7 @@ import (
 	"slices"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/telemetry"
@@ -112,9 +113,14 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 			return nil, fmt.Errorf("%w (set ORCH_INTERNAL_LISTEN to another address, or to nothing)", err)
 		}
 	}
+	settings, err := config.JSON(cfg)
+	if err != nil {
+		return nil, err
+	}
 	s.gateway, err = gateway.New(cfg.Gateway, gateway.Deps{
 		Caller: calls, Hooks: receiver.Handler(), Log: log, Registry: registry,
 		Health: s.group.Health(), Version: version, InternalURL: s.InternalURL(),
+		Settings: settings,
 	})
 	if err != nil {
 		return nil, err

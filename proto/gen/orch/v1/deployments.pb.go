@@ -3680,11 +3680,55 @@ func (x *DeleteDeploymentScheduleRequest) GetScheduleId() string {
 	return ""
 }
 
+type WorkQueueCheckForDeploymentRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkQueueCheckForDeploymentRequest) Reset() {
+	*x = WorkQueueCheckForDeploymentRequest{}
+	mi := &file_orch_v1_deployments_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkQueueCheckForDeploymentRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkQueueCheckForDeploymentRequest) ProtoMessage() {}
+
+func (x *WorkQueueCheckForDeploymentRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_deployments_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkQueueCheckForDeploymentRequest.ProtoReflect.Descriptor instead.
+func (*WorkQueueCheckForDeploymentRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_deployments_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *WorkQueueCheckForDeploymentRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
 var File_orch_v1_deployments_proto protoreflect.FileDescriptor
 
 const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\n" +
-	"\x19orch/v1/deployments.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x15orch/v1/filters.proto\x1a\x17orch/v1/flow_runs.proto\x1a\x12orch/v1/rest.proto\x1a\x14orch/v1/states.proto\"\xd6\x01\n" +
+	"\x19orch/v1/deployments.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x15orch/v1/filters.proto\x1a\x17orch/v1/flow_runs.proto\x1a\x12orch/v1/rest.proto\x1a\x14orch/v1/states.proto\x1a\x19orch/v1/work_queues.proto\"\xd6\x01\n" +
 	"\x12ConcurrencyOptions\x12X\n" +
 	"\x12collision_strategy\x18\x01 \x01(\x0e2!.orch.v1.ConcurrencyLimitStrategyB\x06\xca\xf3\x18\x02\x18\x01R\x11collisionStrategy\x12M\n" +
 	"\x14grace_period_seconds\x18\x02 \x01(\x03B\x16\xca\xf3\x18\x12)\x00\x00\x00\x00\x00\x00N@1\x00\x00\x00\x00\x00\x18\xf5@H\x00R\x12gracePeriodSeconds\x88\x01\x01B\x17\n" +
@@ -4129,7 +4173,9 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x1fDeleteDeploymentScheduleRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12'\n" +
 	"\vschedule_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\n" +
-	"scheduleId*s\n" +
+	"scheduleId\"<\n" +
+	"\"WorkQueueCheckForDeploymentRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id*s\n" +
 	"\x10DeploymentStatus\x12!\n" +
 	"\x1dDEPLOYMENT_STATUS_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17DEPLOYMENT_STATUS_READY\x10\x01\x12\x1f\n" +
@@ -4147,7 +4193,7 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x1cDEPLOYMENT_SORT_CREATED_DESC\x10\x01\x12 \n" +
 	"\x1cDEPLOYMENT_SORT_UPDATED_DESC\x10\x02\x12\x1c\n" +
 	"\x18DEPLOYMENT_SORT_NAME_ASC\x10\x03\x12\x1d\n" +
-	"\x19DEPLOYMENT_SORT_NAME_DESC\x10\x042\x95\x19\n" +
+	"\x19DEPLOYMENT_SORT_NAME_DESC\x10\x042\xcb\x1a\n" +
 	"\x11DeploymentService\x12\x8b\x01\n" +
 	"\x10CreateDeployment\x12 .orch.v1.CreateDeploymentRequest\x1a\x13.orch.v1.Deployment\"@\xe2\xf3\x18\x1b\b\xc8\x01\x12\x02\xc9\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x02\x1b:\n" +
 	"deployment\"\r/deployments/\x12\x84\x01\n" +
@@ -4171,7 +4217,8 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x17ReadDeploymentSchedules\x12'.orch.v1.ReadDeploymentSchedulesRequest\x1a\x1f.orch.v1.DeploymentScheduleList\"C\xe2\xf3\x18\x11\"\x0fsee_deployments\x82\xd3\xe4\x93\x02(b\tschedules\x12\x1b/deployments/{id}/schedules\x12\xbd\x01\n" +
 	"\x19CreateDeploymentSchedules\x12).orch.v1.CreateDeploymentSchedulesRequest\x1a\x1f.orch.v1.DeploymentScheduleList\"T\xe2\xf3\x18\x17\b\xc9\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x023:\tschedulesb\tschedules\"\x1b/deployments/{id}/schedules\x12\xb4\x01\n" +
 	"\x18UpdateDeploymentSchedule\x12(.orch.v1.UpdateDeploymentScheduleRequest\x1a\x16.google.protobuf.Empty\"V\xe2\xf3\x18\x17\b\xcc\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x025:\bschedule2)/deployments/{id}/schedules/{schedule_id}\x12\xaa\x01\n" +
-	"\x18DeleteDeploymentSchedule\x12(.orch.v1.DeleteDeploymentScheduleRequest\x1a\x16.google.protobuf.Empty\"L\xe2\xf3\x18\x17\b\xcc\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x02+*)/deployments/{id}/schedules/{schedule_id}\x1a\x11\xea\xf3\x18\r\n" +
+	"\x18DeleteDeploymentSchedule\x12(.orch.v1.DeleteDeploymentScheduleRequest\x1a\x16.google.protobuf.Empty\"L\xe2\xf3\x18\x17\b\xcc\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x02+*)/deployments/{id}/schedules/{schedule_id}\x12\xb3\x01\n" +
+	"\x1bWorkQueueCheckForDeployment\x12+.orch.v1.WorkQueueCheckForDeploymentRequest\x1a\x16.orch.v1.WorkQueueList\"O\xe2\xf3\x18\x11\"\x0fsee_deployments\x82\xd3\xe4\x93\x021b\vwork_queues\x12\"/deployments/{id}/work_queue_check\x88\x02\x01\x1a\x11\xea\xf3\x18\r\n" +
 	"\vDeploymentsB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
 
 var (
@@ -4187,7 +4234,7 @@ func file_orch_v1_deployments_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_deployments_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_orch_v1_deployments_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_orch_v1_deployments_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_orch_v1_deployments_proto_goTypes = []any{
 	(DeploymentStatus)(0),                             // 0: orch.v1.DeploymentStatus
 	(ConcurrencyLimitStrategy)(0),                     // 1: orch.v1.ConcurrencyLimitStrategy
@@ -4240,104 +4287,106 @@ var file_orch_v1_deployments_proto_goTypes = []any{
 	(*CreateDeploymentSchedulesRequest)(nil),          // 48: orch.v1.CreateDeploymentSchedulesRequest
 	(*UpdateDeploymentScheduleRequest)(nil),           // 49: orch.v1.UpdateDeploymentScheduleRequest
 	(*DeleteDeploymentScheduleRequest)(nil),           // 50: orch.v1.DeleteDeploymentScheduleRequest
-	nil,                                               // 51: orch.v1.VersionInfo.MoreEntry
-	nil,                                               // 52: orch.v1.Deployment.LabelsEntry
-	(*timestamppb.Timestamp)(nil),                     // 53: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),                       // 54: google.protobuf.Duration
-	(*CreatedBy)(nil),                                 // 55: orch.v1.CreatedBy
-	(*Labels)(nil),                                    // 56: orch.v1.Labels
-	(*StateCreate)(nil),                               // 57: orch.v1.StateCreate
-	(*FlowRunPolicy)(nil),                             // 58: orch.v1.FlowRunPolicy
-	(*FlowFilter)(nil),                                // 59: orch.v1.FlowFilter
-	(*FlowRunFilter)(nil),                             // 60: orch.v1.FlowRunFilter
-	(*TaskRunFilter)(nil),                             // 61: orch.v1.TaskRunFilter
-	(*DeploymentFilter)(nil),                          // 62: orch.v1.DeploymentFilter
-	(*WorkPoolFilter)(nil),                            // 63: orch.v1.WorkPoolFilter
-	(*WorkQueueFilter)(nil),                           // 64: orch.v1.WorkQueueFilter
-	(*PageLimit)(nil),                                 // 65: orch.v1.PageLimit
-	(*fieldmaskpb.FieldMask)(nil),                     // 66: google.protobuf.FieldMask
-	(*Scalar)(nil),                                    // 67: orch.v1.Scalar
-	(*CountResponse)(nil),                             // 68: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),                             // 69: google.protobuf.Empty
-	(*FlowRun)(nil),                                   // 70: orch.v1.FlowRun
-	(*FlowRunList)(nil),                               // 71: orch.v1.FlowRunList
+	(*WorkQueueCheckForDeploymentRequest)(nil),        // 51: orch.v1.WorkQueueCheckForDeploymentRequest
+	nil,                           // 52: orch.v1.VersionInfo.MoreEntry
+	nil,                           // 53: orch.v1.Deployment.LabelsEntry
+	(*timestamppb.Timestamp)(nil), // 54: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 55: google.protobuf.Duration
+	(*CreatedBy)(nil),             // 56: orch.v1.CreatedBy
+	(*Labels)(nil),                // 57: orch.v1.Labels
+	(*StateCreate)(nil),           // 58: orch.v1.StateCreate
+	(*FlowRunPolicy)(nil),         // 59: orch.v1.FlowRunPolicy
+	(*FlowFilter)(nil),            // 60: orch.v1.FlowFilter
+	(*FlowRunFilter)(nil),         // 61: orch.v1.FlowRunFilter
+	(*TaskRunFilter)(nil),         // 62: orch.v1.TaskRunFilter
+	(*DeploymentFilter)(nil),      // 63: orch.v1.DeploymentFilter
+	(*WorkPoolFilter)(nil),        // 64: orch.v1.WorkPoolFilter
+	(*WorkQueueFilter)(nil),       // 65: orch.v1.WorkQueueFilter
+	(*PageLimit)(nil),             // 66: orch.v1.PageLimit
+	(*fieldmaskpb.FieldMask)(nil), // 67: google.protobuf.FieldMask
+	(*Scalar)(nil),                // 68: orch.v1.Scalar
+	(*CountResponse)(nil),         // 69: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),         // 70: google.protobuf.Empty
+	(*FlowRun)(nil),               // 71: orch.v1.FlowRun
+	(*FlowRunList)(nil),           // 72: orch.v1.FlowRunList
+	(*WorkQueueList)(nil),         // 73: orch.v1.WorkQueueList
 }
 var file_orch_v1_deployments_proto_depIdxs = []int32{
 	1,   // 0: orch.v1.ConcurrencyOptions.collision_strategy:type_name -> orch.v1.ConcurrencyLimitStrategy
-	53,  // 1: orch.v1.DeploymentConcurrencyLimit.created:type_name -> google.protobuf.Timestamp
-	53,  // 2: orch.v1.DeploymentConcurrencyLimit.updated:type_name -> google.protobuf.Timestamp
-	51,  // 3: orch.v1.VersionInfo.more:type_name -> orch.v1.VersionInfo.MoreEntry
+	54,  // 1: orch.v1.DeploymentConcurrencyLimit.created:type_name -> google.protobuf.Timestamp
+	54,  // 2: orch.v1.DeploymentConcurrencyLimit.updated:type_name -> google.protobuf.Timestamp
+	52,  // 3: orch.v1.VersionInfo.more:type_name -> orch.v1.VersionInfo.MoreEntry
 	10,  // 4: orch.v1.Schedule.interval:type_name -> orch.v1.IntervalSchedule
 	11,  // 5: orch.v1.Schedule.cron:type_name -> orch.v1.CronSchedule
 	12,  // 6: orch.v1.Schedule.rrule:type_name -> orch.v1.RRuleSchedule
-	54,  // 7: orch.v1.IntervalSchedule.interval:type_name -> google.protobuf.Duration
-	53,  // 8: orch.v1.IntervalSchedule.anchor_date:type_name -> google.protobuf.Timestamp
-	53,  // 9: orch.v1.DeploymentSchedule.created:type_name -> google.protobuf.Timestamp
-	53,  // 10: orch.v1.DeploymentSchedule.updated:type_name -> google.protobuf.Timestamp
+	55,  // 7: orch.v1.IntervalSchedule.interval:type_name -> google.protobuf.Duration
+	54,  // 8: orch.v1.IntervalSchedule.anchor_date:type_name -> google.protobuf.Timestamp
+	54,  // 9: orch.v1.DeploymentSchedule.created:type_name -> google.protobuf.Timestamp
+	54,  // 10: orch.v1.DeploymentSchedule.updated:type_name -> google.protobuf.Timestamp
 	9,   // 11: orch.v1.DeploymentSchedule.schedule:type_name -> orch.v1.Schedule
 	9,   // 12: orch.v1.DeploymentScheduleCreate.schedule:type_name -> orch.v1.Schedule
 	9,   // 13: orch.v1.DeploymentScheduleUpdate.schedule:type_name -> orch.v1.Schedule
 	13,  // 14: orch.v1.DeploymentScheduleList.schedules:type_name -> orch.v1.DeploymentSchedule
-	53,  // 15: orch.v1.Deployment.created:type_name -> google.protobuf.Timestamp
-	53,  // 16: orch.v1.Deployment.updated:type_name -> google.protobuf.Timestamp
+	54,  // 15: orch.v1.Deployment.created:type_name -> google.protobuf.Timestamp
+	54,  // 16: orch.v1.Deployment.updated:type_name -> google.protobuf.Timestamp
 	13,  // 17: orch.v1.Deployment.schedules:type_name -> orch.v1.DeploymentSchedule
 	5,   // 18: orch.v1.Deployment.global_concurrency_limit:type_name -> orch.v1.DeploymentConcurrencyLimit
 	4,   // 19: orch.v1.Deployment.concurrency_options:type_name -> orch.v1.ConcurrencyOptions
-	52,  // 20: orch.v1.Deployment.labels:type_name -> orch.v1.Deployment.LabelsEntry
-	53,  // 21: orch.v1.Deployment.last_polled:type_name -> google.protobuf.Timestamp
+	53,  // 20: orch.v1.Deployment.labels:type_name -> orch.v1.Deployment.LabelsEntry
+	54,  // 21: orch.v1.Deployment.last_polled:type_name -> google.protobuf.Timestamp
 	8,   // 22: orch.v1.Deployment.pull_steps:type_name -> orch.v1.JsonObjects
-	55,  // 23: orch.v1.Deployment.created_by:type_name -> orch.v1.CreatedBy
+	56,  // 23: orch.v1.Deployment.created_by:type_name -> orch.v1.CreatedBy
 	6,   // 24: orch.v1.Deployment.updated_by:type_name -> orch.v1.UpdatedBy
 	0,   // 25: orch.v1.Deployment.status:type_name -> orch.v1.DeploymentStatus
 	14,  // 26: orch.v1.DeploymentCreate.schedules:type_name -> orch.v1.DeploymentScheduleCreate
 	4,   // 27: orch.v1.DeploymentCreate.concurrency_options:type_name -> orch.v1.ConcurrencyOptions
-	56,  // 28: orch.v1.DeploymentCreate.labels:type_name -> orch.v1.Labels
+	57,  // 28: orch.v1.DeploymentCreate.labels:type_name -> orch.v1.Labels
 	8,   // 29: orch.v1.DeploymentCreate.pull_steps:type_name -> orch.v1.JsonObjects
 	7,   // 30: orch.v1.DeploymentCreate.version_info:type_name -> orch.v1.VersionInfo
 	15,  // 31: orch.v1.DeploymentUpdate.schedules:type_name -> orch.v1.DeploymentScheduleUpdate
 	4,   // 32: orch.v1.DeploymentUpdate.concurrency_options:type_name -> orch.v1.ConcurrencyOptions
 	8,   // 33: orch.v1.DeploymentUpdate.pull_steps:type_name -> orch.v1.JsonObjects
 	7,   // 34: orch.v1.DeploymentUpdate.version_info:type_name -> orch.v1.VersionInfo
-	57,  // 35: orch.v1.DeploymentFlowRunCreate.state:type_name -> orch.v1.StateCreate
-	58,  // 36: orch.v1.DeploymentFlowRunCreate.empirical_policy:type_name -> orch.v1.FlowRunPolicy
-	56,  // 37: orch.v1.DeploymentFlowRunCreate.labels:type_name -> orch.v1.Labels
+	58,  // 35: orch.v1.DeploymentFlowRunCreate.state:type_name -> orch.v1.StateCreate
+	59,  // 36: orch.v1.DeploymentFlowRunCreate.empirical_policy:type_name -> orch.v1.FlowRunPolicy
+	57,  // 37: orch.v1.DeploymentFlowRunCreate.labels:type_name -> orch.v1.Labels
 	2,   // 38: orch.v1.FlowRunCreateResult.status:type_name -> orch.v1.FlowRunCreateStatus
 	21,  // 39: orch.v1.FlowRunBulkCreateResponse.results:type_name -> orch.v1.FlowRunCreateResult
 	17,  // 40: orch.v1.DeploymentList.deployments:type_name -> orch.v1.Deployment
-	59,  // 41: orch.v1.DeploymentQuery.flows:type_name -> orch.v1.FlowFilter
-	60,  // 42: orch.v1.DeploymentQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	61,  // 43: orch.v1.DeploymentQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	62,  // 44: orch.v1.DeploymentQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	63,  // 45: orch.v1.DeploymentQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	64,  // 46: orch.v1.DeploymentQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
+	60,  // 41: orch.v1.DeploymentQuery.flows:type_name -> orch.v1.FlowFilter
+	61,  // 42: orch.v1.DeploymentQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	62,  // 43: orch.v1.DeploymentQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	63,  // 44: orch.v1.DeploymentQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	64,  // 45: orch.v1.DeploymentQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	65,  // 46: orch.v1.DeploymentQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
 	3,   // 47: orch.v1.DeploymentQuery.sort:type_name -> orch.v1.DeploymentSort
-	65,  // 48: orch.v1.DeploymentQuery.limit:type_name -> orch.v1.PageLimit
-	59,  // 49: orch.v1.DeploymentCountQuery.flows:type_name -> orch.v1.FlowFilter
-	60,  // 50: orch.v1.DeploymentCountQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	61,  // 51: orch.v1.DeploymentCountQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	62,  // 52: orch.v1.DeploymentCountQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	63,  // 53: orch.v1.DeploymentCountQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	64,  // 54: orch.v1.DeploymentCountQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
-	65,  // 55: orch.v1.DeploymentPageQuery.limit:type_name -> orch.v1.PageLimit
-	59,  // 56: orch.v1.DeploymentPageQuery.flows:type_name -> orch.v1.FlowFilter
-	60,  // 57: orch.v1.DeploymentPageQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	61,  // 58: orch.v1.DeploymentPageQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	62,  // 59: orch.v1.DeploymentPageQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	63,  // 60: orch.v1.DeploymentPageQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	64,  // 61: orch.v1.DeploymentPageQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
+	66,  // 48: orch.v1.DeploymentQuery.limit:type_name -> orch.v1.PageLimit
+	60,  // 49: orch.v1.DeploymentCountQuery.flows:type_name -> orch.v1.FlowFilter
+	61,  // 50: orch.v1.DeploymentCountQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	62,  // 51: orch.v1.DeploymentCountQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	63,  // 52: orch.v1.DeploymentCountQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	64,  // 53: orch.v1.DeploymentCountQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	65,  // 54: orch.v1.DeploymentCountQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
+	66,  // 55: orch.v1.DeploymentPageQuery.limit:type_name -> orch.v1.PageLimit
+	60,  // 56: orch.v1.DeploymentPageQuery.flows:type_name -> orch.v1.FlowFilter
+	61,  // 57: orch.v1.DeploymentPageQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	62,  // 58: orch.v1.DeploymentPageQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	63,  // 59: orch.v1.DeploymentPageQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	64,  // 60: orch.v1.DeploymentPageQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	65,  // 61: orch.v1.DeploymentPageQuery.work_pool_queues:type_name -> orch.v1.WorkQueueFilter
 	3,   // 62: orch.v1.DeploymentPageQuery.sort:type_name -> orch.v1.DeploymentSort
 	17,  // 63: orch.v1.DeploymentPage.results:type_name -> orch.v1.Deployment
-	62,  // 64: orch.v1.DeploymentBulkDeleteQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	53,  // 65: orch.v1.ScheduledFlowRunsOfDeployments.scheduled_before:type_name -> google.protobuf.Timestamp
-	65,  // 66: orch.v1.ScheduledFlowRunsOfDeployments.limit:type_name -> orch.v1.PageLimit
+	63,  // 64: orch.v1.DeploymentBulkDeleteQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	54,  // 65: orch.v1.ScheduledFlowRunsOfDeployments.scheduled_before:type_name -> google.protobuf.Timestamp
+	66,  // 66: orch.v1.ScheduledFlowRunsOfDeployments.limit:type_name -> orch.v1.PageLimit
 	18,  // 67: orch.v1.CreateDeploymentRequest.deployment:type_name -> orch.v1.DeploymentCreate
-	66,  // 68: orch.v1.CreateDeploymentRequest.update_mask:type_name -> google.protobuf.FieldMask
-	65,  // 69: orch.v1.ListDeploymentsRequest.limit:type_name -> orch.v1.PageLimit
+	67,  // 68: orch.v1.CreateDeploymentRequest.update_mask:type_name -> google.protobuf.FieldMask
+	66,  // 69: orch.v1.ListDeploymentsRequest.limit:type_name -> orch.v1.PageLimit
 	24,  // 70: orch.v1.ReadDeploymentsRequest.query:type_name -> orch.v1.DeploymentQuery
 	25,  // 71: orch.v1.CountDeploymentsRequest.query:type_name -> orch.v1.DeploymentCountQuery
 	26,  // 72: orch.v1.PaginateDeploymentsRequest.query:type_name -> orch.v1.DeploymentPageQuery
 	19,  // 73: orch.v1.UpdateDeploymentRequest.deployment:type_name -> orch.v1.DeploymentUpdate
-	66,  // 74: orch.v1.UpdateDeploymentRequest.update_mask:type_name -> google.protobuf.FieldMask
+	67,  // 74: orch.v1.UpdateDeploymentRequest.update_mask:type_name -> google.protobuf.FieldMask
 	18,  // 75: orch.v1.ReplaceDeploymentRequest.deployment:type_name -> orch.v1.DeploymentCreate
 	28,  // 76: orch.v1.BulkDeleteDeploymentsRequest.query:type_name -> orch.v1.DeploymentBulkDeleteQuery
 	20,  // 77: orch.v1.CreateFlowRunFromDeploymentRequest.flow_run:type_name -> orch.v1.DeploymentFlowRunCreate
@@ -4345,8 +4394,8 @@ var file_orch_v1_deployments_proto_depIdxs = []int32{
 	30,  // 79: orch.v1.GetScheduledFlowRunsForDeploymentsRequest.query:type_name -> orch.v1.ScheduledFlowRunsOfDeployments
 	14,  // 80: orch.v1.CreateDeploymentSchedulesRequest.schedules:type_name -> orch.v1.DeploymentScheduleCreate
 	15,  // 81: orch.v1.UpdateDeploymentScheduleRequest.schedule:type_name -> orch.v1.DeploymentScheduleUpdate
-	66,  // 82: orch.v1.UpdateDeploymentScheduleRequest.update_mask:type_name -> google.protobuf.FieldMask
-	67,  // 83: orch.v1.Deployment.LabelsEntry.value:type_name -> orch.v1.Scalar
+	67,  // 82: orch.v1.UpdateDeploymentScheduleRequest.update_mask:type_name -> google.protobuf.FieldMask
+	68,  // 83: orch.v1.Deployment.LabelsEntry.value:type_name -> orch.v1.Scalar
 	31,  // 84: orch.v1.DeploymentService.CreateDeployment:input_type -> orch.v1.CreateDeploymentRequest
 	32,  // 85: orch.v1.DeploymentService.ListDeployments:input_type -> orch.v1.ListDeploymentsRequest
 	33,  // 86: orch.v1.DeploymentService.ReadDeployment:input_type -> orch.v1.ReadDeploymentRequest
@@ -4367,28 +4416,30 @@ var file_orch_v1_deployments_proto_depIdxs = []int32{
 	48,  // 101: orch.v1.DeploymentService.CreateDeploymentSchedules:input_type -> orch.v1.CreateDeploymentSchedulesRequest
 	49,  // 102: orch.v1.DeploymentService.UpdateDeploymentSchedule:input_type -> orch.v1.UpdateDeploymentScheduleRequest
 	50,  // 103: orch.v1.DeploymentService.DeleteDeploymentSchedule:input_type -> orch.v1.DeleteDeploymentScheduleRequest
-	17,  // 104: orch.v1.DeploymentService.CreateDeployment:output_type -> orch.v1.Deployment
-	23,  // 105: orch.v1.DeploymentService.ListDeployments:output_type -> orch.v1.DeploymentList
-	17,  // 106: orch.v1.DeploymentService.ReadDeployment:output_type -> orch.v1.Deployment
-	17,  // 107: orch.v1.DeploymentService.ReadDeploymentByName:output_type -> orch.v1.Deployment
-	23,  // 108: orch.v1.DeploymentService.ReadDeployments:output_type -> orch.v1.DeploymentList
-	68,  // 109: orch.v1.DeploymentService.CountDeployments:output_type -> orch.v1.CountResponse
-	27,  // 110: orch.v1.DeploymentService.PaginateDeployments:output_type -> orch.v1.DeploymentPage
-	69,  // 111: orch.v1.DeploymentService.UpdateDeployment:output_type -> google.protobuf.Empty
-	17,  // 112: orch.v1.DeploymentService.ReplaceDeployment:output_type -> orch.v1.Deployment
-	69,  // 113: orch.v1.DeploymentService.DeleteDeployment:output_type -> google.protobuf.Empty
-	29,  // 114: orch.v1.DeploymentService.BulkDeleteDeployments:output_type -> orch.v1.DeploymentBulkDeleteResponse
-	69,  // 115: orch.v1.DeploymentService.ResumeDeployment:output_type -> google.protobuf.Empty
-	69,  // 116: orch.v1.DeploymentService.PauseDeployment:output_type -> google.protobuf.Empty
-	70,  // 117: orch.v1.DeploymentService.CreateFlowRunFromDeployment:output_type -> orch.v1.FlowRun
-	22,  // 118: orch.v1.DeploymentService.CreateFlowRunsFromDeployment:output_type -> orch.v1.FlowRunBulkCreateResponse
-	71,  // 119: orch.v1.DeploymentService.GetScheduledFlowRunsForDeployments:output_type -> orch.v1.FlowRunList
-	16,  // 120: orch.v1.DeploymentService.ReadDeploymentSchedules:output_type -> orch.v1.DeploymentScheduleList
-	16,  // 121: orch.v1.DeploymentService.CreateDeploymentSchedules:output_type -> orch.v1.DeploymentScheduleList
-	69,  // 122: orch.v1.DeploymentService.UpdateDeploymentSchedule:output_type -> google.protobuf.Empty
-	69,  // 123: orch.v1.DeploymentService.DeleteDeploymentSchedule:output_type -> google.protobuf.Empty
-	104, // [104:124] is the sub-list for method output_type
-	84,  // [84:104] is the sub-list for method input_type
+	51,  // 104: orch.v1.DeploymentService.WorkQueueCheckForDeployment:input_type -> orch.v1.WorkQueueCheckForDeploymentRequest
+	17,  // 105: orch.v1.DeploymentService.CreateDeployment:output_type -> orch.v1.Deployment
+	23,  // 106: orch.v1.DeploymentService.ListDeployments:output_type -> orch.v1.DeploymentList
+	17,  // 107: orch.v1.DeploymentService.ReadDeployment:output_type -> orch.v1.Deployment
+	17,  // 108: orch.v1.DeploymentService.ReadDeploymentByName:output_type -> orch.v1.Deployment
+	23,  // 109: orch.v1.DeploymentService.ReadDeployments:output_type -> orch.v1.DeploymentList
+	69,  // 110: orch.v1.DeploymentService.CountDeployments:output_type -> orch.v1.CountResponse
+	27,  // 111: orch.v1.DeploymentService.PaginateDeployments:output_type -> orch.v1.DeploymentPage
+	70,  // 112: orch.v1.DeploymentService.UpdateDeployment:output_type -> google.protobuf.Empty
+	17,  // 113: orch.v1.DeploymentService.ReplaceDeployment:output_type -> orch.v1.Deployment
+	70,  // 114: orch.v1.DeploymentService.DeleteDeployment:output_type -> google.protobuf.Empty
+	29,  // 115: orch.v1.DeploymentService.BulkDeleteDeployments:output_type -> orch.v1.DeploymentBulkDeleteResponse
+	70,  // 116: orch.v1.DeploymentService.ResumeDeployment:output_type -> google.protobuf.Empty
+	70,  // 117: orch.v1.DeploymentService.PauseDeployment:output_type -> google.protobuf.Empty
+	71,  // 118: orch.v1.DeploymentService.CreateFlowRunFromDeployment:output_type -> orch.v1.FlowRun
+	22,  // 119: orch.v1.DeploymentService.CreateFlowRunsFromDeployment:output_type -> orch.v1.FlowRunBulkCreateResponse
+	72,  // 120: orch.v1.DeploymentService.GetScheduledFlowRunsForDeployments:output_type -> orch.v1.FlowRunList
+	16,  // 121: orch.v1.DeploymentService.ReadDeploymentSchedules:output_type -> orch.v1.DeploymentScheduleList
+	16,  // 122: orch.v1.DeploymentService.CreateDeploymentSchedules:output_type -> orch.v1.DeploymentScheduleList
+	70,  // 123: orch.v1.DeploymentService.UpdateDeploymentSchedule:output_type -> google.protobuf.Empty
+	70,  // 124: orch.v1.DeploymentService.DeleteDeploymentSchedule:output_type -> google.protobuf.Empty
+	73,  // 125: orch.v1.DeploymentService.WorkQueueCheckForDeployment:output_type -> orch.v1.WorkQueueList
+	105, // [105:126] is the sub-list for method output_type
+	84,  // [84:105] is the sub-list for method input_type
 	84,  // [84:84] is the sub-list for extension type_name
 	84,  // [84:84] is the sub-list for extension extendee
 	0,   // [0:84] is the sub-list for field type_name
@@ -4404,6 +4455,7 @@ func file_orch_v1_deployments_proto_init() {
 	file_orch_v1_flow_runs_proto_init()
 	file_orch_v1_rest_proto_init()
 	file_orch_v1_states_proto_init()
+	file_orch_v1_work_queues_proto_init()
 	file_orch_v1_deployments_proto_msgTypes[0].OneofWrappers = []any{}
 	file_orch_v1_deployments_proto_msgTypes[1].OneofWrappers = []any{}
 	file_orch_v1_deployments_proto_msgTypes[2].OneofWrappers = []any{}
@@ -4433,7 +4485,7 @@ func file_orch_v1_deployments_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_deployments_proto_rawDesc), len(file_orch_v1_deployments_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   49,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

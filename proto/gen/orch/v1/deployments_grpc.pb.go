@@ -42,6 +42,7 @@ const (
 	DeploymentService_CreateDeploymentSchedules_FullMethodName          = "/orch.v1.DeploymentService/CreateDeploymentSchedules"
 	DeploymentService_UpdateDeploymentSchedule_FullMethodName           = "/orch.v1.DeploymentService/UpdateDeploymentSchedule"
 	DeploymentService_DeleteDeploymentSchedule_FullMethodName           = "/orch.v1.DeploymentService/DeleteDeploymentSchedule"
+	DeploymentService_WorkQueueCheckForDeployment_FullMethodName        = "/orch.v1.DeploymentService/WorkQueueCheckForDeployment"
 )
 
 // DeploymentServiceClient is the client API for DeploymentService service.
@@ -91,6 +92,9 @@ type DeploymentServiceClient interface {
 	UpdateDeploymentSchedule(ctx context.Context, in *UpdateDeploymentScheduleRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 	// Delete a schedule of a deployment.
 	DeleteDeploymentSchedule(ctx context.Context, in *DeleteDeploymentScheduleRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
+	// Deprecated: Do not use.
+	// Read the work queues that would pick up runs of a deployment.
+	WorkQueueCheckForDeployment(ctx context.Context, in *WorkQueueCheckForDeploymentRequest, opts ...grpc.CallOption) (*WorkQueueList, error)
 }
 
 type deploymentServiceClient struct {
@@ -301,6 +305,17 @@ func (c *deploymentServiceClient) DeleteDeploymentSchedule(ctx context.Context, 
 	return out, nil
 }
 
+// Deprecated: Do not use.
+func (c *deploymentServiceClient) WorkQueueCheckForDeployment(ctx context.Context, in *WorkQueueCheckForDeploymentRequest, opts ...grpc.CallOption) (*WorkQueueList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WorkQueueList)
+	err := c.cc.Invoke(ctx, DeploymentService_WorkQueueCheckForDeployment_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // DeploymentServiceServer is the server API for DeploymentService service.
 // All implementations must embed UnimplementedDeploymentServiceServer
 // for forward compatibility.
@@ -348,6 +363,9 @@ type DeploymentServiceServer interface {
 	UpdateDeploymentSchedule(context.Context, *UpdateDeploymentScheduleRequest) (*emptypb.Empty, error)
 	// Delete a schedule of a deployment.
 	DeleteDeploymentSchedule(context.Context, *DeleteDeploymentScheduleRequest) (*emptypb.Empty, error)
+	// Deprecated: Do not use.
+	// Read the work queues that would pick up runs of a deployment.
+	WorkQueueCheckForDeployment(context.Context, *WorkQueueCheckForDeploymentRequest) (*WorkQueueList, error)
 	mustEmbedUnimplementedDeploymentServiceServer()
 }
 
@@ -417,6 +435,9 @@ func (UnimplementedDeploymentServiceServer) UpdateDeploymentSchedule(context.Con
 }
 func (UnimplementedDeploymentServiceServer) DeleteDeploymentSchedule(context.Context, *DeleteDeploymentScheduleRequest) (*emptypb.Empty, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteDeploymentSchedule not implemented")
+}
+func (UnimplementedDeploymentServiceServer) WorkQueueCheckForDeployment(context.Context, *WorkQueueCheckForDeploymentRequest) (*WorkQueueList, error) {
+	return nil, status.Error(codes.Unimplemented, "method WorkQueueCheckForDeployment not implemented")
 }
 func (UnimplementedDeploymentServiceServer) mustEmbedUnimplementedDeploymentServiceServer() {}
 func (UnimplementedDeploymentServiceServer) testEmbeddedByValue()                           {}
@@ -799,6 +820,24 @@ func _DeploymentService_DeleteDeploymentSchedule_Handler(srv interface{}, ctx co
 	return interceptor(ctx, in, info, handler)
 }
 
+func _DeploymentService_WorkQueueCheckForDeployment_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(WorkQueueCheckForDeploymentRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DeploymentServiceServer).WorkQueueCheckForDeployment(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: DeploymentService_WorkQueueCheckForDeployment_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DeploymentServiceServer).WorkQueueCheckForDeployment(ctx, req.(*WorkQueueCheckForDeploymentRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // DeploymentService_ServiceDesc is the grpc.ServiceDesc for DeploymentService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -885,6 +924,10 @@ var DeploymentService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DeleteDeploymentSchedule",
 			Handler:    _DeploymentService_DeleteDeploymentSchedule_Handler,
+		},
+		{
+			MethodName: "WorkQueueCheckForDeployment",
+			Handler:    _DeploymentService_WorkQueueCheckForDeployment_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

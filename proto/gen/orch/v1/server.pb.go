@@ -202,6 +202,51 @@ func (x *VersionResponse) GetVersion() string {
 	return ""
 }
 
+// Settings are the server's, by name.
+type Settings struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Values        []byte                 `protobuf:"bytes,1,opt,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Settings) Reset() {
+	*x = Settings{}
+	mi := &file_orch_v1_server_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Settings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Settings) ProtoMessage() {}
+
+func (x *Settings) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_server_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Settings.ProtoReflect.Descriptor instead.
+func (*Settings) Descriptor() ([]byte, []int) {
+	return file_orch_v1_server_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Settings) GetValues() []byte {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
 type CreateCsrfTokenRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Client        string                 `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
@@ -211,7 +256,7 @@ type CreateCsrfTokenRequest struct {
 
 func (x *CreateCsrfTokenRequest) Reset() {
 	*x = CreateCsrfTokenRequest{}
-	mi := &file_orch_v1_server_proto_msgTypes[4]
+	mi := &file_orch_v1_server_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -223,7 +268,7 @@ func (x *CreateCsrfTokenRequest) String() string {
 func (*CreateCsrfTokenRequest) ProtoMessage() {}
 
 func (x *CreateCsrfTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_server_proto_msgTypes[4]
+	mi := &file_orch_v1_server_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -236,7 +281,7 @@ func (x *CreateCsrfTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateCsrfTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateCsrfTokenRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_server_proto_rawDescGZIP(), []int{4}
+	return file_orch_v1_server_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CreateCsrfTokenRequest) GetClient() string {
@@ -261,7 +306,7 @@ type CsrfToken struct {
 
 func (x *CsrfToken) Reset() {
 	*x = CsrfToken{}
-	mi := &file_orch_v1_server_proto_msgTypes[5]
+	mi := &file_orch_v1_server_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -273,7 +318,7 @@ func (x *CsrfToken) String() string {
 func (*CsrfToken) ProtoMessage() {}
 
 func (x *CsrfToken) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_server_proto_msgTypes[5]
+	mi := &file_orch_v1_server_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -286,7 +331,7 @@ func (x *CsrfToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CsrfToken.ProtoReflect.Descriptor instead.
 func (*CsrfToken) Descriptor() ([]byte, []int) {
-	return file_orch_v1_server_proto_rawDescGZIP(), []int{5}
+	return file_orch_v1_server_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CsrfToken) GetId() string {
@@ -343,7 +388,9 @@ const file_orch_v1_server_proto_rawDesc = "" +
 	"\rReadyResponse\x12$\n" +
 	"\treadiness\x18\x01 \x01(\fB\x06\xca\xf3\x18\x02\x10\x02R\treadiness\"+\n" +
 	"\x0fVersionResponse\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\tR\aversion\":\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion\"2\n" +
+	"\bSettings\x12\x1e\n" +
+	"\x06values\x18\x01 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\x06values:\x06\xd2\xf3\x18\x02\x10\x01\":\n" +
 	"\x16CreateCsrfTokenRequest\x12 \n" +
 	"\x06client\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x18\x01x\x01R\x06client\"\xc5\x02\n" +
 	"\tCsrfToken\x12\x18\n" +
@@ -358,14 +405,16 @@ const file_orch_v1_server_proto_rawDesc = "" +
 	"\n" +
 	"\b_createdB\n" +
 	"\n" +
-	"\b_updated2\x8c\x05\n" +
+	"\b_updated2\xf7\x05\n" +
 	"\rServerService\x12W\n" +
 	"\x05Hello\x12\x16.google.protobuf.Empty\x1a\x16.orch.v1.HelloResponse\"\x1e\xe2\xf3\x18\x020\x01\x82\xd3\xe4\x93\x02\x12b\bgreeting\x12\x06/hello\x12`\n" +
 	"\vHealthCheck\x12\x16.google.protobuf.Empty\x1a\x17.orch.v1.HealthResponse\" \xe2\xf3\x18\x040\x01@\x01\x82\xd3\xe4\x93\x02\x12b\ahealthy\x12\a/health\x12h\n" +
 	"\x15PerformReadinessCheck\x12\x16.google.protobuf.Empty\x1a\x16.orch.v1.ReadyResponse\"\x1f\xe2\xf3\x18\x020\x01\x82\xd3\xe4\x93\x02\x13b\treadiness\x12\x06/ready\x12d\n" +
 	"\rServerVersion\x12\x16.google.protobuf.Empty\x1a\x18.orch.v1.VersionResponse\"!\xe2\xf3\x18\x040\x01@\x01\x82\xd3\xe4\x93\x02\x13b\aversion\x12\b/version\x12w\n" +
 	"\vReadVersion\x12\x16.google.protobuf.Empty\x1a\x18.orch.v1.VersionResponse\"6\xe2\xf3\x18\x13\"\n" +
-	"see_serverJ\x05Admin\x82\xd3\xe4\x93\x02\x19b\aversion\x12\x0e/admin/version\x12k\n" +
+	"see_serverJ\x05Admin\x82\xd3\xe4\x93\x02\x19b\aversion\x12\x0e/admin/version\x12i\n" +
+	"\fReadSettings\x12\x16.google.protobuf.Empty\x1a\x11.orch.v1.Settings\".\xe2\xf3\x18\x13\"\n" +
+	"see_serverJ\x05Admin\x82\xd3\xe4\x93\x02\x11\x12\x0f/admin/settings\x12k\n" +
 	"\x0fCreateCsrfToken\x12\x1f.orch.v1.CreateCsrfTokenRequest\x1a\x12.orch.v1.CsrfToken\"#\xe2\xf3\x18\f\"\n" +
 	"see_server\x82\xd3\xe4\x93\x02\r\x12\v/csrf-token\x1a\n" +
 	"\xea\xf3\x18\x06\n" +
@@ -383,38 +432,41 @@ func file_orch_v1_server_proto_rawDescGZIP() []byte {
 	return file_orch_v1_server_proto_rawDescData
 }
 
-var file_orch_v1_server_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_orch_v1_server_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_orch_v1_server_proto_goTypes = []any{
 	(*HelloResponse)(nil),          // 0: orch.v1.HelloResponse
 	(*HealthResponse)(nil),         // 1: orch.v1.HealthResponse
 	(*ReadyResponse)(nil),          // 2: orch.v1.ReadyResponse
 	(*VersionResponse)(nil),        // 3: orch.v1.VersionResponse
-	(*CreateCsrfTokenRequest)(nil), // 4: orch.v1.CreateCsrfTokenRequest
-	(*CsrfToken)(nil),              // 5: orch.v1.CsrfToken
-	(*timestamppb.Timestamp)(nil),  // 6: google.protobuf.Timestamp
-	(*emptypb.Empty)(nil),          // 7: google.protobuf.Empty
+	(*Settings)(nil),               // 4: orch.v1.Settings
+	(*CreateCsrfTokenRequest)(nil), // 5: orch.v1.CreateCsrfTokenRequest
+	(*CsrfToken)(nil),              // 6: orch.v1.CsrfToken
+	(*timestamppb.Timestamp)(nil),  // 7: google.protobuf.Timestamp
+	(*emptypb.Empty)(nil),          // 8: google.protobuf.Empty
 }
 var file_orch_v1_server_proto_depIdxs = []int32{
-	6, // 0: orch.v1.CsrfToken.created:type_name -> google.protobuf.Timestamp
-	6, // 1: orch.v1.CsrfToken.updated:type_name -> google.protobuf.Timestamp
-	6, // 2: orch.v1.CsrfToken.expiration:type_name -> google.protobuf.Timestamp
-	7, // 3: orch.v1.ServerService.Hello:input_type -> google.protobuf.Empty
-	7, // 4: orch.v1.ServerService.HealthCheck:input_type -> google.protobuf.Empty
-	7, // 5: orch.v1.ServerService.PerformReadinessCheck:input_type -> google.protobuf.Empty
-	7, // 6: orch.v1.ServerService.ServerVersion:input_type -> google.protobuf.Empty
-	7, // 7: orch.v1.ServerService.ReadVersion:input_type -> google.protobuf.Empty
-	4, // 8: orch.v1.ServerService.CreateCsrfToken:input_type -> orch.v1.CreateCsrfTokenRequest
-	0, // 9: orch.v1.ServerService.Hello:output_type -> orch.v1.HelloResponse
-	1, // 10: orch.v1.ServerService.HealthCheck:output_type -> orch.v1.HealthResponse
-	2, // 11: orch.v1.ServerService.PerformReadinessCheck:output_type -> orch.v1.ReadyResponse
-	3, // 12: orch.v1.ServerService.ServerVersion:output_type -> orch.v1.VersionResponse
-	3, // 13: orch.v1.ServerService.ReadVersion:output_type -> orch.v1.VersionResponse
-	5, // 14: orch.v1.ServerService.CreateCsrfToken:output_type -> orch.v1.CsrfToken
-	9, // [9:15] is the sub-list for method output_type
-	3, // [3:9] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	7,  // 0: orch.v1.CsrfToken.created:type_name -> google.protobuf.Timestamp
+	7,  // 1: orch.v1.CsrfToken.updated:type_name -> google.protobuf.Timestamp
+	7,  // 2: orch.v1.CsrfToken.expiration:type_name -> google.protobuf.Timestamp
+	8,  // 3: orch.v1.ServerService.Hello:input_type -> google.protobuf.Empty
+	8,  // 4: orch.v1.ServerService.HealthCheck:input_type -> google.protobuf.Empty
+	8,  // 5: orch.v1.ServerService.PerformReadinessCheck:input_type -> google.protobuf.Empty
+	8,  // 6: orch.v1.ServerService.ServerVersion:input_type -> google.protobuf.Empty
+	8,  // 7: orch.v1.ServerService.ReadVersion:input_type -> google.protobuf.Empty
+	8,  // 8: orch.v1.ServerService.ReadSettings:input_type -> google.protobuf.Empty
+	5,  // 9: orch.v1.ServerService.CreateCsrfToken:input_type -> orch.v1.CreateCsrfTokenRequest
+	0,  // 10: orch.v1.ServerService.Hello:output_type -> orch.v1.HelloResponse
+	1,  // 11: orch.v1.ServerService.HealthCheck:output_type -> orch.v1.HealthResponse
+	2,  // 12: orch.v1.ServerService.PerformReadinessCheck:output_type -> orch.v1.ReadyResponse
+	3,  // 13: orch.v1.ServerService.ServerVersion:output_type -> orch.v1.VersionResponse
+	3,  // 14: orch.v1.ServerService.ReadVersion:output_type -> orch.v1.VersionResponse
+	4,  // 15: orch.v1.ServerService.ReadSettings:output_type -> orch.v1.Settings
+	6,  // 16: orch.v1.ServerService.CreateCsrfToken:output_type -> orch.v1.CsrfToken
+	10, // [10:17] is the sub-list for method output_type
+	3,  // [3:10] is the sub-list for method input_type
+	3,  // [3:3] is the sub-list for extension type_name
+	3,  // [3:3] is the sub-list for extension extendee
+	0,  // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_server_proto_init() }
@@ -423,14 +475,14 @@ func file_orch_v1_server_proto_init() {
 		return
 	}
 	file_orch_v1_rest_proto_init()
-	file_orch_v1_server_proto_msgTypes[5].OneofWrappers = []any{}
+	file_orch_v1_server_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_server_proto_rawDesc), len(file_orch_v1_server_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,7 @@ const (
 	ServerService_PerformReadinessCheck_FullMethodName = "/orch.v1.ServerService/PerformReadinessCheck"
 	ServerService_ServerVersion_FullMethodName         = "/orch.v1.ServerService/ServerVersion"
 	ServerService_ReadVersion_FullMethodName           = "/orch.v1.ServerService/ReadVersion"
+	ServerService_ReadSettings_FullMethodName          = "/orch.v1.ServerService/ReadSettings"
 	ServerService_CreateCsrfToken_FullMethodName       = "/orch.v1.ServerService/CreateCsrfToken"
 )
 
@@ -46,6 +47,8 @@ type ServerServiceClient interface {
 	ServerVersion(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*VersionResponse, error)
 	// Tell the version of the server.
 	ReadVersion(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*VersionResponse, error)
+	// Read the settings that the server runs with, by their names; secrets are not shown.
+	ReadSettings(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*Settings, error)
 	// Make a token that proves a request comes from this client; refused while nobody asks for one.
 	CreateCsrfToken(ctx context.Context, in *CreateCsrfTokenRequest, opts ...grpc.CallOption) (*CsrfToken, error)
 }
@@ -108,6 +111,16 @@ func (c *serverServiceClient) ReadVersion(ctx context.Context, in *emptypb.Empty
 	return out, nil
 }
 
+func (c *serverServiceClient) ReadSettings(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*Settings, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Settings)
+	err := c.cc.Invoke(ctx, ServerService_ReadSettings_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *serverServiceClient) CreateCsrfToken(ctx context.Context, in *CreateCsrfTokenRequest, opts ...grpc.CallOption) (*CsrfToken, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CsrfToken)
@@ -134,6 +147,8 @@ type ServerServiceServer interface {
 	ServerVersion(context.Context, *emptypb.Empty) (*VersionResponse, error)
 	// Tell the version of the server.
 	ReadVersion(context.Context, *emptypb.Empty) (*VersionResponse, error)
+	// Read the settings that the server runs with, by their names; secrets are not shown.
+	ReadSettings(context.Context, *emptypb.Empty) (*Settings, error)
 	// Make a token that proves a request comes from this client; refused while nobody asks for one.
 	CreateCsrfToken(context.Context, *CreateCsrfTokenRequest) (*CsrfToken, error)
 	mustEmbedUnimplementedServerServiceServer()
@@ -160,6 +175,9 @@ func (UnimplementedServerServiceServer) ServerVersion(context.Context, *emptypb.
 }
 func (UnimplementedServerServiceServer) ReadVersion(context.Context, *emptypb.Empty) (*VersionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadVersion not implemented")
+}
+func (UnimplementedServerServiceServer) ReadSettings(context.Context, *emptypb.Empty) (*Settings, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadSettings not implemented")
 }
 func (UnimplementedServerServiceServer) CreateCsrfToken(context.Context, *CreateCsrfTokenRequest) (*CsrfToken, error) {
 	return nil, status.Error(codes.Unimplemented, "method CreateCsrfToken not implemented")
@@ -275,6 +293,24 @@ func _ServerService_ReadVersion_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ServerService_ReadSettings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(emptypb.Empty)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ServerServiceServer).ReadSettings(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ServerService_ReadSettings_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ServerServiceServer).ReadSettings(ctx, req.(*emptypb.Empty))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ServerService_CreateCsrfToken_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CreateCsrfTokenRequest)
 	if err := dec(in); err != nil {
@@ -319,6 +355,10 @@ var ServerService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReadVersion",
 			Handler:    _ServerService_ReadVersion_Handler,
+		},
+		{
+			MethodName: "ReadSettings",
+			Handler:    _ServerService_ReadSettings_Handler,
 		},
 		{
 			MethodName: "CreateCsrfToken",

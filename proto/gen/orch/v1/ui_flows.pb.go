@@ -160,6 +160,226 @@ func (x *FlowDeploymentCountQuery) GetFlowIds() []string {
 	return nil
 }
 
+type FlowNextRunQuery struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 200.
+	FlowIds       []string `protobuf:"bytes,1,rep,name=flow_ids,json=flowIds,proto3" json:"flow_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowNextRunQuery) Reset() {
+	*x = FlowNextRunQuery{}
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowNextRunQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowNextRunQuery) ProtoMessage() {}
+
+func (x *FlowNextRunQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowNextRunQuery.ProtoReflect.Descriptor instead.
+func (*FlowNextRunQuery) Descriptor() ([]byte, []int) {
+	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *FlowNextRunQuery) GetFlowIds() []string {
+	if x != nil {
+		return x.FlowIds
+	}
+	return nil
+}
+
+// SimpleNextFlowRun is a flow run that is to start.
+type SimpleNextFlowRun struct {
+	state                  protoimpl.MessageState `protogen:"open.v1"`
+	Id                     string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	FlowId                 string                 `protobuf:"bytes,2,opt,name=flow_id,json=flowId,proto3" json:"flow_id,omitempty"`
+	Name                   string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	StateName              string                 `protobuf:"bytes,4,opt,name=state_name,json=stateName,proto3" json:"state_name,omitempty"`
+	StateType              StateType              `protobuf:"varint,5,opt,name=state_type,json=stateType,proto3,enum=orch.v1.StateType" json:"state_type,omitempty"`
+	NextScheduledStartTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=next_scheduled_start_time,json=nextScheduledStartTime,proto3" json:"next_scheduled_start_time,omitempty"`
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *SimpleNextFlowRun) Reset() {
+	*x = SimpleNextFlowRun{}
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SimpleNextFlowRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SimpleNextFlowRun) ProtoMessage() {}
+
+func (x *SimpleNextFlowRun) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SimpleNextFlowRun.ProtoReflect.Descriptor instead.
+func (*SimpleNextFlowRun) Descriptor() ([]byte, []int) {
+	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SimpleNextFlowRun) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *SimpleNextFlowRun) GetFlowId() string {
+	if x != nil {
+		return x.FlowId
+	}
+	return ""
+}
+
+func (x *SimpleNextFlowRun) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SimpleNextFlowRun) GetStateName() string {
+	if x != nil {
+		return x.StateName
+	}
+	return ""
+}
+
+func (x *SimpleNextFlowRun) GetStateType() StateType {
+	if x != nil {
+		return x.StateType
+	}
+	return StateType_STATE_TYPE_UNSPECIFIED
+}
+
+func (x *SimpleNextFlowRun) GetNextScheduledStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NextScheduledStartTime
+	}
+	return nil
+}
+
+// NextRun is the run of a flow that is to start next; null when none is.
+type NextRun struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Run           *SimpleNextFlowRun     `protobuf:"bytes,1,opt,name=run,proto3,oneof" json:"run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NextRun) Reset() {
+	*x = NextRun{}
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NextRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NextRun) ProtoMessage() {}
+
+func (x *NextRun) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NextRun.ProtoReflect.Descriptor instead.
+func (*NextRun) Descriptor() ([]byte, []int) {
+	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *NextRun) GetRun() *SimpleNextFlowRun {
+	if x != nil {
+		return x.Run
+	}
+	return nil
+}
+
+// NextRuns are the next runs by the ids of their flows.
+type NextRuns struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Runs          map[string]*NextRun    `protobuf:"bytes,1,rep,name=runs,proto3" json:"runs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NextRuns) Reset() {
+	*x = NextRuns{}
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NextRuns) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NextRuns) ProtoMessage() {}
+
+func (x *NextRuns) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NextRuns.ProtoReflect.Descriptor instead.
+func (*NextRuns) Descriptor() ([]byte, []int) {
+	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *NextRuns) GetRuns() map[string]*NextRun {
+	if x != nil {
+		return x.Runs
+	}
+	return nil
+}
+
 // SimpleFlowRunQuery selects and orders flow runs.
 type SimpleFlowRunQuery struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -177,7 +397,7 @@ type SimpleFlowRunQuery struct {
 
 func (x *SimpleFlowRunQuery) Reset() {
 	*x = SimpleFlowRunQuery{}
-	mi := &file_orch_v1_ui_flows_proto_msgTypes[3]
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -189,7 +409,7 @@ func (x *SimpleFlowRunQuery) String() string {
 func (*SimpleFlowRunQuery) ProtoMessage() {}
 
 func (x *SimpleFlowRunQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_ui_flows_proto_msgTypes[3]
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -202,7 +422,7 @@ func (x *SimpleFlowRunQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimpleFlowRunQuery.ProtoReflect.Descriptor instead.
 func (*SimpleFlowRunQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{3}
+	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SimpleFlowRunQuery) GetFlows() *FlowFilter {
@@ -278,7 +498,7 @@ type SimpleFlowRun struct {
 
 func (x *SimpleFlowRun) Reset() {
 	*x = SimpleFlowRun{}
-	mi := &file_orch_v1_ui_flows_proto_msgTypes[4]
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -290,7 +510,7 @@ func (x *SimpleFlowRun) String() string {
 func (*SimpleFlowRun) ProtoMessage() {}
 
 func (x *SimpleFlowRun) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_ui_flows_proto_msgTypes[4]
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -303,7 +523,7 @@ func (x *SimpleFlowRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimpleFlowRun.ProtoReflect.Descriptor instead.
 func (*SimpleFlowRun) Descriptor() ([]byte, []int) {
-	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{4}
+	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SimpleFlowRun) GetId() string {
@@ -350,7 +570,7 @@ type SimpleFlowRunList struct {
 
 func (x *SimpleFlowRunList) Reset() {
 	*x = SimpleFlowRunList{}
-	mi := &file_orch_v1_ui_flows_proto_msgTypes[5]
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -362,7 +582,7 @@ func (x *SimpleFlowRunList) String() string {
 func (*SimpleFlowRunList) ProtoMessage() {}
 
 func (x *SimpleFlowRunList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_ui_flows_proto_msgTypes[5]
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -375,7 +595,7 @@ func (x *SimpleFlowRunList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimpleFlowRunList.ProtoReflect.Descriptor instead.
 func (*SimpleFlowRunList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{5}
+	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SimpleFlowRunList) GetRuns() []*SimpleFlowRun {
@@ -394,7 +614,7 @@ type CountTaskRunsByFlowRunRequest struct {
 
 func (x *CountTaskRunsByFlowRunRequest) Reset() {
 	*x = CountTaskRunsByFlowRunRequest{}
-	mi := &file_orch_v1_ui_flows_proto_msgTypes[6]
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -406,7 +626,7 @@ func (x *CountTaskRunsByFlowRunRequest) String() string {
 func (*CountTaskRunsByFlowRunRequest) ProtoMessage() {}
 
 func (x *CountTaskRunsByFlowRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_ui_flows_proto_msgTypes[6]
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -419,7 +639,7 @@ func (x *CountTaskRunsByFlowRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountTaskRunsByFlowRunRequest.ProtoReflect.Descriptor instead.
 func (*CountTaskRunsByFlowRunRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{6}
+	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CountTaskRunsByFlowRunRequest) GetQuery() *FlowRunTaskRunCountQuery {
@@ -438,7 +658,7 @@ type ReadSimpleFlowRunsRequest struct {
 
 func (x *ReadSimpleFlowRunsRequest) Reset() {
 	*x = ReadSimpleFlowRunsRequest{}
-	mi := &file_orch_v1_ui_flows_proto_msgTypes[7]
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -450,7 +670,7 @@ func (x *ReadSimpleFlowRunsRequest) String() string {
 func (*ReadSimpleFlowRunsRequest) ProtoMessage() {}
 
 func (x *ReadSimpleFlowRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_ui_flows_proto_msgTypes[7]
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -463,7 +683,7 @@ func (x *ReadSimpleFlowRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSimpleFlowRunsRequest.ProtoReflect.Descriptor instead.
 func (*ReadSimpleFlowRunsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{7}
+	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReadSimpleFlowRunsRequest) GetQuery() *SimpleFlowRunQuery {
@@ -482,7 +702,7 @@ type CountDeploymentsByFlowRequest struct {
 
 func (x *CountDeploymentsByFlowRequest) Reset() {
 	*x = CountDeploymentsByFlowRequest{}
-	mi := &file_orch_v1_ui_flows_proto_msgTypes[8]
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -494,7 +714,7 @@ func (x *CountDeploymentsByFlowRequest) String() string {
 func (*CountDeploymentsByFlowRequest) ProtoMessage() {}
 
 func (x *CountDeploymentsByFlowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_ui_flows_proto_msgTypes[8]
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -507,10 +727,54 @@ func (x *CountDeploymentsByFlowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDeploymentsByFlowRequest.ProtoReflect.Descriptor instead.
 func (*CountDeploymentsByFlowRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{8}
+	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CountDeploymentsByFlowRequest) GetQuery() *FlowDeploymentCountQuery {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+type NextRunsByFlowRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Query         *FlowNextRunQuery      `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NextRunsByFlowRequest) Reset() {
+	*x = NextRunsByFlowRequest{}
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NextRunsByFlowRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NextRunsByFlowRequest) ProtoMessage() {}
+
+func (x *NextRunsByFlowRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_ui_flows_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NextRunsByFlowRequest.ProtoReflect.Descriptor instead.
+func (*NextRunsByFlowRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_ui_flows_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *NextRunsByFlowRequest) GetQuery() *FlowNextRunQuery {
 	if x != nil {
 		return x.Query
 	}
@@ -532,7 +796,26 @@ const file_orch_v1_ui_flows_proto_rawDesc = "" +
 	"\fflow_run_ids\x18\x01 \x03(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\n" +
 	"flowRunIds:H\xd2\xf3\x18D:BBody_count_task_runs_by_flow_run_ui_flow_runs_count_task_runs_post\"\x85\x01\n" +
 	"\x18FlowDeploymentCountQuery\x12#\n" +
-	"\bflow_ids\x18\x01 \x03(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\aflowIds:D\xd2\xf3\x18@:>Body_count_deployments_by_flow_ui_flows_count_deployments_post\"\xfb\x03\n" +
+	"\bflow_ids\x18\x01 \x03(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\aflowIds:D\xd2\xf3\x18@:>Body_count_deployments_by_flow_ui_flows_count_deployments_post\"m\n" +
+	"\x10FlowNextRunQuery\x12#\n" +
+	"\bflow_ids\x18\x01 \x03(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\aflowIds:4\xd2\xf3\x180:.Body_next_runs_by_flow_ui_flows_next_runs_post\"\xad\x02\n" +
+	"\x11SimpleNextFlowRun\x12\x18\n" +
+	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12!\n" +
+	"\aflow_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x06flowId\x12\x1a\n" +
+	"\x04name\x18\x03 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04name\x12%\n" +
+	"\n" +
+	"state_name\x18\x04 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\tstateName\x129\n" +
+	"\n" +
+	"state_type\x18\x05 \x01(\x0e2\x12.orch.v1.StateTypeB\x06\xca\xf3\x18\x02\x18\x01R\tstateType\x12]\n" +
+	"\x19next_scheduled_start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01R\x16nextScheduledStartTime\"L\n" +
+	"\aNextRun\x121\n" +
+	"\x03run\x18\x01 \x01(\v2\x1a.orch.v1.SimpleNextFlowRunH\x00R\x03run\x88\x01\x01:\x06\xd2\xf3\x18\x02\x10\x01B\x06\n" +
+	"\x04_run\"\x86\x01\n" +
+	"\bNextRuns\x12/\n" +
+	"\x04runs\x18\x01 \x03(\v2\x1b.orch.v1.NextRuns.RunsEntryR\x04runs\x1aI\n" +
+	"\tRunsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12&\n" +
+	"\x05value\x18\x02 \x01(\v2\x10.orch.v1.NextRunR\x05value:\x028\x01\"\xfb\x03\n" +
 	"\x12SimpleFlowRunQuery\x12)\n" +
 	"\x05flows\x18\x01 \x01(\v2\x13.orch.v1.FlowFilterR\x05flows\x123\n" +
 	"\tflow_runs\x18\x02 \x01(\v2\x16.orch.v1.FlowRunFilterR\bflowRuns\x123\n" +
@@ -557,11 +840,14 @@ const file_orch_v1_ui_flows_proto_rawDesc = "" +
 	"\x19ReadSimpleFlowRunsRequest\x121\n" +
 	"\x05query\x18\x01 \x01(\v2\x1b.orch.v1.SimpleFlowRunQueryR\x05query\"X\n" +
 	"\x1dCountDeploymentsByFlowRequest\x127\n" +
-	"\x05query\x18\x01 \x01(\v2!.orch.v1.FlowDeploymentCountQueryR\x05query2\xed\x03\n" +
+	"\x05query\x18\x01 \x01(\v2!.orch.v1.FlowDeploymentCountQueryR\x05query\"H\n" +
+	"\x15NextRunsByFlowRequest\x12/\n" +
+	"\x05query\x18\x01 \x01(\v2\x19.orch.v1.FlowNextRunQueryR\x05query2\xf0\x04\n" +
 	"\rUiFlowService\x12\x9e\x01\n" +
 	"\x16CountTaskRunsByFlowRun\x12&.orch.v1.CountTaskRunsByFlowRunRequest\x1a\x13.orch.v1.CountsById\"G\xe2\xf3\x18\x0f\"\rsee_flow_runs\x82\xd3\xe4\x93\x02.:\x05queryb\x06counts\"\x1d/ui/flow_runs/count-task-runs\x12\x95\x01\n" +
 	"\x12ReadSimpleFlowRuns\x12\".orch.v1.ReadSimpleFlowRunsRequest\x1a\x1a.orch.v1.SimpleFlowRunList\"?\xe2\xf3\x18\x11\x18\x01\"\rsee_flow_runs\x82\xd3\xe4\x93\x02$:\x05queryb\x04runs\"\x15/ui/flow_runs/history\x12\x98\x01\n" +
-	"\x16CountDeploymentsByFlow\x12&.orch.v1.CountDeploymentsByFlowRequest\x1a\x13.orch.v1.CountsById\"A\xe2\xf3\x18\v\"\tsee_flows\x82\xd3\xe4\x93\x02,:\x05queryb\x06counts\"\x1b/ui/flows/count-deployments\x1a\b\xea\xf3\x18\x04\n" +
+	"\x16CountDeploymentsByFlow\x12&.orch.v1.CountDeploymentsByFlowRequest\x1a\x13.orch.v1.CountsById\"A\xe2\xf3\x18\v\"\tsee_flows\x82\xd3\xe4\x93\x02,:\x05queryb\x06counts\"\x1b/ui/flows/count-deployments\x12\x80\x01\n" +
+	"\x0eNextRunsByFlow\x12\x1e.orch.v1.NextRunsByFlowRequest\x1a\x11.orch.v1.NextRuns\";\xe2\xf3\x18\x0f\"\rsee_flow_runs\x82\xd3\xe4\x93\x02\":\x05queryb\x04runs\"\x13/ui/flows/next-runs\x1a\b\xea\xf3\x18\x04\n" +
 	"\x02UIB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
 
 var (
@@ -576,52 +862,66 @@ func file_orch_v1_ui_flows_proto_rawDescGZIP() []byte {
 	return file_orch_v1_ui_flows_proto_rawDescData
 }
 
-var file_orch_v1_ui_flows_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_orch_v1_ui_flows_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_orch_v1_ui_flows_proto_goTypes = []any{
 	(*CountsById)(nil),                    // 0: orch.v1.CountsById
 	(*FlowRunTaskRunCountQuery)(nil),      // 1: orch.v1.FlowRunTaskRunCountQuery
 	(*FlowDeploymentCountQuery)(nil),      // 2: orch.v1.FlowDeploymentCountQuery
-	(*SimpleFlowRunQuery)(nil),            // 3: orch.v1.SimpleFlowRunQuery
-	(*SimpleFlowRun)(nil),                 // 4: orch.v1.SimpleFlowRun
-	(*SimpleFlowRunList)(nil),             // 5: orch.v1.SimpleFlowRunList
-	(*CountTaskRunsByFlowRunRequest)(nil), // 6: orch.v1.CountTaskRunsByFlowRunRequest
-	(*ReadSimpleFlowRunsRequest)(nil),     // 7: orch.v1.ReadSimpleFlowRunsRequest
-	(*CountDeploymentsByFlowRequest)(nil), // 8: orch.v1.CountDeploymentsByFlowRequest
-	nil,                                   // 9: orch.v1.CountsById.CountsEntry
-	(*FlowFilter)(nil),                    // 10: orch.v1.FlowFilter
-	(*FlowRunFilter)(nil),                 // 11: orch.v1.FlowRunFilter
-	(*TaskRunFilter)(nil),                 // 12: orch.v1.TaskRunFilter
-	(*DeploymentFilter)(nil),              // 13: orch.v1.DeploymentFilter
-	(*WorkPoolFilter)(nil),                // 14: orch.v1.WorkPoolFilter
-	(FlowRunSort)(0),                      // 15: orch.v1.FlowRunSort
+	(*FlowNextRunQuery)(nil),              // 3: orch.v1.FlowNextRunQuery
+	(*SimpleNextFlowRun)(nil),             // 4: orch.v1.SimpleNextFlowRun
+	(*NextRun)(nil),                       // 5: orch.v1.NextRun
+	(*NextRuns)(nil),                      // 6: orch.v1.NextRuns
+	(*SimpleFlowRunQuery)(nil),            // 7: orch.v1.SimpleFlowRunQuery
+	(*SimpleFlowRun)(nil),                 // 8: orch.v1.SimpleFlowRun
+	(*SimpleFlowRunList)(nil),             // 9: orch.v1.SimpleFlowRunList
+	(*CountTaskRunsByFlowRunRequest)(nil), // 10: orch.v1.CountTaskRunsByFlowRunRequest
+	(*ReadSimpleFlowRunsRequest)(nil),     // 11: orch.v1.ReadSimpleFlowRunsRequest
+	(*CountDeploymentsByFlowRequest)(nil), // 12: orch.v1.CountDeploymentsByFlowRequest
+	(*NextRunsByFlowRequest)(nil),         // 13: orch.v1.NextRunsByFlowRequest
+	nil,                                   // 14: orch.v1.CountsById.CountsEntry
+	nil,                                   // 15: orch.v1.NextRuns.RunsEntry
 	(StateType)(0),                        // 16: orch.v1.StateType
 	(*timestamppb.Timestamp)(nil),         // 17: google.protobuf.Timestamp
+	(*FlowFilter)(nil),                    // 18: orch.v1.FlowFilter
+	(*FlowRunFilter)(nil),                 // 19: orch.v1.FlowRunFilter
+	(*TaskRunFilter)(nil),                 // 20: orch.v1.TaskRunFilter
+	(*DeploymentFilter)(nil),              // 21: orch.v1.DeploymentFilter
+	(*WorkPoolFilter)(nil),                // 22: orch.v1.WorkPoolFilter
+	(FlowRunSort)(0),                      // 23: orch.v1.FlowRunSort
 }
 var file_orch_v1_ui_flows_proto_depIdxs = []int32{
-	9,  // 0: orch.v1.CountsById.counts:type_name -> orch.v1.CountsById.CountsEntry
-	10, // 1: orch.v1.SimpleFlowRunQuery.flows:type_name -> orch.v1.FlowFilter
-	11, // 2: orch.v1.SimpleFlowRunQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	12, // 3: orch.v1.SimpleFlowRunQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	13, // 4: orch.v1.SimpleFlowRunQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	14, // 5: orch.v1.SimpleFlowRunQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
-	15, // 6: orch.v1.SimpleFlowRunQuery.sort:type_name -> orch.v1.FlowRunSort
-	16, // 7: orch.v1.SimpleFlowRun.state_type:type_name -> orch.v1.StateType
-	17, // 8: orch.v1.SimpleFlowRun.timestamp:type_name -> google.protobuf.Timestamp
-	4,  // 9: orch.v1.SimpleFlowRunList.runs:type_name -> orch.v1.SimpleFlowRun
-	1,  // 10: orch.v1.CountTaskRunsByFlowRunRequest.query:type_name -> orch.v1.FlowRunTaskRunCountQuery
-	3,  // 11: orch.v1.ReadSimpleFlowRunsRequest.query:type_name -> orch.v1.SimpleFlowRunQuery
-	2,  // 12: orch.v1.CountDeploymentsByFlowRequest.query:type_name -> orch.v1.FlowDeploymentCountQuery
-	6,  // 13: orch.v1.UiFlowService.CountTaskRunsByFlowRun:input_type -> orch.v1.CountTaskRunsByFlowRunRequest
-	7,  // 14: orch.v1.UiFlowService.ReadSimpleFlowRuns:input_type -> orch.v1.ReadSimpleFlowRunsRequest
-	8,  // 15: orch.v1.UiFlowService.CountDeploymentsByFlow:input_type -> orch.v1.CountDeploymentsByFlowRequest
-	0,  // 16: orch.v1.UiFlowService.CountTaskRunsByFlowRun:output_type -> orch.v1.CountsById
-	5,  // 17: orch.v1.UiFlowService.ReadSimpleFlowRuns:output_type -> orch.v1.SimpleFlowRunList
-	0,  // 18: orch.v1.UiFlowService.CountDeploymentsByFlow:output_type -> orch.v1.CountsById
-	16, // [16:19] is the sub-list for method output_type
-	13, // [13:16] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	14, // 0: orch.v1.CountsById.counts:type_name -> orch.v1.CountsById.CountsEntry
+	16, // 1: orch.v1.SimpleNextFlowRun.state_type:type_name -> orch.v1.StateType
+	17, // 2: orch.v1.SimpleNextFlowRun.next_scheduled_start_time:type_name -> google.protobuf.Timestamp
+	4,  // 3: orch.v1.NextRun.run:type_name -> orch.v1.SimpleNextFlowRun
+	15, // 4: orch.v1.NextRuns.runs:type_name -> orch.v1.NextRuns.RunsEntry
+	18, // 5: orch.v1.SimpleFlowRunQuery.flows:type_name -> orch.v1.FlowFilter
+	19, // 6: orch.v1.SimpleFlowRunQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	20, // 7: orch.v1.SimpleFlowRunQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	21, // 8: orch.v1.SimpleFlowRunQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	22, // 9: orch.v1.SimpleFlowRunQuery.work_pools:type_name -> orch.v1.WorkPoolFilter
+	23, // 10: orch.v1.SimpleFlowRunQuery.sort:type_name -> orch.v1.FlowRunSort
+	16, // 11: orch.v1.SimpleFlowRun.state_type:type_name -> orch.v1.StateType
+	17, // 12: orch.v1.SimpleFlowRun.timestamp:type_name -> google.protobuf.Timestamp
+	8,  // 13: orch.v1.SimpleFlowRunList.runs:type_name -> orch.v1.SimpleFlowRun
+	1,  // 14: orch.v1.CountTaskRunsByFlowRunRequest.query:type_name -> orch.v1.FlowRunTaskRunCountQuery
+	7,  // 15: orch.v1.ReadSimpleFlowRunsRequest.query:type_name -> orch.v1.SimpleFlowRunQuery
+	2,  // 16: orch.v1.CountDeploymentsByFlowRequest.query:type_name -> orch.v1.FlowDeploymentCountQuery
+	3,  // 17: orch.v1.NextRunsByFlowRequest.query:type_name -> orch.v1.FlowNextRunQuery
+	5,  // 18: orch.v1.NextRuns.RunsEntry.value:type_name -> orch.v1.NextRun
+	10, // 19: orch.v1.UiFlowService.CountTaskRunsByFlowRun:input_type -> orch.v1.CountTaskRunsByFlowRunRequest
+	11, // 20: orch.v1.UiFlowService.ReadSimpleFlowRuns:input_type -> orch.v1.ReadSimpleFlowRunsRequest
+	12, // 21: orch.v1.UiFlowService.CountDeploymentsByFlow:input_type -> orch.v1.CountDeploymentsByFlowRequest
+	13, // 22: orch.v1.UiFlowService.NextRunsByFlow:input_type -> orch.v1.NextRunsByFlowRequest
+	0,  // 23: orch.v1.UiFlowService.CountTaskRunsByFlowRun:output_type -> orch.v1.CountsById
+	9,  // 24: orch.v1.UiFlowService.ReadSimpleFlowRuns:output_type -> orch.v1.SimpleFlowRunList
+	0,  // 25: orch.v1.UiFlowService.CountDeploymentsByFlow:output_type -> orch.v1.CountsById
+	6,  // 26: orch.v1.UiFlowService.NextRunsByFlow:output_type -> orch.v1.NextRuns
+	23, // [23:27] is the sub-list for method output_type
+	19, // [19:23] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_ui_flows_proto_init() }
@@ -633,13 +933,14 @@ func file_orch_v1_ui_flows_proto_init() {
 	file_orch_v1_flow_runs_proto_init()
 	file_orch_v1_rest_proto_init()
 	file_orch_v1_states_proto_init()
+	file_orch_v1_ui_flows_proto_msgTypes[5].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_ui_flows_proto_rawDesc), len(file_orch_v1_ui_flows_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,6 +24,7 @@ const (
 	UiFlowService_CountTaskRunsByFlowRun_FullMethodName = "/orch.v1.UiFlowService/CountTaskRunsByFlowRun"
 	UiFlowService_ReadSimpleFlowRuns_FullMethodName     = "/orch.v1.UiFlowService/ReadSimpleFlowRuns"
 	UiFlowService_CountDeploymentsByFlow_FullMethodName = "/orch.v1.UiFlowService/CountDeploymentsByFlow"
+	UiFlowService_NextRunsByFlow_FullMethodName         = "/orch.v1.UiFlowService/NextRunsByFlow"
 )
 
 // UiFlowServiceClient is the client API for UiFlowService service.
@@ -38,6 +39,8 @@ type UiFlowServiceClient interface {
 	ReadSimpleFlowRuns(ctx context.Context, in *ReadSimpleFlowRunsRequest, opts ...grpc.CallOption) (*SimpleFlowRunList, error)
 	// Count the deployments of each of some flows.
 	CountDeploymentsByFlow(ctx context.Context, in *CountDeploymentsByFlowRequest, opts ...grpc.CallOption) (*CountsById, error)
+	// Read the run of each of some flows that is to start next.
+	NextRunsByFlow(ctx context.Context, in *NextRunsByFlowRequest, opts ...grpc.CallOption) (*NextRuns, error)
 }
 
 type uiFlowServiceClient struct {
@@ -78,6 +81,16 @@ func (c *uiFlowServiceClient) CountDeploymentsByFlow(ctx context.Context, in *Co
 	return out, nil
 }
 
+func (c *uiFlowServiceClient) NextRunsByFlow(ctx context.Context, in *NextRunsByFlowRequest, opts ...grpc.CallOption) (*NextRuns, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(NextRuns)
+	err := c.cc.Invoke(ctx, UiFlowService_NextRunsByFlow_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // UiFlowServiceServer is the server API for UiFlowService service.
 // All implementations must embed UnimplementedUiFlowServiceServer
 // for forward compatibility.
@@ -90,6 +103,8 @@ type UiFlowServiceServer interface {
 	ReadSimpleFlowRuns(context.Context, *ReadSimpleFlowRunsRequest) (*SimpleFlowRunList, error)
 	// Count the deployments of each of some flows.
 	CountDeploymentsByFlow(context.Context, *CountDeploymentsByFlowRequest) (*CountsById, error)
+	// Read the run of each of some flows that is to start next.
+	NextRunsByFlow(context.Context, *NextRunsByFlowRequest) (*NextRuns, error)
 	mustEmbedUnimplementedUiFlowServiceServer()
 }
 
@@ -108,6 +123,9 @@ func (UnimplementedUiFlowServiceServer) ReadSimpleFlowRuns(context.Context, *Rea
 }
 func (UnimplementedUiFlowServiceServer) CountDeploymentsByFlow(context.Context, *CountDeploymentsByFlowRequest) (*CountsById, error) {
 	return nil, status.Error(codes.Unimplemented, "method CountDeploymentsByFlow not implemented")
+}
+func (UnimplementedUiFlowServiceServer) NextRunsByFlow(context.Context, *NextRunsByFlowRequest) (*NextRuns, error) {
+	return nil, status.Error(codes.Unimplemented, "method NextRunsByFlow not implemented")
 }
 func (UnimplementedUiFlowServiceServer) mustEmbedUnimplementedUiFlowServiceServer() {}
 func (UnimplementedUiFlowServiceServer) testEmbeddedByValue()                       {}
@@ -184,6 +202,24 @@ func _UiFlowService_CountDeploymentsByFlow_Handler(srv interface{}, ctx context.
 	return interceptor(ctx, in, info, handler)
 }
 
+func _UiFlowService_NextRunsByFlow_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(NextRunsByFlowRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(UiFlowServiceServer).NextRunsByFlow(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: UiFlowService_NextRunsByFlow_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(UiFlowServiceServer).NextRunsByFlow(ctx, req.(*NextRunsByFlowRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // UiFlowService_ServiceDesc is the grpc.ServiceDesc for UiFlowService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -202,6 +238,10 @@ var UiFlowService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CountDeploymentsByFlow",
 			Handler:    _UiFlowService_CountDeploymentsByFlow_Handler,
+		},
+		{
+			MethodName: "NextRunsByFlow",
+			Handler:    _UiFlowService_NextRunsByFlow_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

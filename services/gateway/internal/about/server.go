@@ -19,6 +19,8 @@ type Server struct {
 	Version string
 	// Vocabulary decides which version clients are told.
 	Vocabulary vocabulary.Vocabulary
+	// Settings are what the server runs with, as a JSON object of names and values without secrets.
+	Settings []byte
 	// Ready returns why requests cannot be served, nil when they can.
 	Ready func() error
 }
@@ -54,6 +56,11 @@ func (*Server) ServerVersion(context.Context, *emptypb.Empty) (*orchv1.VersionRe
 // ReadVersion implements orchv1.ServerServiceServer.
 func (s *Server) ReadVersion(context.Context, *emptypb.Empty) (*orchv1.VersionResponse, error) {
 	return &orchv1.VersionResponse{Version: s.Vocabulary.ServerVersion(s.Version)}, nil
+}
+
+// ReadSettings implements orchv1.ServerServiceServer.
+func (s *Server) ReadSettings(context.Context, *emptypb.Empty) (*orchv1.Settings, error) {
+	return &orchv1.Settings{Values: s.Settings}, nil
 }
 
 // CreateCsrfToken implements orchv1.ServerServiceServer. Nobody asks for such a token: the guard looks at where a request

@@ -26,7 +26,9 @@ func tagNames(tags []string) []string {
 // NeverError means that the limit of a tag is 0: waiting for a slot of it is in vain. Nothing was taken.
 type NeverError struct{ Tag string }
 
-func (e *NeverError) Error() string { return fmt.Sprintf("the concurrency limit of the tag %q is 0", e.Tag) }
+func (e *NeverError) Error() string {
+	return fmt.Sprintf("the concurrency limit of the tag %q is 0", e.Tag)
+}
 
 // AcquireForTaskRun takes a slot of every tag that has a limit for a task run, where it does not hold one yet, or none.
 // It returns the limits and the lease, which is the nil UUID when nothing was taken; a *FullError when one is full, a

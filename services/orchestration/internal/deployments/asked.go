@@ -11,9 +11,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -27,6 +29,8 @@ type asked struct {
 	labels map[string]*orchv1.Scalar
 	now    time.Time
 	newID  func() uuid.UUID
+	// by is the automation that asks; nil when none does.
+	by *orchv1.CreatedBy
 }
 
 // everything is the mask of all fields.
@@ -55,8 +59,14 @@ func (s *Service) prepare(ctx context.Context, ws uuid.UUID, create *orchv1.Depl
 	if err := s.checkReferences(ctx, ws, create); err != nil {
 		return nil, err
 	}
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
 	of := s.deployments.Store()
-	a := &asked{create: create, mask: mask, labels: map[string]*orchv1.Scalar{}, now: of.Now(), newID: of.NewID}
+	a := &asked{
+		create: create, mask: mask, labels: map[string]*orchv1.Scalar{}, now: of.Now(), newID: of.NewID, by: flowruns.CreatedBy(info),
+	}
 	maps.Copy(a.labels, flow.GetLabels().GetValues())
 	a.labels[s.words.Name("flow", "id")] = &orchv1.Scalar{Kind: &orchv1.Scalar_StringValue{StringValue: flow.GetId()}}
 	maps.Copy(a.labels, create.GetLabels().GetValues())
@@ -103,6 +113,9 @@ func (s *Service) checkReferences(ctx context.Context, ws uuid.UUID, r reference
 // apply writes what was sent into a deployment.
 func (a *asked) apply(d *orchv1.Deployment) error {
 	c := a.create
+	if a.by != nil {
+		d.UpdatedBy = &orchv1.UpdatedBy{Id: a.by.Id, Type: a.by.Type, DisplayValue: a.by.DisplayValue}
+	}
 	for _, field := range a.mask {
 		switch field {
 		case "name":

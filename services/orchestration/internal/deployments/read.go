@@ -27,6 +27,21 @@ func (s *Service) ReadDeployment(ctx context.Context, r *orchv1.ReadDeploymentRe
 	return s.present(ctx, ws, d)
 }
 
+// WorkQueueCheckForDeployment answers the work queues that choose the runs of a deployment by its tags. Queues belong to
+// pools, and a deployment names its queue; none chooses by tags.
+func (s *Service) WorkQueueCheckForDeployment(
+	ctx context.Context, r *orchv1.WorkQueueCheckForDeploymentRequest,
+) (*orchv1.WorkQueueList, error) {
+	ws, id, err := call.Locate(ctx, r.GetId())
+	if err != nil {
+		return nil, translate(err)
+	}
+	if _, err := s.deployments.Get(ctx, ws, id); err != nil {
+		return nil, translate(err)
+	}
+	return &orchv1.WorkQueueList{}, nil
+}
+
 // ReadDeploymentByName answers a deployment by the name of its flow and its own.
 func (s *Service) ReadDeploymentByName(ctx context.Context, r *orchv1.ReadDeploymentByNameRequest) (*orchv1.Deployment, error) {
 	info, err := request.Incoming(ctx)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
@@ -116,8 +117,13 @@ func (s *Service) run(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment, c
 	if run.State == nil {
 		run.State = &orchv1.StateCreate{Type: orchv1.StateType_STATE_TYPE_SCHEDULED}
 	}
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, false, err
+	}
 	return s.runs.Create(ctx, ws, flowruns.Creation{
 		Run: run, DeploymentVersion: d.Version, WorkQueueID: d.WorkQueueId, WorkPoolName: d.WorkPoolName,
+		CreatedBy: flowruns.CreatedBy(info),
 	})
 }
 

@@ -29,7 +29,7 @@ func (s *Service) CreateFlowRun(ctx context.Context, r *orchv1.CreateFlowRunRequ
 	if err != nil {
 		return nil, err
 	}
-	run, created, err := s.Create(ctx, info.Workspace, Creation{Run: r.GetFlowRun()})
+	run, created, err := s.Create(ctx, info.Workspace, Creation{Run: r.GetFlowRun(), CreatedBy: CreatedBy(info)})
 	if err != nil || !created {
 		return run, err
 	}
@@ -46,6 +46,14 @@ type Creation struct {
 	WorkPoolName      *string
 	AutoScheduled     bool
 	CreatedBy         *orchv1.CreatedBy
+}
+
+// CreatedBy tells of the automation that makes a request; nil when none does.
+func CreatedBy(info request.Info) *orchv1.CreatedBy {
+	if info.Automation == (request.Automation{}) {
+		return nil
+	}
+	return &orchv1.CreatedBy{Id: new(info.Automation.ID.String()), Type: new("AUTOMATION"), DisplayValue: new(info.Automation.Name)}
 }
 
 // Create stores a run and tells so, or answers the run of the same flow and idempotency key as it is.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/google/uuid"
+
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
@@ -17,6 +19,11 @@ func (s *Service) ReadFlowRunStates(ctx context.Context, r *orchv1.ReadFlowRunSt
 	if err != nil {
 		return nil, err
 	}
+	return s.States(ctx, ws, run)
+}
+
+// States reads a run's history, oldest first.
+func (s *Service) States(ctx context.Context, ws, run uuid.UUID) (*orchv1.StateList, error) {
 	return s.history.Of(ctx, ws, run)
 }
 

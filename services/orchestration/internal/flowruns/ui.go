@@ -3,6 +3,7 @@ package flowruns
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -17,7 +18,7 @@ import (
 )
 
 const (
-	// maxCounted is how many things are counted for at once.
+	// maxCounted is how many things are asked about at once.
 	maxCounted = 200
 	// maxSimple is how many points a chart has.
 	maxSimple = 1000
@@ -39,18 +40,10 @@ func (s *Service) countBy(ctx context.Context, of query.Collection, field string
 	if err != nil {
 		return nil, err
 	}
-	if len(ids) > maxCounted {
-		return nil, rpc.Detail(http.StatusUnprocessableEntity, fmt.Sprintf("At most %d ids are counted for at once.", maxCounted))
-	}
 	counts := map[string]int64{}
-	among := bson.A{}
-	for _, text := range ids {
-		id, err := uuid.Parse(text)
-		if err != nil {
-			return nil, fmt.Errorf("read an id: %w", err)
-		}
-		counts[id.String()] = 0
-		among = append(among, store.Binary(id))
+	among, err := several(ids, func(id string) { counts[id] = 0 })
+	if err != nil {
+		return nil, err
 	}
 	rows := s.runs.Store().Reader().Aggregate(ctx, of, query.Scope(info.Workspace, bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: among}}}}),
 		[]bson.D{{{Key: "$group", Value: bson.D{
@@ -67,6 +60,56 @@ func (s *Service) countBy(ctx context.Context, of query.Collection, field string
 		counts[id.String()], _ = row.Lookup("count").AsInt64OK()
 	}
 	return &orchv1.CountsById{Counts: counts}, nil
+}
+
+// NextRunsByFlow answers the run of each flow that is to start next, or should have started.
+func (s *Service) NextRunsByFlow(ctx context.Context, r *orchv1.NextRunsByFlowRequest) (*orchv1.NextRuns, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	next := &orchv1.NextRuns{Runs: map[string]*orchv1.NextRun{}}
+	among, err := several(r.GetQuery().GetFlowIds(), func(id string) { next.Runs[id] = &orchv1.NextRun{} })
+	if err != nil {
+		return nil, err
+	}
+	missing := len(next.Runs)
+	if missing == 0 {
+		return next, nil
+	}
+	// Only scheduled runs have a next start: those that come first are looked at until every flow has one.
+	err = s.runs.Each(ctx, info.Workspace, bson.D{
+		{Key: "next_scheduled_start_time", Value: bson.D{{Key: "$gt", Value: int64(math.MinInt64)}}},
+		{Key: "flow_id", Value: bson.D{{Key: "$in", Value: among}}},
+		{Key: "state.type", Value: word(orchv1.StateType_STATE_TYPE_SCHEDULED)},
+	}, bson.D{{Key: "next_scheduled_start_time", Value: 1}, {Key: "_id", Value: 1}}, func(run *orchv1.FlowRun) bool {
+		if of := next.Runs[run.GetFlowId()]; of.Run == nil {
+			of.Run = &orchv1.SimpleNextFlowRun{
+				Id: run.GetId(), FlowId: run.GetFlowId(), Name: run.GetName(), StateName: run.GetState().GetName(),
+				StateType: run.GetState().GetType(), NextScheduledStartTime: run.NextScheduledStartTime,
+			}
+			missing--
+		}
+		return missing > 0
+	})
+	return next, err
+}
+
+// several reads the ids that a question is asked about, and names each in its canonical form.
+func several(ids []string, name func(id string)) (bson.A, error) {
+	if len(ids) > maxCounted {
+		return nil, rpc.Detail(http.StatusUnprocessableEntity, fmt.Sprintf("At most %d ids are asked about at once.", maxCounted))
+	}
+	among := bson.A{}
+	for _, text := range ids {
+		id, err := uuid.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("read an id: %w", err)
+		}
+		name(id.String())
+		among = append(among, store.Binary(id))
+	}
+	return among, nil
 }
 
 // ReadSimpleFlowRuns answers the runs that match as points of a chart. Runs without a state are left out.

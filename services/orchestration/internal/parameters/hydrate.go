@@ -46,7 +46,7 @@ func refuse(format string, args ...any) error { return &HydrationError{fmt.Sprin
 // A marker that lacks its value is left out together with its key. The error is a *HydrationError when the parameters
 // are at fault.
 func (h *Hydrator) Hydrate(ctx context.Context, ws uuid.UUID, params []byte) ([]byte, error) {
-	value, err := hydration{h, ctx, ws}.value(params)
+	value, err := hydration{h, ctx, ws, nil}.value(params)
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +64,8 @@ type hydration struct {
 	*Hydrator
 	ctx context.Context
 	ws  uuid.UUID
+	// Form is nil where every marker must have its value.
+	form *form
 }
 
 // mayHoldMarker is false for most parameters, which are not looked into any further then.
@@ -90,7 +92,11 @@ func (h hydration) object(raw []byte) ([]byte, error) {
 		return nil, err
 	}
 	if kind, marked := marker(list); marked {
-		return h.marked(kind, list)
+		value, err := h.marked(kind, list)
+		if h.form != nil {
+			return h.form.filled(value, err)
+		}
+		return value, err
 	}
 	kept := list[:0]
 	for _, m := range list {
@@ -217,6 +223,9 @@ func (h hydration) render(source string) ([]byte, error) {
 	template, err := h.templates.Cached(source)
 	if err != nil {
 		return nil, refuse("Invalid jinja: %s", err)
+	}
+	if h.form != nil {
+		return h.form.blank("") // What it will give is not known yet.
 	}
 	rendered, err := template.Render(h.ctx, nil)
 	if err != nil {

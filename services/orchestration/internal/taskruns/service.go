@@ -38,6 +38,7 @@ import (
 type Service struct {
 	orchv1.UnimplementedTaskRunServiceServer
 	orchv1.UnimplementedTaskRunStateServiceServer
+	orchv1.UnimplementedUiTaskRunServiceServer
 	runs     *store.Collection[*orchv1.TaskRun]
 	states   *store.Collection[*orchv1.TaskRunStateRecord]
 	history  states.Log[*orchv1.TaskRun, *orchv1.TaskRunStateRecord]

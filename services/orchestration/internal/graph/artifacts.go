@@ -1,0 +1,58 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// Types of artifacts that graphs treat in their own way: results are not shown, of progress the data is.
+const (
+	result   = "result"
+	progress = "progress"
+)
+
+// artifactsOf are the artifacts of a flow run by their task runs; under the nil UUID are those of no task run. The
+// earliest are shown where there are too many.
+func (s *Service) artifactsOf(ctx context.Context, ws, run uuid.UUID) (map[string][]*orchv1.GraphArtifact, error) {
+	found, err := s.artifacts.Find(ctx, ws, bson.D{
+		{Key: "flow_run_id", Value: store.Binary(run)},
+		{Key: "type", Value: bson.D{{Key: "$ne", Value: result}}},
+	}, bson.D{{Key: "_id", Value: 1}}, 0, s.maxArtifacts)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	ids, err := binaries(found, (*orchv1.Artifact).GetId)
+	if err != nil {
+		return nil, err
+	}
+	latest := map[string]bool{}
+	err = s.latest.Each(ctx, ws, bson.D{{Key: "latest_id", Value: bson.D{{Key: "$in", Value: ids}}}}, bson.D{{Key: "_id", Value: 1}},
+		func(key *orchv1.ArtifactCollection) bool {
+			latest[key.GetLatestId()] = true
+			return true
+		})
+	if err != nil {
+		return nil, err
+	}
+	made := map[string][]*orchv1.GraphArtifact{}
+	for _, a := range found {
+		// A result has a type; what has none is an artifact like any other.
+		of := uuid.Nil.String()
+		if a.TaskRunId != nil {
+			of = a.GetTaskRunId()
+		}
+		shown := &orchv1.GraphArtifact{
+			Id: a.GetId(), Created: a.GetCreated(), Key: a.Key, Type: a.Type, IsLatest: a.Key == nil || latest[a.GetId()],
+		}
+		if a.GetType() == progress {
+			shown.Data = a.GetData()
+		}
+		made[of] = append(made[of], shown)
+	}
+	return made, nil
+}

@@ -1,0 +1,62 @@
+package graph
+
+import (
+	"context"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/estimate"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// ReadFlowRunGraphV1 answers the task runs of a flow run with those whose results they took.
+func (s *Service) ReadFlowRunGraphV1(ctx context.Context, r *orchv1.ReadFlowRunGraphV1Request) (*orchv1.DependencyResultList, error) {
+	ws, id, _, err := s.run(ctx, r.GetId())
+	if err != nil {
+		return nil, err
+	}
+	now := s.runs.Store().Now()
+	list := &orchv1.DependencyResultList{}
+	err = s.tasks.Each(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.Binary(id)}}, bson.D{{Key: "_id", Value: 1}}, func(run *orchv1.TaskRun) bool {
+		list.Dependencies = append(list.Dependencies, &orchv1.DependencyResult{
+			Id:                   run.GetId(),
+			Name:                 run.GetName(),
+			UpstreamDependencies: upstream(run),
+			State:                run.GetState(),
+			ExpectedStartTime:    run.ExpectedStartTime,
+			StartTime:            run.StartTime,
+			EndTime:              run.EndTime,
+			TotalRunTime:         new(run.GetTotalRunTime()),
+			EstimatedRunTime:     new(estimate.RunTime(run.GetTotalRunTime(), run.GetState(), now)),
+			UntrackableResult:    run.GetState().GetStateDetails().GetUntrackableResult(),
+		})
+		return int64(len(list.Dependencies)) <= s.maxNodes
+	})
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(list.Dependencies)) > s.maxNodes {
+		return nil, s.tooLarge(r.GetId())
+	}
+	return list, nil
+}
+
+// upstream are the task runs whose results a task run took, each once, in the order of their ids.
+func upstream(run *orchv1.TaskRun) []*orchv1.TaskInputTaskRun {
+	var ids []string
+	for _, sources := range run.GetTaskInputs() {
+		for _, source := range sources.GetValues() {
+			if of := source.GetTaskRun(); of != nil {
+				ids = append(ids, of.GetId())
+			}
+		}
+	}
+	slices.Sort(ids)
+	var list []*orchv1.TaskInputTaskRun
+	for _, id := range slices.Compact(ids) {
+		list = append(list, &orchv1.TaskInputTaskRun{Id: id})
+	}
+	return list
+}

@@ -1,0 +1,189 @@
+package parameters
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// form is what somebody filled in, as far as it is known. In the places of markers without a value stand blanks.
+type form struct {
+	value any
+	// Blanks are why there is no value, by what stands in its place; an empty text means that it will come later.
+	blanks map[string]string
+}
+
+// blank is what a marker stands for in a form that has no value yet: a text that nobody else writes.
+func (f *form) blank(why string) ([]byte, error) {
+	name := uuid.NewString()
+	f.blanks[name] = why
+	return text(name)
+}
+
+// form reads values and puts in what markers stand for. It errs only when the server is at fault.
+func (h *Hydrator) form(ctx context.Context, ws uuid.UUID, values []byte) (*form, error) {
+	f := &form{blanks: map[string]string{}}
+	raw, err := hydration{h, ctx, ws, f}.value(values)
+	if err != nil {
+		return nil, err
+	}
+	if raw == nil {
+		raw = []byte("null")
+	}
+	if f.value, err = jsonschema.UnmarshalJSON(bytes.NewReader(raw)); err != nil {
+		return nil, fmt.Errorf("read the values of a form: %w", err)
+	}
+	return f, nil
+}
+
+// fault is what is wrong with one value.
+type fault struct {
+	location []step
+	reason   string
+}
+
+// step leads into a value: to a member of an object, or to an element of a list.
+type step struct {
+	key   string
+	index int64 // Below 0 for a member.
+}
+
+// faults are everything that is wrong with a form, in the order of its places.
+func (s *Schema) faults(f *form) ([]fault, error) {
+	var found []fault
+	err := s.compiled.Validate(f.value)
+	var invalid *jsonschema.ValidationError
+	if err != nil && !errors.As(err, &invalid) {
+		return nil, err
+	}
+	if invalid != nil {
+		found = f.leaves(invalid)
+	}
+	found = append(found, f.missing(f.value, nil)...)
+	slices.SortStableFunc(found, func(a, b fault) int {
+		return slices.CompareFunc(a.location, b.location, func(a, b step) int {
+			if a.index != b.index {
+				return int(a.index - b.index)
+			}
+			return strings.Compare(a.key, b.key)
+		})
+	})
+	return found, nil
+}
+
+// leaves are the faults that an error tells of. Of alternatives the last one speaks, as explain has it.
+func (f *form) leaves(e *jsonschema.ValidationError) []fault {
+	causes := e.Causes
+	switch e.ErrorKind.(type) {
+	case *kind.AnyOf, *kind.OneOf:
+		causes = causes[max(0, len(causes)-1):]
+	}
+	if len(causes) > 0 {
+		var found []fault
+		for _, cause := range causes {
+			found = append(found, f.leaves(cause)...)
+		}
+		return found
+	}
+	location, blank := f.steps(e.InstanceLocation)
+	if blank {
+		return nil
+	}
+	if required, ok := e.ErrorKind.(*kind.Required); ok {
+		var found []fault
+		for _, name := range required.Missing {
+			found = append(found, fault{append(slices.Clip(location), step{name, -1}), fmt.Sprintf("'%s' is a required property", name)})
+		}
+		return found
+	}
+	return []fault{{location, reason(e.ErrorKind, at(f.value, e.InstanceLocation))}}
+}
+
+// steps reads a location, and tells whether it leads to a blank.
+func (f *form) steps(location []string) (steps []step, blank bool) {
+	value := f.value
+	for _, name := range location {
+		s := step{name, -1}
+		if _, list := value.([]any); list {
+			if i, err := strconv.ParseInt(name, 10, 64); err == nil {
+				s = step{"", i}
+			}
+		}
+		steps, value = append(steps, s), below(value, name)
+	}
+	name, _ := value.(string)
+	_, blank = f.blanks[name]
+	return steps, blank
+}
+
+// missing are the places that will never have a value, and why.
+func (f *form) missing(value any, location []step) []fault {
+	var found []fault
+	switch value := value.(type) {
+	case string:
+		if why := f.blanks[value]; why != "" {
+			found = append(found, fault{location, why})
+		}
+	case []any:
+		for i, item := range value {
+			found = append(found, f.missing(item, append(slices.Clip(location), step{"", int64(i)}))...)
+		}
+	case map[string]any:
+		for key, item := range value {
+			found = append(found, f.missing(item, append(slices.Clip(location), step{key, -1}))...)
+		}
+	}
+	return found
+}
+
+// nest puts faults into the parts of the value that they are in.
+func nest(faults []fault) []*orchv1.SchemaValueError {
+	var root []*orchv1.SchemaValueError
+	for _, f := range faults {
+		list := &root
+		for i, s := range f.location {
+			list = s.in(list, i == len(f.location)-1)
+		}
+		*list = append(*list, &orchv1.SchemaValueError{Kind: &orchv1.SchemaValueError_Reason{Reason: f.reason}})
+	}
+	return root
+}
+
+// in is the list of what is wrong with the part that a step leads to. The last step of a fault has an entry of its own.
+func (s step) in(list *[]*orchv1.SchemaValueError, last bool) *[]*orchv1.SchemaValueError {
+	for _, e := range *list {
+		switch {
+		case last:
+		case s.index >= 0 && e.GetIndex() != nil && e.GetIndex().GetIndex() == s.index:
+			return &e.GetIndex().Errors
+		case s.index < 0 && e.GetProperty() != nil && e.GetProperty().GetProperty() == s.key:
+			return &e.GetProperty().Errors
+		}
+	}
+	if s.index >= 0 {
+		entry := &orchv1.SchemaValueIndexError{Index: s.index}
+		*list = append(*list, &orchv1.SchemaValueError{Kind: &orchv1.SchemaValueError_Index{Index: entry}})
+		return &entry.Errors
+	}
+	entry := &orchv1.SchemaValuePropertyError{Property: s.key}
+	*list = append(*list, &orchv1.SchemaValueError{Kind: &orchv1.SchemaValueError_Property{Property: entry}})
+	return &entry.Errors
+}
+
+// filled is what a marker of a form stands for: a blank where it has no value.
+func (f *form) filled(value []byte, err error) ([]byte, error) {
+	if refused, ok := errors.AsType[*HydrationError](err); ok {
+		return f.blank(refused.Reason)
+	}
+	return value, err
+}

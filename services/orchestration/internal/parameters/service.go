@@ -1,0 +1,46 @@
+package parameters
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// Service checks what somebody fills into a form, before it becomes the parameters of anything.
+type Service struct {
+	orchv1.UnimplementedUiSchemaServiceServer
+	hydrator *Hydrator
+}
+
+// NewService returns the service with what puts values into markers.
+func NewService(h *Hydrator) *Service { return &Service{hydrator: h} }
+
+// ValidateObj tells everything that is wrong with values that are to fit a schema. Variables are looked up; what a template
+// will give is not known yet, so that only its grammar is checked.
+func (s *Service) ValidateObj(ctx context.Context, r *orchv1.ValidateObjRequest) (*orchv1.SchemaValuesValidationResponse, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := CompileSchema(r.GetSubject().GetSchema(), false)
+	if errors.Is(err, ErrSchema) {
+		return nil, rpc.Detail(http.StatusUnprocessableEntity, "Invalid schema: "+err.Error())
+	}
+	if err != nil {
+		return nil, err
+	}
+	form, err := s.hydrator.form(ctx, info.Workspace, r.GetSubject().GetValues())
+	if err != nil {
+		return nil, err
+	}
+	faults, err := schema.faults(form)
+	if err != nil {
+		return nil, rpc.Detail(http.StatusUnprocessableEntity, "Invalid schema: "+err.Error())
+	}
+	list := nest(faults)
+	return &orchv1.SchemaValuesValidationResponse{Errors: list, Valid: len(list) == 0}, nil
+}
