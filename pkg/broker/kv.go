@@ -36,6 +36,7 @@ type KV struct {
 	awaited  uint64    // The revision the bucket had at asked; 0: none awaited.
 	asked    time.Time // When the bucket had it.
 	contact  time.Time
+	waiters  []revisionWaiter // Those who wait for CatchUp.
 }
 
 // KeyValue opens a bucket, which is made when absent. It asks the broker every second whether its view is current, until

@@ -113,6 +113,7 @@ func newChange(entry jetstream.KeyValueEntry) Change {
 func (k *KV) caughtUp(ctx context.Context) {
 	k.mu.Lock()
 	k.complete = true
+	k.release()
 	k.mu.Unlock()
 	k.probe(ctx)
 }
@@ -122,6 +123,7 @@ func (k *KV) saw(revision uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.seen = max(k.seen, revision)
+	k.release()
 	if k.awaited != 0 && k.seen >= k.awaited {
 		k.contact, k.awaited = k.asked, 0
 	}

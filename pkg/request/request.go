@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 	"google.golang.org/grpc/metadata"
@@ -29,6 +30,8 @@ type Info struct {
 	Automation Automation
 	// ID names the request in the logs of all services.
 	ID string
+	// Caller is who sends it; the zero Caller on a server without API keys, where everybody may do everything.
+	Caller Caller
 }
 
 // Automation is what a request tells of the automation that makes it.
@@ -36,6 +39,19 @@ type Automation struct {
 	ID   uuid.UUID
 	Name string
 }
+
+// Caller is the user or service account that sends a request.
+type Caller struct {
+	// ID is the user's or the service account's; Actor who they are in access lists and events.
+	ID, Actor uuid.UUID
+	// ServiceAccount tells programs from people.
+	ServiceAccount bool
+	// Administrator may administer the whole server.
+	Administrator bool
+}
+
+// Known tells whether there is a caller.
+func (c Caller) Known() bool { return c.ID != uuid.Nil }
 
 // The account and the workspace of paths without ids. They are the same in every installation, so that data can
 // move from one to another; the version nibble says that they are nobody's random choice.
@@ -58,6 +74,7 @@ const (
 	// The automation's id and name, the latter in base64: metadata carries plain text only.
 	keyAutomation     = "orch-automation"
 	keyAutomationName = "orch-automation-name"
+	keyCaller    = "orch-caller" // Kind, id and actor, parted by blanks.
 )
 
 // Outgoing returns a context whose gRPC calls carry the information.
@@ -73,6 +90,9 @@ func Outgoing(ctx context.Context, info Info) context.Context {
 	if info.Automation != (Automation{}) {
 		md.Set(keyAutomation, info.Automation.ID.String())
 		md.Set(keyAutomationName, base64.StdEncoding.EncodeToString([]byte(info.Automation.Name)))
+	}
+	if info.Caller.Known() {
+		md.Set(keyCaller, info.Caller.text())
 	}
 	return metadata.NewOutgoingContext(ctx, md)
 }
@@ -99,6 +119,12 @@ func Incoming(ctx context.Context) (Info, error) {
 		return Info{}, fmt.Errorf("read the account of the call: %w", err)
 	}
 	info := Info{
+	caller, err := parseCaller(first(keyCaller))
+	if err != nil {
+		return Info{}, err
+	}
+	return Info{
+		Caller:    caller,
 		Account:   account,
 		Workspace: workspace,
 		PublicURL: first(keyPublicURL),
@@ -117,4 +143,41 @@ func Incoming(ctx context.Context) (Info, error) {
 		info.Automation.Name = string(name)
 	}
 	return info, nil
+}
+
+// The kinds of callers.
+const (
+	kindUser           = "user"
+	kindAdministrator  = "administrator"
+	kindServiceAccount = "service_account"
+)
+
+func (c Caller) text() string {
+	kind := kindUser
+	switch {
+	case c.ServiceAccount:
+		kind = kindServiceAccount
+	case c.Administrator:
+		kind = kindAdministrator
+	}
+	return kind + " " + c.ID.String() + " " + c.Actor.String()
+}
+
+func parseCaller(text string) (Caller, error) {
+	if text == "" {
+		return Caller{}, nil
+	}
+	parts := strings.Split(text, " ")
+	if len(parts) != 3 {
+		return Caller{}, fmt.Errorf("read the caller of the call: %d parts", len(parts))
+	}
+	id, err := uuid.Parse(parts[1])
+	if err != nil {
+		return Caller{}, fmt.Errorf("read the caller of the call: %w", err)
+	}
+	actor, err := uuid.Parse(parts[2])
+	if err != nil {
+		return Caller{}, fmt.Errorf("read the caller of the call: %w", err)
+	}
+	return Caller{ID: id, Actor: actor, ServiceAccount: parts[0] == kindServiceAccount, Administrator: parts[0] == kindAdministrator}, nil
 }

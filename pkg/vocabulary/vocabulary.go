@@ -149,3 +149,9 @@ func (v Vocabulary) ForeignAgent(userAgent string) bool {
 	const agent = "prefect/"
 	return !v.prefect && len(userAgent) > len(agent) && userAgent[:len(agent)] == agent
 }
+
+// UserKeyPrefix begins the API keys of users.
+func (v Vocabulary) UserKeyPrefix() string { return v.String()[:1] + "nu_" }
+
+// BotKeyPrefix begins the API keys of service accounts.
+func (v Vocabulary) BotKeyPrefix() string { return v.String()[:1] + "nb_" }

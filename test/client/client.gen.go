@@ -328,24 +328,6 @@ func (e FlowSort) Valid() bool {
 	}
 }
 
-// Defines values for GraphNodeKind.
-const (
-	GraphNodeKindFlowRun GraphNodeKind = "flow-run"
-	GraphNodeKindTaskRun GraphNodeKind = "task-run"
-)
-
-// Valid indicates whether the value is a known member of the GraphNodeKind enum.
-func (e GraphNodeKind) Valid() bool {
-	switch e {
-	case GraphNodeKindFlowRun:
-		return true
-	case GraphNodeKindTaskRun:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for Operator.
 const (
 	OperatorAnd Operator = "and_"
@@ -644,6 +626,180 @@ func (e WebhookSort) Valid() bool {
 	default:
 		return false
 	}
+}
+
+// Account Account owns workspaces.
+type Account struct {
+	AuditLogRetentionDays *int64 `json:"audit_log_retention_days,omitempty"`
+
+	// AuthExpirationSeconds After how many seconds a browser's sign-in ends; null = the server's choice.
+	AuthExpirationSeconds *int64 `json:"auth_expiration_seconds,omitempty"`
+
+	// AutomationsLimit Null = none.
+	AutomationsLimit *int64     `json:"automations_limit,omitempty"`
+	Created          *time.Time `json:"created"`
+	DomainNames      *[]string  `json:"domain_names,omitempty"`
+
+	// Features What the plan allows.
+	Features *[]string `json:"features,omitempty"`
+
+	// Handle Its name in paths that people type: lower case, digits and hyphens.
+	Handle        string             `json:"handle"`
+	Id            openapi_types.UUID `json:"id"`
+	ImageLocation *string            `json:"image_location,omitempty"`
+	Link          *string            `json:"link,omitempty"`
+	Location      *string            `json:"location,omitempty"`
+	Name          string             `json:"name"`
+
+	// PlanType hobby, starter, team, pro or enterprise.
+	PlanType *string `json:"plan_type,omitempty"`
+
+	// RunRetentionDays 0 = for ever.
+	RunRetentionDays *int64 `json:"run_retention_days,omitempty"`
+
+	// Settings AccountSettings are switches of an account.
+	Settings *AccountSettings `json:"settings,omitempty"`
+
+	// SsoState Always "none".
+	SsoState *string    `json:"sso_state,omitempty"`
+	Updated  *time.Time `json:"updated"`
+}
+
+// AccountCreate defines model for AccountCreate.
+type AccountCreate struct {
+	// Handle Made of the name when absent.
+	Handle   *string `json:"handle,omitempty"`
+	Name     string  `json:"name"`
+	PlanType *string `json:"plan_type,omitempty"`
+}
+
+// AccountDomain defines model for AccountDomain.
+type AccountDomain struct {
+	Name string `json:"name"`
+}
+
+// AccountMembership AccountMembership is a user in an account.
+type AccountMembership struct {
+	AccountRoleId   openapi_types.UUID `json:"account_role_id"`
+	AccountRoleName *string            `json:"account_role_name,omitempty"`
+	ActorId         openapi_types.UUID `json:"actor_id"`
+
+	// ApiKey The user's first key, in the answer that made the user and nowhere else.
+	ApiKey    *ApiKey            `json:"api_key,omitempty"`
+	Created   *time.Time         `json:"created"`
+	Email     *string            `json:"email,omitempty"`
+	FirstName *string            `json:"first_name,omitempty"`
+	Handle    *string            `json:"handle,omitempty"`
+	Id        openapi_types.UUID `json:"id"`
+	LastLogin *time.Time         `json:"last_login,omitempty"`
+	LastName  *string            `json:"last_name,omitempty"`
+	Updated   *time.Time         `json:"updated"`
+	UserId    openapi_types.UUID `json:"user_id"`
+}
+
+// AccountMembershipCreate defines model for AccountMembershipCreate.
+type AccountMembershipCreate struct {
+	// AccountRoleId Member when absent.
+	AccountRoleId *openapi_types.UUID `json:"account_role_id,omitempty"`
+	Email         string              `json:"email"`
+	FirstName     *string             `json:"first_name,omitempty"`
+
+	// Handle The part of the address before the @ when absent.
+	Handle   *string `json:"handle,omitempty"`
+	LastName *string `json:"last_name,omitempty"`
+}
+
+// AccountMembershipFilter AccountMembershipFilter selects members.
+type AccountMembershipFilter struct {
+	Email *AccountMembershipFilterEmail `json:"email,omitempty"`
+}
+
+// AccountMembershipFilterEmail defines model for AccountMembershipFilterEmail.
+type AccountMembershipFilterEmail struct {
+	Any *[]string `json:"any_,omitempty"`
+}
+
+// AccountMembershipQuery defines model for AccountMembershipQuery.
+type AccountMembershipQuery struct {
+	AccountMemberships *AccountMembershipFilter `json:"account_memberships,omitempty"`
+}
+
+// AccountMembershipUpdate defines model for AccountMembershipUpdate.
+type AccountMembershipUpdate struct {
+	AccountRoleId openapi_types.UUID `json:"account_role_id"`
+}
+
+// AccountRole AccountRole is what a member may do in an account.
+type AccountRole struct {
+	// AccountId Null: a role of the server's own.
+	AccountId    *openapi_types.UUID `json:"account_id,omitempty"`
+	Created      *time.Time          `json:"created"`
+	Id           openapi_types.UUID  `json:"id"`
+	IsSystemRole *bool               `json:"is_system_role,omitempty"`
+	Name         string              `json:"name"`
+	Permissions  *[]string           `json:"permissions,omitempty"`
+	Updated      *time.Time          `json:"updated"`
+}
+
+// AccountRoleQuery defines model for AccountRoleQuery.
+type AccountRoleQuery struct {
+	AccountRoles *RoleFilter `json:"account_roles,omitempty"`
+}
+
+// AccountSettings AccountSettings are switches of an account.
+type AccountSettings struct {
+	AiLogSummaries        *bool `json:"ai_log_summaries,omitempty"`
+	AllowPublicWorkspaces *bool `json:"allow_public_workspaces,omitempty"`
+
+	// EnforceWebhookAuthentication No webhook without a service account is enabled.
+	EnforceWebhookAuthentication *bool `json:"enforce_webhook_authentication,omitempty"`
+	ManagedExecution             *bool `json:"managed_execution,omitempty"`
+}
+
+// AccountSettingsUpdate AccountSettingsUpdate is flat, unlike the settings inside an account.
+type AccountSettingsUpdate struct {
+	AiLogSummaries               *bool `json:"ai_log_summaries,omitempty"`
+	AllowPublicWorkspaces        *bool `json:"allow_public_workspaces,omitempty"`
+	EnforceWebhookAuthentication *bool `json:"enforce_webhook_authentication,omitempty"`
+	ManagedExecution             *bool `json:"managed_execution,omitempty"`
+}
+
+// AccountUpdate defines model for AccountUpdate.
+type AccountUpdate struct {
+	AuthExpirationSeconds *int64  `json:"auth_expiration_seconds,omitempty"`
+	Handle                *string `json:"handle,omitempty"`
+	Link                  *string `json:"link,omitempty"`
+	Location              *string `json:"location,omitempty"`
+	Name                  *string `json:"name,omitempty"`
+	PlanType              *string `json:"plan_type,omitempty"`
+}
+
+// ApiKey ApiKey lets its owner in. Only a digest of the key is stored.
+type ApiKey struct {
+	Created time.Time `json:"created"`
+
+	// Expiration Null = never.
+	Expiration *time.Time         `json:"expiration,omitempty"`
+	Id         openapi_types.UUID `json:"id"`
+
+	// Key The key itself, in the answer that made it and nowhere else.
+	Key  *string `json:"key,omitempty"`
+	Name string  `json:"name"`
+}
+
+// ApiKeyCreate defines model for ApiKeyCreate.
+type ApiKeyCreate struct {
+	Expiration *time.Time `json:"expiration,omitempty"`
+	Name       string     `json:"name"`
+}
+
+// ApiKeyRotation defines model for ApiKeyRotation.
+type ApiKeyRotation struct {
+	// ApiKeyExpiration Null = never.
+	ApiKeyExpiration *time.Time `json:"api_key_expiration,omitempty"`
+
+	// OldKeyExpiresInSeconds 0 or null: the old keys die at once.
+	OldKeyExpiresInSeconds *int64 `json:"old_key_expires_in_seconds,omitempty"`
 }
 
 // Artifact Artifact is something that a run leaves for people to read.
@@ -1025,12 +1181,6 @@ type BodyIncrementConcurrencyLimitsV1ConcurrencyLimitsIncrementPost struct {
 	TaskRunId openapi_types.UUID `json:"task_run_id"`
 }
 
-// BodyNextRunsByFlowUiFlowsNextRunsPost defines model for Body_next_runs_by_flow_ui_flows_next_runs_post.
-type BodyNextRunsByFlowUiFlowsNextRunsPost struct {
-	// FlowIds At most 200.
-	FlowIds []openapi_types.UUID `json:"flow_ids"`
-}
-
 // BodyPaginateDeploymentsDeploymentsPaginatePost DeploymentPageQuery selects one page of deployments.
 type BodyPaginateDeploymentsDeploymentsPaginatePost struct {
 	Deployments *DeploymentFilter `json:"deployments,omitempty"`
@@ -1129,18 +1279,6 @@ type BodyReadConcurrencyLimitsConcurrencyLimitsFilterPost struct {
 	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
 	Limit  *int64 `json:"limit,omitempty"`
 	Offset *int64 `json:"offset,omitempty"`
-}
-
-// BodyReadDashboardTaskRunCountsUiTaskRunsDashboardCountsPost DashboardTaskRunQuery selects task runs; task_runs.start_time.after_ says where the first stretch begins.
-type BodyReadDashboardTaskRunCountsUiTaskRunsDashboardCountsPost struct {
-	Deployments *DeploymentFilter `json:"deployments,omitempty"`
-	FlowRuns    *FlowRunFilter    `json:"flow_runs,omitempty"`
-	Flows       *FlowFilter       `json:"flows,omitempty"`
-
-	// TaskRuns TaskRunFilter selects task runs.
-	TaskRuns   TaskRunFilter    `json:"task_runs"`
-	WorkPools  *WorkPoolFilter  `json:"work_pools,omitempty"`
-	WorkQueues *WorkQueueFilter `json:"work_queues,omitempty"`
 }
 
 // BodyReadDeploymentsDeploymentsFilterPost DeploymentQuery selects and orders deployments, by their own fields and by those of what belongs to them.
@@ -1253,14 +1391,6 @@ type BodyReadSavedSearchesSavedSearchesFilterPost struct {
 	Offset *int64 `json:"offset,omitempty"`
 }
 
-// BodyReadTaskRunCountsByStateUiTaskRunsCountPost TaskRunCountByStateQuery selects task runs.
-type BodyReadTaskRunCountsByStateUiTaskRunsCountPost struct {
-	Deployments *DeploymentFilter `json:"deployments,omitempty"`
-	FlowRuns    *FlowRunFilter    `json:"flow_runs,omitempty"`
-	Flows       *FlowFilter       `json:"flows,omitempty"`
-	TaskRuns    *TaskRunFilter    `json:"task_runs,omitempty"`
-}
-
 // BodyReadTaskRunsTaskRunsFilterPost TaskRunQuery selects and orders task runs, by their own fields and by those of what they belong to.
 type BodyReadTaskRunsTaskRunsFilterPost struct {
 	Deployments *DeploymentFilter `json:"deployments,omitempty"`
@@ -1337,13 +1467,19 @@ type BodyTaskRunHistoryTaskRunsHistoryPost struct {
 	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
 }
 
-// BodyValidateObjUiSchemasValidatePost defines model for Body_validate_obj_ui_schemas_validate_post.
-type BodyValidateObjUiSchemasValidatePost struct {
-	Schema map[string]interface{} `json:"schema"`
-
-	// Values Markers are replaced before the values are checked, templates excepted.
-	Values map[string]interface{} `json:"values"`
+// BotAccessGrant defines model for BotAccessGrant.
+type BotAccessGrant struct {
+	BotId           openapi_types.UUID `json:"bot_id"`
+	WorkspaceRoleId openapi_types.UUID `json:"workspace_role_id"`
 }
+
+// BotAccessGrants BotAccessGrants are one grant or a list of them.
+type BotAccessGrants struct {
+	union json.RawMessage
+}
+
+// BotAccessGrants0 defines model for BotAccessGrants.0.
+type BotAccessGrants0 = []BotAccessGrant
 
 // ConcurrencyHolderType defines model for ConcurrencyHolderType.
 type ConcurrencyHolderType string
@@ -1444,19 +1580,6 @@ type Constant struct {
 // ConstantInputType defines model for Constant.InputType.
 type ConstantInputType string
 
-// CountByState CountByState counts runs by the type of their state.
-type CountByState struct {
-	CANCELLED  *int64 `json:"CANCELLED,omitempty"`
-	CANCELLING *int64 `json:"CANCELLING,omitempty"`
-	COMPLETED  *int64 `json:"COMPLETED,omitempty"`
-	CRASHED    *int64 `json:"CRASHED,omitempty"`
-	FAILED     *int64 `json:"FAILED,omitempty"`
-	PAUSED     *int64 `json:"PAUSED,omitempty"`
-	PENDING    *int64 `json:"PENDING,omitempty"`
-	RUNNING    *int64 `json:"RUNNING,omitempty"`
-	SCHEDULED  *int64 `json:"SCHEDULED,omitempty"`
-}
-
 // Countable defines model for Countable.
 type Countable string
 
@@ -1486,24 +1609,6 @@ type CsrfToken struct {
 	Id         openapi_types.UUID `json:"id"`
 	Token      string             `json:"token"`
 	Updated    *time.Time         `json:"updated"`
-}
-
-// DependencyResult DependencyResult is a task run with those that it depends on.
-type DependencyResult struct {
-	EndTime *time.Time `json:"end_time"`
-
-	// EstimatedRunTime Seconds, with the present stretch.
-	EstimatedRunTime  *float64           `json:"estimated_run_time"`
-	ExpectedStartTime *time.Time         `json:"expected_start_time"`
-	Id                openapi_types.UUID `json:"id"`
-	Name              string             `json:"name"`
-	StartTime         *time.Time         `json:"start_time"`
-	State             *State             `json:"state"`
-
-	// TotalRunTime Seconds.
-	TotalRunTime         *float64        `json:"total_run_time"`
-	UntrackableResult    bool            `json:"untrackable_result"`
-	UpstreamDependencies []TaskRunResult `json:"upstream_dependencies"`
 }
 
 // DeploymentBulkDeleteResponse defines model for DeploymentBulkDeleteResponse.
@@ -1740,11 +1845,6 @@ type DeploymentUpdate struct {
 	VersionInfo              *VersionInfo                `json:"version_info,omitempty"`
 	WorkPoolName             *string                     `json:"work_pool_name,omitempty"`
 	WorkQueueName            *string                     `json:"work_queue_name,omitempty"`
-}
-
-// Edge GraphEdge leads to another node.
-type Edge struct {
-	Id openapi_types.UUID `json:"id"`
 }
 
 // Error Error says what went wrong, under one of two keys.
@@ -2265,56 +2365,6 @@ type GlobalConcurrencyLimitResponse struct {
 	Updated            *time.Time         `json:"updated"`
 }
 
-// Graph Graph is what became of a flow run's tasks.
-type Graph struct {
-	// Artifacts Those that belong to no task run.
-	Artifacts []GraphArtifact `json:"artifacts"`
-	EndTime   *time.Time      `json:"end_time"`
-
-	// Nodes Earliest first.
-	Nodes [][]Graph_Nodes_Item `json:"nodes"`
-
-	// RootNodeIds The nodes without parents.
-	RootNodeIds []openapi_types.UUID `json:"root_node_ids"`
-	StartTime   *time.Time           `json:"start_time"`
-
-	// States Oldest first.
-	States []GraphState `json:"states"`
-}
-
-// GraphNodes0 defines model for Graph.Nodes.0.
-type GraphNodes0 = openapi_types.UUID
-
-// Graph_Nodes_Item defines model for Graph.nodes.Item.
-type Graph_Nodes_Item struct {
-	union json.RawMessage
-}
-
-// GraphArtifact GraphArtifact is an artifact that was made by the flow run or by one of its task runs.
-type GraphArtifact struct {
-	Created time.Time `json:"created"`
-
-	// Data Only that of artifacts that show progress.
-	Data interface{}        `json:"data"`
-	Id   openapi_types.UUID `json:"id"`
-
-	// IsLatest No younger artifact has its key.
-	IsLatest bool    `json:"is_latest"`
-	Key      *string `json:"key"`
-	Type     *string `json:"type"`
-}
-
-// GraphNodeKind defines model for GraphNodeKind.
-type GraphNodeKind string
-
-// GraphState GraphState is a state that the flow run was in.
-type GraphState struct {
-	Id        openapi_types.UUID `json:"id"`
-	Name      string             `json:"name"`
-	Timestamp time.Time          `json:"timestamp"`
-	Type      StateType          `json:"type"`
-}
-
 // HTTPValidationError The request is not valid. Faults of the schema are listed in exception_detail; a rule that no schema can say is told in detail alone.
 type HTTPValidationError struct {
 	Detail           *string            `json:"detail,omitempty"`
@@ -2372,26 +2422,15 @@ type MinimalConcurrencyLimitResponse struct {
 	Name  string             `json:"name"`
 }
 
-// Node GraphNode is a task run, or the flow run that a task run stands for.
-type Node struct {
-	Artifacts []GraphArtifact `json:"artifacts"`
-
-	// Children Which took its result, earliest first.
-	Children []Edge `json:"children"`
-
-	// Encapsulating Which it ran inside of, earliest first.
-	Encapsulating []Edge             `json:"encapsulating"`
-	EndTime       *time.Time         `json:"end_time"`
-	Id            openapi_types.UUID `json:"id"`
-	Kind          GraphNodeKind      `json:"kind"`
-	Label         string             `json:"label"`
-
-	// Parents Whose results it took, earliest first.
-	Parents []Edge `json:"parents"`
-
-	// StartTime When it started or, where it has not, is expected to.
-	StartTime time.Time `json:"start_time"`
-	StateType StateType `json:"state_type"`
+// MyWorkspace MyWorkspace is a workspace and its account in one, for choosing among them.
+type MyWorkspace struct {
+	AccountHandle        string             `json:"account_handle"`
+	AccountId            openapi_types.UUID `json:"account_id"`
+	AccountName          string             `json:"account_name"`
+	WorkspaceDescription string             `json:"workspace_description"`
+	WorkspaceHandle      string             `json:"workspace_handle"`
+	WorkspaceId          openapi_types.UUID `json:"workspace_id"`
+	WorkspaceName        string             `json:"workspace_name"`
 }
 
 // Operator Operator joins the criteria of one filter.
@@ -2415,10 +2454,17 @@ type Parameter struct {
 // ParameterInputType defines model for Parameter.InputType.
 type ParameterInputType string
 
-// QueueFilter QueueFilter chose the runs of a queue before there were pools.
-type QueueFilter struct {
-	DeploymentIds *[]openapi_types.UUID `json:"deployment_ids,omitempty"`
-	Tags          *[]string             `json:"tags,omitempty"`
+// Profile Profile is the caller: a user, or a service account.
+type Profile struct {
+	ActorId   openapi_types.UUID `json:"actor_id"`
+	Email     *string            `json:"email,omitempty"`
+	FirstName *string            `json:"first_name,omitempty"`
+	Handle    *string            `json:"handle,omitempty"`
+	Id        openapi_types.UUID `json:"id"`
+	LastName  *string            `json:"last_name,omitempty"`
+
+	// Type user or service_account.
+	Type string `json:"type"`
 }
 
 // RRuleSchedule defines model for RRuleSchedule.
@@ -2468,6 +2514,22 @@ type RetryDelay2 = []float64
 
 // RetryType defines model for RetryType.
 type RetryType string
+
+// RoleFilter RoleFilter selects roles.
+type RoleFilter struct {
+	Id   *RoleFilterId   `json:"id,omitempty"`
+	Name *RoleFilterName `json:"name,omitempty"`
+}
+
+// RoleFilterId defines model for RoleFilterId.
+type RoleFilterId struct {
+	Any *[]openapi_types.UUID `json:"any_,omitempty"`
+}
+
+// RoleFilterName defines model for RoleFilterName.
+type RoleFilterName struct {
+	Any *[]string `json:"any_,omitempty"`
+}
 
 // SavedSearch SavedSearch is a named list of criteria.
 type SavedSearch struct {
@@ -2520,32 +2582,6 @@ type ScheduleOutput struct {
 	union json.RawMessage
 }
 
-// SchemaValueError SchemaValueError is what is wrong with a value: in words, or which part of it is wrong.
-type SchemaValueError struct {
-	union json.RawMessage
-}
-
-// SchemaValueError0 defines model for SchemaValueError.0.
-type SchemaValueError0 = string
-
-// SchemaValueIndexError SchemaValueIndexError is what is wrong with an element of a list.
-type SchemaValueIndexError struct {
-	Errors []SchemaValueError `json:"errors"`
-	Index  int64              `json:"index"`
-}
-
-// SchemaValuePropertyError SchemaValuePropertyError is what is wrong with a member of an object.
-type SchemaValuePropertyError struct {
-	Errors   []SchemaValueError `json:"errors"`
-	Property string             `json:"property"`
-}
-
-// SchemaValuesValidationResponse defines model for SchemaValuesValidationResponse.
-type SchemaValuesValidationResponse struct {
-	Errors []SchemaValueError `json:"errors"`
-	Valid  bool               `json:"valid"`
-}
-
 // ServerDefaultResultStorage ServerDefaultResultStorage names the block that keeps the results of those who name none.
 type ServerDefaultResultStorage struct {
 	DefaultResultStorageBlockId *openapi_types.UUID `json:"default_result_storage_block_id,omitempty"`
@@ -2554,6 +2590,67 @@ type ServerDefaultResultStorage struct {
 // ServerDefaultResultStorageUpdate defines model for ServerDefaultResultStorageUpdate.
 type ServerDefaultResultStorageUpdate struct {
 	DefaultResultStorageBlockId openapi_types.UUID `json:"default_result_storage_block_id"`
+}
+
+// ServiceAccount ServiceAccount is a program that acts in an account.
+type ServiceAccount struct {
+	AccountId       openapi_types.UUID `json:"account_id"`
+	AccountRoleId   openapi_types.UUID `json:"account_role_id"`
+	AccountRoleName *string            `json:"account_role_name,omitempty"`
+
+	// ActorId Who acts, in access lists and events.
+	ActorId openapi_types.UUID `json:"actor_id"`
+
+	// ApiKey The newest key.
+	ApiKey  *ApiKey            `json:"api_key,omitempty"`
+	Created *time.Time         `json:"created"`
+	Id      openapi_types.UUID `json:"id"`
+	Name    string             `json:"name"`
+	Updated *time.Time         `json:"updated"`
+}
+
+// ServiceAccountCreate defines model for ServiceAccountCreate.
+type ServiceAccountCreate struct {
+	// AccountRoleId Member when absent or null.
+	AccountRoleId *openapi_types.UUID `json:"account_role_id,omitempty"`
+
+	// ApiKeyExpiration Null = never.
+	ApiKeyExpiration *time.Time `json:"api_key_expiration,omitempty"`
+	Name             string     `json:"name"`
+}
+
+// ServiceAccountFilter ServiceAccountFilter selects service accounts.
+type ServiceAccountFilter struct {
+	Id       *ServiceAccountFilterId   `json:"id,omitempty"`
+	Name     *ServiceAccountFilterName `json:"name,omitempty"`
+	Operator *Operator                 `json:"operator,omitempty"`
+}
+
+// ServiceAccountFilterId defines model for ServiceAccountFilterId.
+type ServiceAccountFilterId struct {
+	Any *[]openapi_types.UUID `json:"any_,omitempty"`
+}
+
+// ServiceAccountFilterName defines model for ServiceAccountFilterName.
+type ServiceAccountFilterName struct {
+	Any *[]string `json:"any_,omitempty"`
+
+	// Like A part of the name, in any case.
+	Like *string `json:"like_,omitempty"`
+}
+
+// ServiceAccountQuery defines model for ServiceAccountQuery.
+type ServiceAccountQuery struct {
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit           *int64                `json:"limit,omitempty"`
+	Offset          *int64                `json:"offset,omitempty"`
+	ServiceAccounts *ServiceAccountFilter `json:"service_accounts,omitempty"`
+}
+
+// ServiceAccountUpdate defines model for ServiceAccountUpdate.
+type ServiceAccountUpdate struct {
+	AccountRoleId *openapi_types.UUID `json:"account_role_id,omitempty"`
+	Name          *string             `json:"name,omitempty"`
 }
 
 // SetStateStatus defines model for SetStateStatus.
@@ -2571,16 +2668,6 @@ type SimpleFlowRun struct {
 
 	// Timestamp When the run started or, where it has not, is expected to.
 	Timestamp time.Time `json:"timestamp"`
-}
-
-// SimpleNextFlowRun SimpleNextFlowRun is a flow run that is to start.
-type SimpleNextFlowRun struct {
-	FlowId                 openapi_types.UUID `json:"flow_id"`
-	Id                     openapi_types.UUID `json:"id"`
-	Name                   string             `json:"name"`
-	NextScheduledStartTime time.Time          `json:"next_scheduled_start_time"`
-	StateName              string             `json:"state_name"`
-	StateType              StateType          `json:"state_type"`
 }
 
 // State State is where a run stands since a moment.
@@ -2728,9 +2815,6 @@ type TaskRun struct {
 	TotalRunTime *float64   `json:"total_run_time,omitempty"`
 	Updated      *time.Time `json:"updated"`
 }
-
-// TaskRunCount TaskRunOutcomes counts task runs: completed and failed.
-type TaskRunCount map[string]int64
 
 // TaskRunCreate defines model for TaskRunCreate.
 type TaskRunCreate struct {
@@ -2913,45 +2997,46 @@ type TransitionDetails struct {
 	union json.RawMessage
 }
 
-// UITaskRun UiTaskRun is a task run with the name of its flow run. What is said of the fields of TaskRun holds here.
-type UITaskRun struct {
-	CacheExpiration *time.Time `json:"cache_expiration,omitempty"`
-	CacheKey        *string    `json:"cache_key,omitempty"`
-	Created         *time.Time `json:"created"`
-	DynamicKey      string     `json:"dynamic_key"`
-
-	// EmpiricalPolicy TaskRunPolicy says how a task run is retried.
-	EmpiricalPolicy         *TaskRunPolicy          `json:"empirical_policy,omitempty"`
-	EndTime                 *time.Time              `json:"end_time,omitempty"`
-	EstimatedRunTime        *float64                `json:"estimated_run_time,omitempty"`
-	EstimatedStartTimeDelta *float64                `json:"estimated_start_time_delta,omitempty"`
-	ExpectedStartTime       *time.Time              `json:"expected_start_time,omitempty"`
-	FlowRunId               *openapi_types.UUID     `json:"flow_run_id,omitempty"`
-	FlowRunName             *string                 `json:"flow_run_name,omitempty"`
-	FlowRunRunCount         *int64                  `json:"flow_run_run_count,omitempty"`
-	Id                      openapi_types.UUID      `json:"id"`
-	Labels                  *map[string]Scalar      `json:"labels,omitempty"`
-	Name                    *string                 `json:"name,omitempty"`
-	NextScheduledStartTime  *time.Time              `json:"next_scheduled_start_time,omitempty"`
-	RunCount                *int64                  `json:"run_count,omitempty"`
-	StartTime               *time.Time              `json:"start_time,omitempty"`
-	State                   *State                  `json:"state,omitempty"`
-	StateId                 *openapi_types.UUID     `json:"state_id,omitempty"`
-	StateName               *string                 `json:"state_name,omitempty"`
-	StateType               *StateType              `json:"state_type,omitempty"`
-	Tags                    *[]string               `json:"tags,omitempty"`
-	TaskInputs              *map[string][]TaskInput `json:"task_inputs,omitempty"`
-	TaskKey                 string                  `json:"task_key"`
-	TaskVersion             *string                 `json:"task_version,omitempty"`
-	TotalRunTime            *float64                `json:"total_run_time,omitempty"`
-	Updated                 *time.Time              `json:"updated"`
-}
-
 // UpdatedBy UpdatedBy tells who changed a deployment.
 type UpdatedBy struct {
 	DisplayValue *string             `json:"display_value,omitempty"`
 	Id           *openapi_types.UUID `json:"id,omitempty"`
 	Type         *string             `json:"type,omitempty"`
+}
+
+// User User is a person.
+type User struct {
+	// ActorId Who acts, in access lists and events.
+	ActorId   openapi_types.UUID `json:"actor_id"`
+	Created   *time.Time         `json:"created"`
+	Email     *string            `json:"email,omitempty"`
+	FirstName *string            `json:"first_name,omitempty"`
+	Handle    *string            `json:"handle,omitempty"`
+	Id        openapi_types.UUID `json:"id"`
+	LastName  *string            `json:"last_name,omitempty"`
+	Updated   *time.Time         `json:"updated"`
+}
+
+// UserAccessGrant defines model for UserAccessGrant.
+type UserAccessGrant struct {
+	UserId          openapi_types.UUID `json:"user_id"`
+	WorkspaceRoleId openapi_types.UUID `json:"workspace_role_id"`
+}
+
+// UserAccessGrants UserAccessGrants are one grant or a list of them.
+type UserAccessGrants struct {
+	union json.RawMessage
+}
+
+// UserAccessGrants0 defines model for UserAccessGrants.0.
+type UserAccessGrants0 = []UserAccessGrant
+
+// UserUpdate defines model for UserUpdate.
+type UserUpdate struct {
+	Email     *string `json:"email,omitempty"`
+	FirstName *string `json:"first_name,omitempty"`
+	Handle    *string `json:"handle,omitempty"`
+	LastName  *string `json:"last_name,omitempty"`
 }
 
 // ValidationError ValidationError is one fault of a request.
@@ -3167,24 +3252,6 @@ type WorkPoolFilterType struct {
 	Any *[]string `json:"any_,omitempty"`
 }
 
-// WorkQueue WorkQueue is a queue of runs.
-type WorkQueue struct {
-	ConcurrencyLimit *int64     `json:"concurrency_limit,omitempty"`
-	Created          *time.Time `json:"created"`
-	Description      *string    `json:"description,omitempty"`
-	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
-	Filter     *QueueFilter       `json:"filter,omitempty"`
-	Id         openapi_types.UUID `json:"id"`
-	IsPaused   *bool              `json:"is_paused,omitempty"`
-	LastPolled *time.Time         `json:"last_polled,omitempty"`
-	Name       string             `json:"name"`
-
-	// Priority Queues of a smaller number are served first.
-	Priority   *int64              `json:"priority,omitempty"`
-	Updated    *time.Time          `json:"updated"`
-	WorkPoolId *openapi_types.UUID `json:"work_pool_id,omitempty"`
-}
-
 // WorkQueueFilter WorkQueueFilter selects work queues.
 type WorkQueueFilter struct {
 	Id       *WorkQueueFilterId   `json:"id,omitempty"`
@@ -3203,8 +3270,286 @@ type WorkQueueFilterName struct {
 	Startswith *[]string `json:"startswith_,omitempty"`
 }
 
-// ReadSettingsParams defines parameters for ReadSettings.
-type ReadSettingsParams struct {
+// Workspace Workspace holds flows, runs, webhooks and everything else that is not an account's.
+type Workspace struct {
+	AccountId openapi_types.UUID `json:"account_id"`
+	Created   *time.Time         `json:"created"`
+
+	// DefaultWorkspaceRoleId The role of those who are given access without one.
+	DefaultWorkspaceRoleId *openapi_types.UUID `json:"default_workspace_role_id,omitempty"`
+	Description            *string             `json:"description,omitempty"`
+
+	// Handle Its name in paths that people type, unique in the account.
+	Handle   string             `json:"handle"`
+	Id       openapi_types.UUID `json:"id"`
+	IsPublic *bool              `json:"is_public,omitempty"`
+	Name     string             `json:"name"`
+	Updated  *time.Time         `json:"updated"`
+}
+
+// WorkspaceAccess WorkspaceAccess is the role that one actor has in a workspace.
+type WorkspaceAccess struct {
+	ActorId         openapi_types.UUID  `json:"actor_id"`
+	BotId           *openapi_types.UUID `json:"bot_id,omitempty"`
+	Created         *time.Time          `json:"created"`
+	Id              openapi_types.UUID  `json:"id"`
+	TeamId          *openapi_types.UUID `json:"team_id,omitempty"`
+	Updated         *time.Time          `json:"updated"`
+	UserId          *openapi_types.UUID `json:"user_id,omitempty"`
+	WorkspaceId     *openapi_types.UUID `json:"workspace_id,omitempty"`
+	WorkspaceRoleId openapi_types.UUID  `json:"workspace_role_id"`
+}
+
+// WorkspaceCreate defines model for WorkspaceCreate.
+type WorkspaceCreate struct {
+	Description *string `json:"description,omitempty"`
+
+	// Handle Made of the name when absent or null.
+	Handle *string `json:"handle,omitempty"`
+	Name   string  `json:"name"`
+}
+
+// WorkspaceFilter WorkspaceFilter selects workspaces.
+type WorkspaceFilter struct {
+	Handle   *WorkspaceFilterHandle `json:"handle,omitempty"`
+	Id       *WorkspaceFilterId     `json:"id,omitempty"`
+	Name     *WorkspaceFilterName   `json:"name,omitempty"`
+	Operator *Operator              `json:"operator,omitempty"`
+}
+
+// WorkspaceFilterHandle defines model for WorkspaceFilterHandle.
+type WorkspaceFilterHandle struct {
+	Any *[]string `json:"any_,omitempty"`
+
+	// Like A part of the name, in any case.
+	Like *string `json:"like_,omitempty"`
+}
+
+// WorkspaceFilterId defines model for WorkspaceFilterId.
+type WorkspaceFilterId struct {
+	Any *[]openapi_types.UUID `json:"any_,omitempty"`
+}
+
+// WorkspaceFilterName defines model for WorkspaceFilterName.
+type WorkspaceFilterName struct {
+	Any *[]string `json:"any_,omitempty"`
+
+	// Like A part of the name, in any case.
+	Like *string `json:"like_,omitempty"`
+}
+
+// WorkspaceQuery defines model for WorkspaceQuery.
+type WorkspaceQuery struct {
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit      *int64           `json:"limit,omitempty"`
+	Offset     *int64           `json:"offset,omitempty"`
+	Workspaces *WorkspaceFilter `json:"workspaces,omitempty"`
+}
+
+// WorkspaceRole WorkspaceRole is what somebody may do in a workspace.
+type WorkspaceRole struct {
+	// AccountId Null: a role of the server's own.
+	AccountId   *openapi_types.UUID `json:"account_id,omitempty"`
+	Created     *time.Time          `json:"created"`
+	Description *string             `json:"description,omitempty"`
+	Id          openapi_types.UUID  `json:"id"`
+
+	// InheritedRoleId One of the server's own roles, all of whose scopes this one has too.
+	InheritedRoleId *openapi_types.UUID `json:"inherited_role_id,omitempty"`
+	Name            string              `json:"name"`
+
+	// Scopes Those that the role has beside the inherited role's.
+	Scopes  *[]string  `json:"scopes,omitempty"`
+	Updated *time.Time `json:"updated"`
+}
+
+// WorkspaceRoleQuery defines model for WorkspaceRoleQuery.
+type WorkspaceRoleQuery struct {
+	WorkspaceRoles *RoleFilter `json:"workspace_roles,omitempty"`
+}
+
+// WorkspaceRoleWrite defines model for WorkspaceRoleWrite.
+type WorkspaceRoleWrite struct {
+	Description     *string             `json:"description,omitempty"`
+	InheritedRoleId *openapi_types.UUID `json:"inherited_role_id,omitempty"`
+	Name            string              `json:"name"`
+
+	// Scopes A scope that no operation asks for allows nothing.
+	Scopes *[]string `json:"scopes,omitempty"`
+}
+
+// WorkspaceUpdate defines model for WorkspaceUpdate.
+type WorkspaceUpdate struct {
+	DefaultWorkspaceRoleId *openapi_types.UUID `json:"default_workspace_role_id,omitempty"`
+	Description            *string             `json:"description,omitempty"`
+	Handle                 *string             `json:"handle,omitempty"`
+	Name                   *string             `json:"name,omitempty"`
+}
+
+// CreateAccountParams defines parameters for CreateAccount.
+type CreateAccountParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadAccountParams defines parameters for ReadAccount.
+type ReadAccountParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateAccountParams defines parameters for UpdateAccount.
+type UpdateAccountParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CreateAccountMembershipParams defines parameters for CreateAccountMembership.
+type CreateAccountMembershipParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadAccountMembershipsParams defines parameters for ReadAccountMemberships.
+type ReadAccountMembershipsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteAccountMembershipParams defines parameters for DeleteAccountMembership.
+type DeleteAccountMembershipParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateAccountMembershipParams defines parameters for UpdateAccountMembership.
+type UpdateAccountMembershipParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadAccountRolesParams defines parameters for ReadAccountRoles.
+type ReadAccountRolesParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadAccountRoleParams defines parameters for ReadAccountRole.
+type ReadAccountRoleParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CreateServiceAccountParams defines parameters for CreateServiceAccount.
+type CreateServiceAccountParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadServiceAccountsParams defines parameters for ReadServiceAccounts.
+type ReadServiceAccountsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteServiceAccountParams defines parameters for DeleteServiceAccount.
+type DeleteServiceAccountParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadServiceAccountParams defines parameters for ReadServiceAccount.
+type ReadServiceAccountParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateServiceAccountParams defines parameters for UpdateServiceAccount.
+type UpdateServiceAccountParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// RotateServiceAccountApiKeyParams defines parameters for RotateServiceAccountApiKey.
+type RotateServiceAccountApiKeyParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadAccountDomainsParams defines parameters for ReadAccountDomains.
+type ReadAccountDomainsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadAccountSettingsParams defines parameters for ReadAccountSettings.
+type ReadAccountSettingsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateAccountSettingsParams defines parameters for UpdateAccountSettings.
+type UpdateAccountSettingsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CreateWorkspaceRoleParams defines parameters for CreateWorkspaceRole.
+type CreateWorkspaceRoleParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadWorkspaceRolesParams defines parameters for ReadWorkspaceRoles.
+type ReadWorkspaceRolesParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteWorkspaceRoleParams defines parameters for DeleteWorkspaceRole.
+type DeleteWorkspaceRoleParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadWorkspaceRoleParams defines parameters for ReadWorkspaceRole.
+type ReadWorkspaceRoleParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateWorkspaceRoleParams defines parameters for UpdateWorkspaceRole.
+type UpdateWorkspaceRoleParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CreateWorkspaceParams defines parameters for CreateWorkspace.
+type CreateWorkspaceParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadWorkspacesParams defines parameters for ReadWorkspaces.
+type ReadWorkspacesParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteWorkspaceParams defines parameters for DeleteWorkspace.
+type DeleteWorkspaceParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadWorkspaceParams defines parameters for ReadWorkspace.
+type ReadWorkspaceParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateWorkspaceParams defines parameters for UpdateWorkspace.
+type UpdateWorkspaceParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -3299,6 +3644,24 @@ type ReplaceArtifactParams struct {
 
 // ReadLatestArtifactParams defines parameters for ReadLatestArtifact.
 type ReadLatestArtifactParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// GrantBotAccessParams defines parameters for GrantBotAccess.
+type GrantBotAccessParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// RevokeBotAccessParams defines parameters for RevokeBotAccess.
+type RevokeBotAccessParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadBotAccessParams defines parameters for ReadBotAccess.
+type ReadBotAccessParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -3495,12 +3858,6 @@ type UpdateDeploymentScheduleParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
-// WorkQueueCheckForDeploymentParams defines parameters for WorkQueueCheckForDeployment.
-type WorkQueueCheckForDeploymentParams struct {
-	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
-	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
-}
-
 // CreateEventsJSONBody defines parameters for CreateEvents.
 type CreateEventsJSONBody = []Event
 
@@ -3616,21 +3973,6 @@ type ReadFlowRunParams struct {
 
 // UpdateFlowRunParams defines parameters for UpdateFlowRun.
 type UpdateFlowRunParams struct {
-	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
-	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
-}
-
-// ReadFlowRunGraphV1Params defines parameters for ReadFlowRunGraphV1.
-type ReadFlowRunGraphV1Params struct {
-	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
-	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
-}
-
-// ReadFlowRunGraphV2Params defines parameters for ReadFlowRunGraphV2.
-type ReadFlowRunGraphV2Params struct {
-	// Since Nodes that ended before are left out.
-	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
-
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -3752,6 +4094,18 @@ type ReplaceFlowParams struct {
 
 // HelloParams defines parameters for Hello.
 type HelloParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadMeParams defines parameters for ReadMe.
+type ReadMeParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadMyWorkspacesParams defines parameters for ReadMyWorkspaces.
+type ReadMyWorkspacesParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -3882,32 +4236,56 @@ type CountDeploymentsByFlowParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
-// NextRunsByFlowParams defines parameters for NextRunsByFlow.
-type NextRunsByFlowParams struct {
+// GrantUserAccessParams defines parameters for GrantUserAccess.
+type GrantUserAccessParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
-// ValidateObjParams defines parameters for ValidateObj.
-type ValidateObjParams struct {
+// RevokeUserAccessParams defines parameters for RevokeUserAccess.
+type RevokeUserAccessParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
-// ReadTaskRunCountsByStateParams defines parameters for ReadTaskRunCountsByState.
-type ReadTaskRunCountsByStateParams struct {
+// ReadUserAccessParams defines parameters for ReadUserAccess.
+type ReadUserAccessParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
-// ReadDashboardTaskRunCountsParams defines parameters for ReadDashboardTaskRunCounts.
-type ReadDashboardTaskRunCountsParams struct {
+// ReadUserParams defines parameters for ReadUser.
+type ReadUserParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
-// ReadTaskRunWithFlowRunNameParams defines parameters for ReadTaskRunWithFlowRunName.
-type ReadTaskRunWithFlowRunNameParams struct {
+// UpdateUserParams defines parameters for UpdateUser.
+type UpdateUserParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadUserApiKeysParams defines parameters for ReadUserApiKeys.
+type ReadUserApiKeysParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CreateUserApiKeyParams defines parameters for CreateUserApiKey.
+type CreateUserApiKeyParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteUserApiKeyParams defines parameters for DeleteUserApiKey.
+type DeleteUserApiKeyParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadUserApiKeyParams defines parameters for ReadUserApiKey.
+type ReadUserApiKeyParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -4102,6 +4480,63 @@ type RotateWebhookParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// ReadWorkspaceScopesParams defines parameters for ReadWorkspaceScopes.
+type ReadWorkspaceScopesParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CreateAccountJSONRequestBody defines body for CreateAccount for application/json ContentType.
+type CreateAccountJSONRequestBody = AccountCreate
+
+// UpdateAccountJSONRequestBody defines body for UpdateAccount for application/json ContentType.
+type UpdateAccountJSONRequestBody = AccountUpdate
+
+// CreateAccountMembershipJSONRequestBody defines body for CreateAccountMembership for application/json ContentType.
+type CreateAccountMembershipJSONRequestBody = AccountMembershipCreate
+
+// ReadAccountMembershipsJSONRequestBody defines body for ReadAccountMemberships for application/json ContentType.
+type ReadAccountMembershipsJSONRequestBody = AccountMembershipQuery
+
+// UpdateAccountMembershipJSONRequestBody defines body for UpdateAccountMembership for application/json ContentType.
+type UpdateAccountMembershipJSONRequestBody = AccountMembershipUpdate
+
+// ReadAccountRolesJSONRequestBody defines body for ReadAccountRoles for application/json ContentType.
+type ReadAccountRolesJSONRequestBody = AccountRoleQuery
+
+// CreateServiceAccountJSONRequestBody defines body for CreateServiceAccount for application/json ContentType.
+type CreateServiceAccountJSONRequestBody = ServiceAccountCreate
+
+// ReadServiceAccountsJSONRequestBody defines body for ReadServiceAccounts for application/json ContentType.
+type ReadServiceAccountsJSONRequestBody = ServiceAccountQuery
+
+// UpdateServiceAccountJSONRequestBody defines body for UpdateServiceAccount for application/json ContentType.
+type UpdateServiceAccountJSONRequestBody = ServiceAccountUpdate
+
+// RotateServiceAccountApiKeyJSONRequestBody defines body for RotateServiceAccountApiKey for application/json ContentType.
+type RotateServiceAccountApiKeyJSONRequestBody = ApiKeyRotation
+
+// UpdateAccountSettingsJSONRequestBody defines body for UpdateAccountSettings for application/json ContentType.
+type UpdateAccountSettingsJSONRequestBody = AccountSettingsUpdate
+
+// CreateWorkspaceRoleJSONRequestBody defines body for CreateWorkspaceRole for application/json ContentType.
+type CreateWorkspaceRoleJSONRequestBody = WorkspaceRoleWrite
+
+// ReadWorkspaceRolesJSONRequestBody defines body for ReadWorkspaceRoles for application/json ContentType.
+type ReadWorkspaceRolesJSONRequestBody = WorkspaceRoleQuery
+
+// UpdateWorkspaceRoleJSONRequestBody defines body for UpdateWorkspaceRole for application/json ContentType.
+type UpdateWorkspaceRoleJSONRequestBody = WorkspaceRoleWrite
+
+// CreateWorkspaceJSONRequestBody defines body for CreateWorkspace for application/json ContentType.
+type CreateWorkspaceJSONRequestBody = WorkspaceCreate
+
+// ReadWorkspacesJSONRequestBody defines body for ReadWorkspaces for application/json ContentType.
+type ReadWorkspacesJSONRequestBody = WorkspaceQuery
+
+// UpdateWorkspaceJSONRequestBody defines body for UpdateWorkspace for application/json ContentType.
+type UpdateWorkspaceJSONRequestBody = WorkspaceUpdate
+
 // UpdateServerDefaultResultStorageJSONRequestBody defines body for UpdateServerDefaultResultStorage for application/json ContentType.
 type UpdateServerDefaultResultStorageJSONRequestBody = ServerDefaultResultStorageUpdate
 
@@ -4125,6 +4560,9 @@ type UpdateArtifactJSONRequestBody = ArtifactUpdate
 
 // ReplaceArtifactJSONRequestBody defines body for ReplaceArtifact for application/json ContentType.
 type ReplaceArtifactJSONRequestBody = ArtifactCreate
+
+// GrantBotAccessJSONRequestBody defines body for GrantBotAccess for application/json ContentType.
+type GrantBotAccessJSONRequestBody = BotAccessGrants
 
 // CreateConcurrencyLimitJSONRequestBody defines body for CreateConcurrencyLimit for application/json ContentType.
 type CreateConcurrencyLimitJSONRequestBody = ConcurrencyLimitCreate
@@ -4285,17 +4723,14 @@ type ReadSimpleFlowRunsJSONRequestBody = BodyReadFlowRunHistoryUiFlowRunsHistory
 // CountDeploymentsByFlowJSONRequestBody defines body for CountDeploymentsByFlow for application/json ContentType.
 type CountDeploymentsByFlowJSONRequestBody = BodyCountDeploymentsByFlowUiFlowsCountDeploymentsPost
 
-// NextRunsByFlowJSONRequestBody defines body for NextRunsByFlow for application/json ContentType.
-type NextRunsByFlowJSONRequestBody = BodyNextRunsByFlowUiFlowsNextRunsPost
+// GrantUserAccessJSONRequestBody defines body for GrantUserAccess for application/json ContentType.
+type GrantUserAccessJSONRequestBody = UserAccessGrants
 
-// ValidateObjJSONRequestBody defines body for ValidateObj for application/json ContentType.
-type ValidateObjJSONRequestBody = BodyValidateObjUiSchemasValidatePost
+// UpdateUserJSONRequestBody defines body for UpdateUser for application/json ContentType.
+type UpdateUserJSONRequestBody = UserUpdate
 
-// ReadTaskRunCountsByStateJSONRequestBody defines body for ReadTaskRunCountsByState for application/json ContentType.
-type ReadTaskRunCountsByStateJSONRequestBody = BodyReadTaskRunCountsByStateUiTaskRunsCountPost
-
-// ReadDashboardTaskRunCountsJSONRequestBody defines body for ReadDashboardTaskRunCounts for application/json ContentType.
-type ReadDashboardTaskRunCountsJSONRequestBody = BodyReadDashboardTaskRunCountsUiTaskRunsDashboardCountsPost
+// CreateUserApiKeyJSONRequestBody defines body for CreateUserApiKey for application/json ContentType.
+type CreateUserApiKeyJSONRequestBody = ApiKeyCreate
 
 // CreateConcurrencyLimitV2JSONRequestBody defines body for CreateConcurrencyLimitV2 for application/json ContentType.
 type CreateConcurrencyLimitV2JSONRequestBody = ConcurrencyLimitV2Create
@@ -4433,6 +4868,68 @@ func (a VersionInfo) MarshalJSON() ([]byte, error) {
 	return json.Marshal(object)
 }
 
+// AsBotAccessGrants0 returns the union data inside the BotAccessGrants as a BotAccessGrants0
+func (t BotAccessGrants) AsBotAccessGrants0() (BotAccessGrants0, error) {
+	var body BotAccessGrants0
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromBotAccessGrants0 overwrites any union data inside the BotAccessGrants as the provided BotAccessGrants0
+func (t *BotAccessGrants) FromBotAccessGrants0(v BotAccessGrants0) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeBotAccessGrants0 performs a merge with any union data inside the BotAccessGrants, using the provided BotAccessGrants0
+func (t *BotAccessGrants) MergeBotAccessGrants0(v BotAccessGrants0) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsBotAccessGrant returns the union data inside the BotAccessGrants as a BotAccessGrant
+func (t BotAccessGrants) AsBotAccessGrant() (BotAccessGrant, error) {
+	var body BotAccessGrant
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromBotAccessGrant overwrites any union data inside the BotAccessGrants as the provided BotAccessGrant
+func (t *BotAccessGrants) FromBotAccessGrant(v BotAccessGrant) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeBotAccessGrant performs a merge with any union data inside the BotAccessGrants, using the provided BotAccessGrant
+func (t *BotAccessGrants) MergeBotAccessGrant(v BotAccessGrant) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t BotAccessGrants) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *BotAccessGrants) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
 // AsEventAnyResourceFilter returns the union data inside the EventAnyResourceFilters as a EventAnyResourceFilter
 func (t EventAnyResourceFilters) AsEventAnyResourceFilter() (EventAnyResourceFilter, error) {
 	var body EventAnyResourceFilter
@@ -4553,68 +5050,6 @@ func (t EventRelatedFilters) MarshalJSON() ([]byte, error) {
 }
 
 func (t *EventRelatedFilters) UnmarshalJSON(b []byte) error {
-	err := t.union.UnmarshalJSON(b)
-	return err
-}
-
-// AsGraphNodes0 returns the union data inside the Graph_Nodes_Item as a GraphNodes0
-func (t Graph_Nodes_Item) AsGraphNodes0() (GraphNodes0, error) {
-	var body GraphNodes0
-	err := json.Unmarshal(t.union, &body)
-	return body, err
-}
-
-// FromGraphNodes0 overwrites any union data inside the Graph_Nodes_Item as the provided GraphNodes0
-func (t *Graph_Nodes_Item) FromGraphNodes0(v GraphNodes0) error {
-	b, err := json.Marshal(v)
-	t.union = b
-	return err
-}
-
-// MergeGraphNodes0 performs a merge with any union data inside the Graph_Nodes_Item, using the provided GraphNodes0
-func (t *Graph_Nodes_Item) MergeGraphNodes0(v GraphNodes0) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-
-	merged, err := runtime.JSONMerge(t.union, b)
-	t.union = merged
-	return err
-}
-
-// AsNode returns the union data inside the Graph_Nodes_Item as a Node
-func (t Graph_Nodes_Item) AsNode() (Node, error) {
-	var body Node
-	err := json.Unmarshal(t.union, &body)
-	return body, err
-}
-
-// FromNode overwrites any union data inside the Graph_Nodes_Item as the provided Node
-func (t *Graph_Nodes_Item) FromNode(v Node) error {
-	b, err := json.Marshal(v)
-	t.union = b
-	return err
-}
-
-// MergeNode performs a merge with any union data inside the Graph_Nodes_Item, using the provided Node
-func (t *Graph_Nodes_Item) MergeNode(v Node) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-
-	merged, err := runtime.JSONMerge(t.union, b)
-	t.union = merged
-	return err
-}
-
-func (t Graph_Nodes_Item) MarshalJSON() ([]byte, error) {
-	b, err := t.union.MarshalJSON()
-	return b, err
-}
-
-func (t *Graph_Nodes_Item) UnmarshalJSON(b []byte) error {
 	err := t.union.UnmarshalJSON(b)
 	return err
 }
@@ -4993,94 +5428,6 @@ func (t ScheduleOutput) MarshalJSON() ([]byte, error) {
 }
 
 func (t *ScheduleOutput) UnmarshalJSON(b []byte) error {
-	err := t.union.UnmarshalJSON(b)
-	return err
-}
-
-// AsSchemaValueError0 returns the union data inside the SchemaValueError as a SchemaValueError0
-func (t SchemaValueError) AsSchemaValueError0() (SchemaValueError0, error) {
-	var body SchemaValueError0
-	err := json.Unmarshal(t.union, &body)
-	return body, err
-}
-
-// FromSchemaValueError0 overwrites any union data inside the SchemaValueError as the provided SchemaValueError0
-func (t *SchemaValueError) FromSchemaValueError0(v SchemaValueError0) error {
-	b, err := json.Marshal(v)
-	t.union = b
-	return err
-}
-
-// MergeSchemaValueError0 performs a merge with any union data inside the SchemaValueError, using the provided SchemaValueError0
-func (t *SchemaValueError) MergeSchemaValueError0(v SchemaValueError0) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-
-	merged, err := runtime.JSONMerge(t.union, b)
-	t.union = merged
-	return err
-}
-
-// AsSchemaValuePropertyError returns the union data inside the SchemaValueError as a SchemaValuePropertyError
-func (t SchemaValueError) AsSchemaValuePropertyError() (SchemaValuePropertyError, error) {
-	var body SchemaValuePropertyError
-	err := json.Unmarshal(t.union, &body)
-	return body, err
-}
-
-// FromSchemaValuePropertyError overwrites any union data inside the SchemaValueError as the provided SchemaValuePropertyError
-func (t *SchemaValueError) FromSchemaValuePropertyError(v SchemaValuePropertyError) error {
-	b, err := json.Marshal(v)
-	t.union = b
-	return err
-}
-
-// MergeSchemaValuePropertyError performs a merge with any union data inside the SchemaValueError, using the provided SchemaValuePropertyError
-func (t *SchemaValueError) MergeSchemaValuePropertyError(v SchemaValuePropertyError) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-
-	merged, err := runtime.JSONMerge(t.union, b)
-	t.union = merged
-	return err
-}
-
-// AsSchemaValueIndexError returns the union data inside the SchemaValueError as a SchemaValueIndexError
-func (t SchemaValueError) AsSchemaValueIndexError() (SchemaValueIndexError, error) {
-	var body SchemaValueIndexError
-	err := json.Unmarshal(t.union, &body)
-	return body, err
-}
-
-// FromSchemaValueIndexError overwrites any union data inside the SchemaValueError as the provided SchemaValueIndexError
-func (t *SchemaValueError) FromSchemaValueIndexError(v SchemaValueIndexError) error {
-	b, err := json.Marshal(v)
-	t.union = b
-	return err
-}
-
-// MergeSchemaValueIndexError performs a merge with any union data inside the SchemaValueError, using the provided SchemaValueIndexError
-func (t *SchemaValueError) MergeSchemaValueIndexError(v SchemaValueIndexError) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-
-	merged, err := runtime.JSONMerge(t.union, b)
-	t.union = merged
-	return err
-}
-
-func (t SchemaValueError) MarshalJSON() ([]byte, error) {
-	b, err := t.union.MarshalJSON()
-	return b, err
-}
-
-func (t *SchemaValueError) UnmarshalJSON(b []byte) error {
 	err := t.union.UnmarshalJSON(b)
 	return err
 }
@@ -5493,6 +5840,68 @@ func (t *TransitionDetails) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// AsUserAccessGrants0 returns the union data inside the UserAccessGrants as a UserAccessGrants0
+func (t UserAccessGrants) AsUserAccessGrants0() (UserAccessGrants0, error) {
+	var body UserAccessGrants0
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromUserAccessGrants0 overwrites any union data inside the UserAccessGrants as the provided UserAccessGrants0
+func (t *UserAccessGrants) FromUserAccessGrants0(v UserAccessGrants0) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeUserAccessGrants0 performs a merge with any union data inside the UserAccessGrants, using the provided UserAccessGrants0
+func (t *UserAccessGrants) MergeUserAccessGrants0(v UserAccessGrants0) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsUserAccessGrant returns the union data inside the UserAccessGrants as a UserAccessGrant
+func (t UserAccessGrants) AsUserAccessGrant() (UserAccessGrant, error) {
+	var body UserAccessGrant
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromUserAccessGrant overwrites any union data inside the UserAccessGrants as the provided UserAccessGrant
+func (t *UserAccessGrants) FromUserAccessGrant(v UserAccessGrant) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeUserAccessGrant performs a merge with any union data inside the UserAccessGrants, using the provided UserAccessGrant
+func (t *UserAccessGrants) MergeUserAccessGrant(v UserAccessGrant) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t UserAccessGrants) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *UserAccessGrants) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
 // AsValidationErrorLoc0 returns the union data inside the ValidationError_Loc_Item as a ValidationErrorLoc0
 func (t ValidationError_Loc_Item) AsValidationErrorLoc0() (ValidationErrorLoc0, error) {
 	var body ValidationErrorLoc0
@@ -5629,10 +6038,328 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
-	// ReadSettings Read the settings that the server runs with, by their names; secrets are not shown
+	// CreateAccountWithBody Create an account with its first workspace; whoever creates it owns it
 	//
-	// Corresponds with GET /admin/settings (the `ReadSettings` operationId).
-	ReadSettings(ctx context.Context, params *ReadSettingsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /accounts/ (the `CreateAccount` operationId).
+	CreateAccountWithBody(ctx context.Context, params *CreateAccountParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateAccount Create an account with its first workspace; whoever creates it owns it
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /accounts/ (the `CreateAccount` operationId).
+	CreateAccount(ctx context.Context, params *CreateAccountParams, body CreateAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAccount Read an account
+	//
+	// Corresponds with GET /accounts/{account_id} (the `ReadAccount` operationId).
+	ReadAccount(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateAccountWithBody Change an account; what is not sent stays
+	//
+	// Change an account; what is not sent stays. Only the server's administrators choose the plan.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /accounts/{account_id} (the `UpdateAccount` operationId).
+	UpdateAccountWithBody(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateAccount Change an account; what is not sent stays
+	//
+	// Change an account; what is not sent stays. Only the server's administrators choose the plan.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /accounts/{account_id} (the `UpdateAccount` operationId).
+	UpdateAccount(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountParams, body UpdateAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateAccountMembershipWithBody Make a new user a member of the account
+	//
+	// Make a new user a member of the account. The answer alone shows the user's first API key.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/account_memberships/ (the `CreateAccountMembership` operationId).
+	CreateAccountMembershipWithBody(ctx context.Context, accountId openapi_types.UUID, params *CreateAccountMembershipParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateAccountMembership Make a new user a member of the account
+	//
+	// Make a new user a member of the account. The answer alone shows the user's first API key.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/account_memberships/ (the `CreateAccountMembership` operationId).
+	CreateAccountMembership(ctx context.Context, accountId openapi_types.UUID, params *CreateAccountMembershipParams, body CreateAccountMembershipJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAccountMembershipsWithBody Read the members that match
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/account_memberships/filter (the `ReadAccountMemberships` operationId).
+	ReadAccountMembershipsWithBody(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountMembershipsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAccountMemberships Read the members that match
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/account_memberships/filter (the `ReadAccountMemberships` operationId).
+	ReadAccountMemberships(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountMembershipsParams, body ReadAccountMembershipsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteAccountMembership End a membership
+	//
+	// End a membership. The user remains.
+	//
+	// Corresponds with DELETE /accounts/{account_id}/account_memberships/{id} (the `DeleteAccountMembership` operationId).
+	DeleteAccountMembership(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteAccountMembershipParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateAccountMembershipWithBody Give a member another role
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /accounts/{account_id}/account_memberships/{id} (the `UpdateAccountMembership` operationId).
+	UpdateAccountMembershipWithBody(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateAccountMembershipParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateAccountMembership Give a member another role
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /accounts/{account_id}/account_memberships/{id} (the `UpdateAccountMembership` operationId).
+	UpdateAccountMembership(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateAccountMembershipParams, body UpdateAccountMembershipJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAccountRolesWithBody Read the account roles that match
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/account_roles/filter (the `ReadAccountRoles` operationId).
+	ReadAccountRolesWithBody(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountRolesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAccountRoles Read the account roles that match
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/account_roles/filter (the `ReadAccountRoles` operationId).
+	ReadAccountRoles(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountRolesParams, body ReadAccountRolesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAccountRole Read an account role
+	//
+	// Corresponds with GET /accounts/{account_id}/account_roles/{id} (the `ReadAccountRole` operationId).
+	ReadAccountRole(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadAccountRoleParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateServiceAccountWithBody Create a service account with its first key
+	//
+	// Create a service account with its first key. This answer alone shows the key.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/bots/ (the `CreateServiceAccount` operationId).
+	CreateServiceAccountWithBody(ctx context.Context, accountId openapi_types.UUID, params *CreateServiceAccountParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateServiceAccount Create a service account with its first key
+	//
+	// Create a service account with its first key. This answer alone shows the key.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/bots/ (the `CreateServiceAccount` operationId).
+	CreateServiceAccount(ctx context.Context, accountId openapi_types.UUID, params *CreateServiceAccountParams, body CreateServiceAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadServiceAccountsWithBody Read the service accounts that match
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/bots/filter (the `ReadServiceAccounts` operationId).
+	ReadServiceAccountsWithBody(ctx context.Context, accountId openapi_types.UUID, params *ReadServiceAccountsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadServiceAccounts Read the service accounts that match
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/bots/filter (the `ReadServiceAccounts` operationId).
+	ReadServiceAccounts(ctx context.Context, accountId openapi_types.UUID, params *ReadServiceAccountsParams, body ReadServiceAccountsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteServiceAccount Delete a service account with its keys, its access to workspaces and the webhooks that are bound to it
+	//
+	// Corresponds with DELETE /accounts/{account_id}/bots/{id} (the `DeleteServiceAccount` operationId).
+	DeleteServiceAccount(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteServiceAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadServiceAccount Read a service account
+	//
+	// Corresponds with GET /accounts/{account_id}/bots/{id} (the `ReadServiceAccount` operationId).
+	ReadServiceAccount(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadServiceAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateServiceAccountWithBody Change a service account; what is not sent stays
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /accounts/{account_id}/bots/{id} (the `UpdateServiceAccount` operationId).
+	UpdateServiceAccountWithBody(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateServiceAccountParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateServiceAccount Change a service account; what is not sent stays
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /accounts/{account_id}/bots/{id} (the `UpdateServiceAccount` operationId).
+	UpdateServiceAccount(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateServiceAccountParams, body UpdateServiceAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RotateServiceAccountApiKeyWithBody Give a service account a new key
+	//
+	// Give a service account a new key. The old ones stay valid for as long as is said, at most 48 hours.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/bots/{id}/rotate_api_key (the `RotateServiceAccountApiKey` operationId).
+	RotateServiceAccountApiKeyWithBody(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *RotateServiceAccountApiKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RotateServiceAccountApiKey Give a service account a new key
+	//
+	// Give a service account a new key. The old ones stay valid for as long as is said, at most 48 hours.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/bots/{id}/rotate_api_key (the `RotateServiceAccountApiKey` operationId).
+	RotateServiceAccountApiKey(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *RotateServiceAccountApiKeyParams, body RotateServiceAccountApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAccountDomains List the domains whose users sign on by themselves
+	//
+	// List the domains whose users sign on by themselves. There are none: this server signs nobody on.
+	//
+	// Corresponds with GET /accounts/{account_id}/domains (the `ReadAccountDomains` operationId).
+	ReadAccountDomains(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountDomainsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAccountSettings Read the settings of an account
+	//
+	// Corresponds with GET /accounts/{account_id}/settings (the `ReadAccountSettings` operationId).
+	ReadAccountSettings(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountSettingsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateAccountSettingsWithBody Change settings of an account; what is not sent stays
+	//
+	// Change settings of an account; what is not sent stays. Once the authentication of webhooks is enforced, all webhooks of the account without a service account are disabled before this answers.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /accounts/{account_id}/settings (the `UpdateAccountSettings` operationId).
+	UpdateAccountSettingsWithBody(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountSettingsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateAccountSettings Change settings of an account; what is not sent stays
+	//
+	// Change settings of an account; what is not sent stays. Once the authentication of webhooks is enforced, all webhooks of the account without a service account are disabled before this answers.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /accounts/{account_id}/settings (the `UpdateAccountSettings` operationId).
+	UpdateAccountSettings(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountSettingsParams, body UpdateAccountSettingsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateWorkspaceRoleWithBody Create a workspace role
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/workspace_roles/ (the `CreateWorkspaceRole` operationId).
+	CreateWorkspaceRoleWithBody(ctx context.Context, accountId openapi_types.UUID, params *CreateWorkspaceRoleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateWorkspaceRole Create a workspace role
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/workspace_roles/ (the `CreateWorkspaceRole` operationId).
+	CreateWorkspaceRole(ctx context.Context, accountId openapi_types.UUID, params *CreateWorkspaceRoleParams, body CreateWorkspaceRoleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkspaceRolesWithBody Read the workspace roles that match, the server's own among them
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/workspace_roles/filter (the `ReadWorkspaceRoles` operationId).
+	ReadWorkspaceRolesWithBody(ctx context.Context, accountId openapi_types.UUID, params *ReadWorkspaceRolesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkspaceRoles Read the workspace roles that match, the server's own among them
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/workspace_roles/filter (the `ReadWorkspaceRoles` operationId).
+	ReadWorkspaceRoles(ctx context.Context, accountId openapi_types.UUID, params *ReadWorkspaceRolesParams, body ReadWorkspaceRolesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteWorkspaceRole Delete a workspace role
+	//
+	// Delete a workspace role. Whoever has it may do nothing by it any more.
+	//
+	// Corresponds with DELETE /accounts/{account_id}/workspace_roles/{id} (the `DeleteWorkspaceRole` operationId).
+	DeleteWorkspaceRole(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteWorkspaceRoleParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkspaceRole Read a workspace role
+	//
+	// Corresponds with GET /accounts/{account_id}/workspace_roles/{id} (the `ReadWorkspaceRole` operationId).
+	ReadWorkspaceRole(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadWorkspaceRoleParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateWorkspaceRoleWithBody Make a workspace role what was sent
+	//
+	// Make a workspace role what was sent. The server's own cannot be changed.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /accounts/{account_id}/workspace_roles/{id} (the `UpdateWorkspaceRole` operationId).
+	UpdateWorkspaceRoleWithBody(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceRoleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateWorkspaceRole Make a workspace role what was sent
+	//
+	// Make a workspace role what was sent. The server's own cannot be changed.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /accounts/{account_id}/workspace_roles/{id} (the `UpdateWorkspaceRole` operationId).
+	UpdateWorkspaceRole(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceRoleParams, body UpdateWorkspaceRoleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateWorkspaceWithBody Create a workspace
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/workspaces/ (the `CreateWorkspace` operationId).
+	CreateWorkspaceWithBody(ctx context.Context, accountId openapi_types.UUID, params *CreateWorkspaceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateWorkspace Create a workspace
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/workspaces/ (the `CreateWorkspace` operationId).
+	CreateWorkspace(ctx context.Context, accountId openapi_types.UUID, params *CreateWorkspaceParams, body CreateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkspacesWithBody Read those of the matching workspaces that the caller may see
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/workspaces/filter (the `ReadWorkspaces` operationId).
+	ReadWorkspacesWithBody(ctx context.Context, accountId openapi_types.UUID, params *ReadWorkspacesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkspaces Read those of the matching workspaces that the caller may see
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/workspaces/filter (the `ReadWorkspaces` operationId).
+	ReadWorkspaces(ctx context.Context, accountId openapi_types.UUID, params *ReadWorkspacesParams, body ReadWorkspacesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteWorkspace Delete a workspace with everything in it
+	//
+	// Corresponds with DELETE /accounts/{account_id}/workspaces/{id} (the `DeleteWorkspace` operationId).
+	DeleteWorkspace(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteWorkspaceParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkspace Read a workspace
+	//
+	// Corresponds with GET /accounts/{account_id}/workspaces/{id} (the `ReadWorkspace` operationId).
+	ReadWorkspace(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadWorkspaceParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateWorkspaceWithBody Change a workspace; what is not sent stays
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /accounts/{account_id}/workspaces/{id} (the `UpdateWorkspace` operationId).
+	UpdateWorkspaceWithBody(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateWorkspace Change a workspace; what is not sent stays
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /accounts/{account_id}/workspaces/{id} (the `UpdateWorkspace` operationId).
+	UpdateWorkspace(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceParams, body UpdateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ClearServerDefaultResultStorage Leave it to each client again where results are kept
 	//
@@ -5780,6 +6507,30 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /artifacts/{key}/latest (the `ReadLatestArtifact` operationId).
 	ReadLatestArtifact(ctx context.Context, key string, params *ReadLatestArtifactParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GrantBotAccessWithBody Give a service account a role in the workspace; one that has a role there gets the other one, under the same id
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /bot_access/ (the `GrantBotAccess` operationId).
+	GrantBotAccessWithBody(ctx context.Context, params *GrantBotAccessParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GrantBotAccess Give a service account a role in the workspace; one that has a role there gets the other one, under the same id
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /bot_access/ (the `GrantBotAccess` operationId).
+	GrantBotAccess(ctx context.Context, params *GrantBotAccessParams, body GrantBotAccessJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeBotAccess Take the role in the workspace away
+	//
+	// Corresponds with DELETE /bot_access/{id} (the `RevokeBotAccess` operationId).
+	RevokeBotAccess(ctx context.Context, id openapi_types.UUID, params *RevokeBotAccessParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadBotAccess Read what a service account may do in the workspace
+	//
+	// Corresponds with GET /bot_access/{id} (the `ReadBotAccess` operationId).
+	ReadBotAccess(ctx context.Context, id openapi_types.UUID, params *ReadBotAccessParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateConcurrencyLimitWithBody Create the limit of a tag, or change it
 	//
@@ -6088,13 +6839,6 @@ type ClientInterface interface {
 	// Corresponds with PATCH /deployments/{id}/schedules/{schedule_id} (the `UpdateDeploymentSchedule` operationId).
 	UpdateDeploymentSchedule(ctx context.Context, id openapi_types.UUID, scheduleId openapi_types.UUID, params *UpdateDeploymentScheduleParams, body UpdateDeploymentScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// WorkQueueCheckForDeployment Read the work queues that would pick up runs of a deployment
-	//
-	// Corresponds with GET /deployments/{id}/work_queue_check (the `WorkQueueCheckForDeployment` operationId).
-	//
-	// Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
-	WorkQueueCheckForDeployment(ctx context.Context, id openapi_types.UUID, params *WorkQueueCheckForDeploymentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
-
 	// CreateEventsWithBody Take events in
 	//
 	// Take events in. The answer means that they are stored durably; they can be read soon after.
@@ -6300,16 +7044,6 @@ type ClientInterface interface {
 	//
 	// Corresponds with PATCH /flow_runs/{id} (the `UpdateFlowRun` operationId).
 	UpdateFlowRun(ctx context.Context, id openapi_types.UUID, params *UpdateFlowRunParams, body UpdateFlowRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ReadFlowRunGraphV1 Read the task runs of a flow run with those that each depends on
-	//
-	// Corresponds with GET /flow_runs/{id}/graph (the `ReadFlowRunGraphV1` operationId).
-	ReadFlowRunGraphV1(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunGraphV1Params, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ReadFlowRunGraphV2 Read the task runs and subflows of a flow run as a graph, or what of it changed since a moment
-	//
-	// Corresponds with GET /flow_runs/{id}/graph-v2 (the `ReadFlowRunGraphV2` operationId).
-	ReadFlowRunGraphV2(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunGraphV2Params, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateFlowRunInputWithBody Store an input under a key that is free
 	//
@@ -6518,6 +7252,16 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /hello (the `Hello` operationId).
 	Hello(ctx context.Context, params *HelloParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadMe Read who the caller is
+	//
+	// Corresponds with GET /me/ (the `ReadMe` operationId).
+	ReadMe(ctx context.Context, params *ReadMeParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadMyWorkspaces List the workspaces that the caller may enter
+	//
+	// Corresponds with GET /me/workspaces (the `ReadMyWorkspaces` operationId).
+	ReadMyWorkspaces(ctx context.Context, params *ReadMyWorkspacesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// PerformReadinessCheck Tell whether requests can be served
 	//
@@ -6731,66 +7475,81 @@ type ClientInterface interface {
 	// Corresponds with POST /ui/flows/count-deployments (the `CountDeploymentsByFlow` operationId).
 	CountDeploymentsByFlow(ctx context.Context, params *CountDeploymentsByFlowParams, body CountDeploymentsByFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// NextRunsByFlowWithBody Read the run of each of some flows that is to start next
+	// GrantUserAccessWithBody Give a user a role in the workspace; one that has a role there gets the other one, under the same id
 	//
 	// Takes any type of body and a specified content type.
 	//
-	// Corresponds with POST /ui/flows/next-runs (the `NextRunsByFlow` operationId).
-	NextRunsByFlowWithBody(ctx context.Context, params *NextRunsByFlowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with POST /user_access/ (the `GrantUserAccess` operationId).
+	GrantUserAccessWithBody(ctx context.Context, params *GrantUserAccessParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// NextRunsByFlow Read the run of each of some flows that is to start next
+	// GrantUserAccess Give a user a role in the workspace; one that has a role there gets the other one, under the same id
 	//
 	// Takes a body of the `application/json` content type.
 	//
-	// Corresponds with POST /ui/flows/next-runs (the `NextRunsByFlow` operationId).
-	NextRunsByFlow(ctx context.Context, params *NextRunsByFlowParams, body NextRunsByFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with POST /user_access/ (the `GrantUserAccess` operationId).
+	GrantUserAccess(ctx context.Context, params *GrantUserAccessParams, body GrantUserAccessJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ValidateObjWithBody Tell what is wrong with values that are to fit a JSON schema
+	// RevokeUserAccess Take the role in the workspace away
+	//
+	// Corresponds with DELETE /user_access/{id} (the `RevokeUserAccess` operationId).
+	RevokeUserAccess(ctx context.Context, id openapi_types.UUID, params *RevokeUserAccessParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadUserAccess Read what a user may do in the workspace
+	//
+	// Corresponds with GET /user_access/{id} (the `ReadUserAccess` operationId).
+	ReadUserAccess(ctx context.Context, id openapi_types.UUID, params *ReadUserAccessParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadUser Read a user
+	//
+	// Corresponds with GET /users/{id} (the `ReadUser` operationId).
+	ReadUser(ctx context.Context, id openapi_types.UUID, params *ReadUserParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateUserWithBody Change a user; what is not sent stays
 	//
 	// Takes any type of body and a specified content type.
 	//
-	// Corresponds with POST /ui/schemas/validate (the `ValidateObj` operationId).
-	ValidateObjWithBody(ctx context.Context, params *ValidateObjParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with PATCH /users/{id} (the `UpdateUser` operationId).
+	UpdateUserWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateUserParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ValidateObj Tell what is wrong with values that are to fit a JSON schema
+	// UpdateUser Change a user; what is not sent stays
 	//
 	// Takes a body of the `application/json` content type.
 	//
-	// Corresponds with POST /ui/schemas/validate (the `ValidateObj` operationId).
-	ValidateObj(ctx context.Context, params *ValidateObjParams, body ValidateObjJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with PATCH /users/{id} (the `UpdateUser` operationId).
+	UpdateUser(ctx context.Context, id openapi_types.UUID, params *UpdateUserParams, body UpdateUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReadTaskRunCountsByStateWithBody Count the task runs that match by the type of their state
+	// ReadUserApiKeys List the API keys of a user
+	//
+	// Corresponds with GET /users/{user_id}/api_keys (the `ReadUserApiKeys` operationId).
+	ReadUserApiKeys(ctx context.Context, userId openapi_types.UUID, params *ReadUserApiKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateUserApiKeyWithBody Create an API key
+	//
+	// Create an API key. This answer alone shows it.
 	//
 	// Takes any type of body and a specified content type.
 	//
-	// Corresponds with POST /ui/task_runs/count (the `ReadTaskRunCountsByState` operationId).
-	ReadTaskRunCountsByStateWithBody(ctx context.Context, params *ReadTaskRunCountsByStateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with POST /users/{user_id}/api_keys (the `CreateUserApiKey` operationId).
+	CreateUserApiKeyWithBody(ctx context.Context, userId openapi_types.UUID, params *CreateUserApiKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReadTaskRunCountsByState Count the task runs that match by the type of their state
+	// CreateUserApiKey Create an API key
+	//
+	// Create an API key. This answer alone shows it.
 	//
 	// Takes a body of the `application/json` content type.
 	//
-	// Corresponds with POST /ui/task_runs/count (the `ReadTaskRunCountsByState` operationId).
-	ReadTaskRunCountsByState(ctx context.Context, params *ReadTaskRunCountsByStateParams, body ReadTaskRunCountsByStateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with POST /users/{user_id}/api_keys (the `CreateUserApiKey` operationId).
+	CreateUserApiKey(ctx context.Context, userId openapi_types.UUID, params *CreateUserApiKeyParams, body CreateUserApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReadDashboardTaskRunCountsWithBody Count the task runs that match and have ended, in twenty stretches of time
+	// DeleteUserApiKey Delete an API key: it is refused everywhere within seconds
 	//
-	// Takes any type of body and a specified content type.
-	//
-	// Corresponds with POST /ui/task_runs/dashboard/counts (the `ReadDashboardTaskRunCounts` operationId).
-	ReadDashboardTaskRunCountsWithBody(ctx context.Context, params *ReadDashboardTaskRunCountsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with DELETE /users/{user_id}/api_keys/{id} (the `DeleteUserApiKey` operationId).
+	DeleteUserApiKey(ctx context.Context, userId openapi_types.UUID, id openapi_types.UUID, params *DeleteUserApiKeyParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReadDashboardTaskRunCounts Count the task runs that match and have ended, in twenty stretches of time
+	// ReadUserApiKey Read an API key, without the key itself
 	//
-	// Takes a body of the `application/json` content type.
-	//
-	// Corresponds with POST /ui/task_runs/dashboard/counts (the `ReadDashboardTaskRunCounts` operationId).
-	ReadDashboardTaskRunCounts(ctx context.Context, params *ReadDashboardTaskRunCountsParams, body ReadDashboardTaskRunCountsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
-
-	// ReadTaskRunWithFlowRunName Read a task run with the name of its flow run
-	//
-	// Corresponds with GET /ui/task_runs/{id} (the `ReadTaskRunWithFlowRunName` operationId).
-	ReadTaskRunWithFlowRunName(ctx context.Context, id openapi_types.UUID, params *ReadTaskRunWithFlowRunNameParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with GET /users/{user_id}/api_keys/{id} (the `ReadUserApiKey` operationId).
+	ReadUserApiKey(ctx context.Context, userId openapi_types.UUID, id openapi_types.UUID, params *ReadUserApiKeyParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateConcurrencyLimitV2WithBody Create a limit; its name must be free
 	//
@@ -7129,13 +7888,776 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /webhooks/{id}/rotate (the `RotateWebhook` operationId).
 	RotateWebhook(ctx context.Context, id openapi_types.UUID, params *RotateWebhookParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadWorkspaceScopes List all scopes that a workspace role may have
+	//
+	// Corresponds with GET /workspace_scopes (the `ReadWorkspaceScopes` operationId).
+	ReadWorkspaceScopes(ctx context.Context, params *ReadWorkspaceScopesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
-// ReadSettings Read the settings that the server runs with, by their names; secrets are not shown
+// CreateAccountWithBody Create an account with its first workspace; whoever creates it owns it
 //
-// Corresponds with GET /admin/settings (the `ReadSettings` operationId).
-func (c *Client) ReadSettings(ctx context.Context, params *ReadSettingsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReadSettingsRequest(c.Server, params)
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /accounts/ (the `CreateAccount` operationId).
+func (c *Client) CreateAccountWithBody(ctx context.Context, params *CreateAccountParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAccountRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateAccount Create an account with its first workspace; whoever creates it owns it
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /accounts/ (the `CreateAccount` operationId).
+func (c *Client) CreateAccount(ctx context.Context, params *CreateAccountParams, body CreateAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAccountRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAccount Read an account
+//
+// Corresponds with GET /accounts/{account_id} (the `ReadAccount` operationId).
+func (c *Client) ReadAccount(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAccountRequest(c.Server, accountId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateAccountWithBody Change an account; what is not sent stays
+//
+// Change an account; what is not sent stays. Only the server's administrators choose the plan.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /accounts/{account_id} (the `UpdateAccount` operationId).
+func (c *Client) UpdateAccountWithBody(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAccountRequestWithBody(c.Server, accountId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateAccount Change an account; what is not sent stays
+//
+// Change an account; what is not sent stays. Only the server's administrators choose the plan.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /accounts/{account_id} (the `UpdateAccount` operationId).
+func (c *Client) UpdateAccount(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountParams, body UpdateAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAccountRequest(c.Server, accountId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateAccountMembershipWithBody Make a new user a member of the account
+//
+// Make a new user a member of the account. The answer alone shows the user's first API key.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /accounts/{account_id}/account_memberships/ (the `CreateAccountMembership` operationId).
+func (c *Client) CreateAccountMembershipWithBody(ctx context.Context, accountId openapi_types.UUID, params *CreateAccountMembershipParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAccountMembershipRequestWithBody(c.Server, accountId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateAccountMembership Make a new user a member of the account
+//
+// Make a new user a member of the account. The answer alone shows the user's first API key.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /accounts/{account_id}/account_memberships/ (the `CreateAccountMembership` operationId).
+func (c *Client) CreateAccountMembership(ctx context.Context, accountId openapi_types.UUID, params *CreateAccountMembershipParams, body CreateAccountMembershipJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAccountMembershipRequest(c.Server, accountId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAccountMembershipsWithBody Read the members that match
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /accounts/{account_id}/account_memberships/filter (the `ReadAccountMemberships` operationId).
+func (c *Client) ReadAccountMembershipsWithBody(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountMembershipsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAccountMembershipsRequestWithBody(c.Server, accountId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAccountMemberships Read the members that match
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /accounts/{account_id}/account_memberships/filter (the `ReadAccountMemberships` operationId).
+func (c *Client) ReadAccountMemberships(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountMembershipsParams, body ReadAccountMembershipsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAccountMembershipsRequest(c.Server, accountId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteAccountMembership End a membership
+//
+// End a membership. The user remains.
+//
+// Corresponds with DELETE /accounts/{account_id}/account_memberships/{id} (the `DeleteAccountMembership` operationId).
+func (c *Client) DeleteAccountMembership(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteAccountMembershipParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAccountMembershipRequest(c.Server, accountId, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateAccountMembershipWithBody Give a member another role
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /accounts/{account_id}/account_memberships/{id} (the `UpdateAccountMembership` operationId).
+func (c *Client) UpdateAccountMembershipWithBody(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateAccountMembershipParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAccountMembershipRequestWithBody(c.Server, accountId, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateAccountMembership Give a member another role
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /accounts/{account_id}/account_memberships/{id} (the `UpdateAccountMembership` operationId).
+func (c *Client) UpdateAccountMembership(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateAccountMembershipParams, body UpdateAccountMembershipJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAccountMembershipRequest(c.Server, accountId, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAccountRolesWithBody Read the account roles that match
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /accounts/{account_id}/account_roles/filter (the `ReadAccountRoles` operationId).
+func (c *Client) ReadAccountRolesWithBody(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountRolesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAccountRolesRequestWithBody(c.Server, accountId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAccountRoles Read the account roles that match
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /accounts/{account_id}/account_roles/filter (the `ReadAccountRoles` operationId).
+func (c *Client) ReadAccountRoles(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountRolesParams, body ReadAccountRolesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAccountRolesRequest(c.Server, accountId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAccountRole Read an account role
+//
+// Corresponds with GET /accounts/{account_id}/account_roles/{id} (the `ReadAccountRole` operationId).
+func (c *Client) ReadAccountRole(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadAccountRoleParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAccountRoleRequest(c.Server, accountId, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateServiceAccountWithBody Create a service account with its first key
+//
+// Create a service account with its first key. This answer alone shows the key.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /accounts/{account_id}/bots/ (the `CreateServiceAccount` operationId).
+func (c *Client) CreateServiceAccountWithBody(ctx context.Context, accountId openapi_types.UUID, params *CreateServiceAccountParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateServiceAccountRequestWithBody(c.Server, accountId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateServiceAccount Create a service account with its first key
+//
+// Create a service account with its first key. This answer alone shows the key.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /accounts/{account_id}/bots/ (the `CreateServiceAccount` operationId).
+func (c *Client) CreateServiceAccount(ctx context.Context, accountId openapi_types.UUID, params *CreateServiceAccountParams, body CreateServiceAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateServiceAccountRequest(c.Server, accountId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadServiceAccountsWithBody Read the service accounts that match
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /accounts/{account_id}/bots/filter (the `ReadServiceAccounts` operationId).
+func (c *Client) ReadServiceAccountsWithBody(ctx context.Context, accountId openapi_types.UUID, params *ReadServiceAccountsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadServiceAccountsRequestWithBody(c.Server, accountId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadServiceAccounts Read the service accounts that match
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /accounts/{account_id}/bots/filter (the `ReadServiceAccounts` operationId).
+func (c *Client) ReadServiceAccounts(ctx context.Context, accountId openapi_types.UUID, params *ReadServiceAccountsParams, body ReadServiceAccountsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadServiceAccountsRequest(c.Server, accountId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteServiceAccount Delete a service account with its keys, its access to workspaces and the webhooks that are bound to it
+//
+// Corresponds with DELETE /accounts/{account_id}/bots/{id} (the `DeleteServiceAccount` operationId).
+func (c *Client) DeleteServiceAccount(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteServiceAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteServiceAccountRequest(c.Server, accountId, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadServiceAccount Read a service account
+//
+// Corresponds with GET /accounts/{account_id}/bots/{id} (the `ReadServiceAccount` operationId).
+func (c *Client) ReadServiceAccount(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadServiceAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadServiceAccountRequest(c.Server, accountId, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateServiceAccountWithBody Change a service account; what is not sent stays
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /accounts/{account_id}/bots/{id} (the `UpdateServiceAccount` operationId).
+func (c *Client) UpdateServiceAccountWithBody(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateServiceAccountParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateServiceAccountRequestWithBody(c.Server, accountId, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateServiceAccount Change a service account; what is not sent stays
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /accounts/{account_id}/bots/{id} (the `UpdateServiceAccount` operationId).
+func (c *Client) UpdateServiceAccount(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateServiceAccountParams, body UpdateServiceAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateServiceAccountRequest(c.Server, accountId, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RotateServiceAccountApiKeyWithBody Give a service account a new key
+//
+// Give a service account a new key. The old ones stay valid for as long as is said, at most 48 hours.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /accounts/{account_id}/bots/{id}/rotate_api_key (the `RotateServiceAccountApiKey` operationId).
+func (c *Client) RotateServiceAccountApiKeyWithBody(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *RotateServiceAccountApiKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRotateServiceAccountApiKeyRequestWithBody(c.Server, accountId, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RotateServiceAccountApiKey Give a service account a new key
+//
+// Give a service account a new key. The old ones stay valid for as long as is said, at most 48 hours.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /accounts/{account_id}/bots/{id}/rotate_api_key (the `RotateServiceAccountApiKey` operationId).
+func (c *Client) RotateServiceAccountApiKey(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *RotateServiceAccountApiKeyParams, body RotateServiceAccountApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRotateServiceAccountApiKeyRequest(c.Server, accountId, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAccountDomains List the domains whose users sign on by themselves
+//
+// List the domains whose users sign on by themselves. There are none: this server signs nobody on.
+//
+// Corresponds with GET /accounts/{account_id}/domains (the `ReadAccountDomains` operationId).
+func (c *Client) ReadAccountDomains(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountDomainsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAccountDomainsRequest(c.Server, accountId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAccountSettings Read the settings of an account
+//
+// Corresponds with GET /accounts/{account_id}/settings (the `ReadAccountSettings` operationId).
+func (c *Client) ReadAccountSettings(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountSettingsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAccountSettingsRequest(c.Server, accountId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateAccountSettingsWithBody Change settings of an account; what is not sent stays
+//
+// Change settings of an account; what is not sent stays. Once the authentication of webhooks is enforced, all webhooks of the account without a service account are disabled before this answers.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /accounts/{account_id}/settings (the `UpdateAccountSettings` operationId).
+func (c *Client) UpdateAccountSettingsWithBody(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountSettingsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAccountSettingsRequestWithBody(c.Server, accountId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateAccountSettings Change settings of an account; what is not sent stays
+//
+// Change settings of an account; what is not sent stays. Once the authentication of webhooks is enforced, all webhooks of the account without a service account are disabled before this answers.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /accounts/{account_id}/settings (the `UpdateAccountSettings` operationId).
+func (c *Client) UpdateAccountSettings(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountSettingsParams, body UpdateAccountSettingsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAccountSettingsRequest(c.Server, accountId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateWorkspaceRoleWithBody Create a workspace role
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /accounts/{account_id}/workspace_roles/ (the `CreateWorkspaceRole` operationId).
+func (c *Client) CreateWorkspaceRoleWithBody(ctx context.Context, accountId openapi_types.UUID, params *CreateWorkspaceRoleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWorkspaceRoleRequestWithBody(c.Server, accountId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateWorkspaceRole Create a workspace role
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /accounts/{account_id}/workspace_roles/ (the `CreateWorkspaceRole` operationId).
+func (c *Client) CreateWorkspaceRole(ctx context.Context, accountId openapi_types.UUID, params *CreateWorkspaceRoleParams, body CreateWorkspaceRoleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWorkspaceRoleRequest(c.Server, accountId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkspaceRolesWithBody Read the workspace roles that match, the server's own among them
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /accounts/{account_id}/workspace_roles/filter (the `ReadWorkspaceRoles` operationId).
+func (c *Client) ReadWorkspaceRolesWithBody(ctx context.Context, accountId openapi_types.UUID, params *ReadWorkspaceRolesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkspaceRolesRequestWithBody(c.Server, accountId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkspaceRoles Read the workspace roles that match, the server's own among them
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /accounts/{account_id}/workspace_roles/filter (the `ReadWorkspaceRoles` operationId).
+func (c *Client) ReadWorkspaceRoles(ctx context.Context, accountId openapi_types.UUID, params *ReadWorkspaceRolesParams, body ReadWorkspaceRolesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkspaceRolesRequest(c.Server, accountId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteWorkspaceRole Delete a workspace role
+//
+// Delete a workspace role. Whoever has it may do nothing by it any more.
+//
+// Corresponds with DELETE /accounts/{account_id}/workspace_roles/{id} (the `DeleteWorkspaceRole` operationId).
+func (c *Client) DeleteWorkspaceRole(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteWorkspaceRoleParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteWorkspaceRoleRequest(c.Server, accountId, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkspaceRole Read a workspace role
+//
+// Corresponds with GET /accounts/{account_id}/workspace_roles/{id} (the `ReadWorkspaceRole` operationId).
+func (c *Client) ReadWorkspaceRole(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadWorkspaceRoleParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkspaceRoleRequest(c.Server, accountId, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateWorkspaceRoleWithBody Make a workspace role what was sent
+//
+// Make a workspace role what was sent. The server's own cannot be changed.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /accounts/{account_id}/workspace_roles/{id} (the `UpdateWorkspaceRole` operationId).
+func (c *Client) UpdateWorkspaceRoleWithBody(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceRoleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateWorkspaceRoleRequestWithBody(c.Server, accountId, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateWorkspaceRole Make a workspace role what was sent
+//
+// Make a workspace role what was sent. The server's own cannot be changed.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /accounts/{account_id}/workspace_roles/{id} (the `UpdateWorkspaceRole` operationId).
+func (c *Client) UpdateWorkspaceRole(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceRoleParams, body UpdateWorkspaceRoleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateWorkspaceRoleRequest(c.Server, accountId, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateWorkspaceWithBody Create a workspace
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /accounts/{account_id}/workspaces/ (the `CreateWorkspace` operationId).
+func (c *Client) CreateWorkspaceWithBody(ctx context.Context, accountId openapi_types.UUID, params *CreateWorkspaceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWorkspaceRequestWithBody(c.Server, accountId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateWorkspace Create a workspace
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /accounts/{account_id}/workspaces/ (the `CreateWorkspace` operationId).
+func (c *Client) CreateWorkspace(ctx context.Context, accountId openapi_types.UUID, params *CreateWorkspaceParams, body CreateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateWorkspaceRequest(c.Server, accountId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkspacesWithBody Read those of the matching workspaces that the caller may see
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /accounts/{account_id}/workspaces/filter (the `ReadWorkspaces` operationId).
+func (c *Client) ReadWorkspacesWithBody(ctx context.Context, accountId openapi_types.UUID, params *ReadWorkspacesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkspacesRequestWithBody(c.Server, accountId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkspaces Read those of the matching workspaces that the caller may see
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /accounts/{account_id}/workspaces/filter (the `ReadWorkspaces` operationId).
+func (c *Client) ReadWorkspaces(ctx context.Context, accountId openapi_types.UUID, params *ReadWorkspacesParams, body ReadWorkspacesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkspacesRequest(c.Server, accountId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteWorkspace Delete a workspace with everything in it
+//
+// Corresponds with DELETE /accounts/{account_id}/workspaces/{id} (the `DeleteWorkspace` operationId).
+func (c *Client) DeleteWorkspace(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteWorkspaceParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteWorkspaceRequest(c.Server, accountId, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadWorkspace Read a workspace
+//
+// Corresponds with GET /accounts/{account_id}/workspaces/{id} (the `ReadWorkspace` operationId).
+func (c *Client) ReadWorkspace(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadWorkspaceParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkspaceRequest(c.Server, accountId, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateWorkspaceWithBody Change a workspace; what is not sent stays
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /accounts/{account_id}/workspaces/{id} (the `UpdateWorkspace` operationId).
+func (c *Client) UpdateWorkspaceWithBody(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateWorkspaceRequestWithBody(c.Server, accountId, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateWorkspace Change a workspace; what is not sent stays
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /accounts/{account_id}/workspaces/{id} (the `UpdateWorkspace` operationId).
+func (c *Client) UpdateWorkspace(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceParams, body UpdateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateWorkspaceRequest(c.Server, accountId, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7513,6 +9035,70 @@ func (c *Client) ReplaceArtifact(ctx context.Context, id openapi_types.UUID, par
 // Corresponds with GET /artifacts/{key}/latest (the `ReadLatestArtifact` operationId).
 func (c *Client) ReadLatestArtifact(ctx context.Context, key string, params *ReadLatestArtifactParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadLatestArtifactRequest(c.Server, key, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GrantBotAccessWithBody Give a service account a role in the workspace; one that has a role there gets the other one, under the same id
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /bot_access/ (the `GrantBotAccess` operationId).
+func (c *Client) GrantBotAccessWithBody(ctx context.Context, params *GrantBotAccessParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGrantBotAccessRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GrantBotAccess Give a service account a role in the workspace; one that has a role there gets the other one, under the same id
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /bot_access/ (the `GrantBotAccess` operationId).
+func (c *Client) GrantBotAccess(ctx context.Context, params *GrantBotAccessParams, body GrantBotAccessJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGrantBotAccessRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeBotAccess Take the role in the workspace away
+//
+// Corresponds with DELETE /bot_access/{id} (the `RevokeBotAccess` operationId).
+func (c *Client) RevokeBotAccess(ctx context.Context, id openapi_types.UUID, params *RevokeBotAccessParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeBotAccessRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadBotAccess Read what a service account may do in the workspace
+//
+// Corresponds with GET /bot_access/{id} (the `ReadBotAccess` operationId).
+func (c *Client) ReadBotAccess(ctx context.Context, id openapi_types.UUID, params *ReadBotAccessParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadBotAccessRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -8300,22 +9886,6 @@ func (c *Client) UpdateDeploymentSchedule(ctx context.Context, id openapi_types.
 	return c.Client.Do(req)
 }
 
-// WorkQueueCheckForDeployment Read the work queues that would pick up runs of a deployment
-//
-// Corresponds with GET /deployments/{id}/work_queue_check (the `WorkQueueCheckForDeployment` operationId).
-// Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
-func (c *Client) WorkQueueCheckForDeployment(ctx context.Context, id openapi_types.UUID, params *WorkQueueCheckForDeploymentParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewWorkQueueCheckForDeploymentRequest(c.Server, id, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
 // CreateEventsWithBody Take events in
 //
 // Take events in. The answer means that they are stored durably; they can be read soon after.
@@ -8812,36 +10382,6 @@ func (c *Client) UpdateFlowRunWithBody(ctx context.Context, id openapi_types.UUI
 // Corresponds with PATCH /flow_runs/{id} (the `UpdateFlowRun` operationId).
 func (c *Client) UpdateFlowRun(ctx context.Context, id openapi_types.UUID, params *UpdateFlowRunParams, body UpdateFlowRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateFlowRunRequest(c.Server, id, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ReadFlowRunGraphV1 Read the task runs of a flow run with those that each depends on
-//
-// Corresponds with GET /flow_runs/{id}/graph (the `ReadFlowRunGraphV1` operationId).
-func (c *Client) ReadFlowRunGraphV1(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunGraphV1Params, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReadFlowRunGraphV1Request(c.Server, id, params)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ReadFlowRunGraphV2 Read the task runs and subflows of a flow run as a graph, or what of it changed since a moment
-//
-// Corresponds with GET /flow_runs/{id}/graph-v2 (the `ReadFlowRunGraphV2` operationId).
-func (c *Client) ReadFlowRunGraphV2(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunGraphV2Params, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReadFlowRunGraphV2Request(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9370,6 +10910,36 @@ func (c *Client) HealthCheck(ctx context.Context, reqEditors ...RequestEditorFn)
 // Corresponds with GET /hello (the `Hello` operationId).
 func (c *Client) Hello(ctx context.Context, params *HelloParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewHelloRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadMe Read who the caller is
+//
+// Corresponds with GET /me/ (the `ReadMe` operationId).
+func (c *Client) ReadMe(ctx context.Context, params *ReadMeParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadMeRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadMyWorkspaces List the workspaces that the caller may enter
+//
+// Corresponds with GET /me/workspaces (the `ReadMyWorkspaces` operationId).
+func (c *Client) ReadMyWorkspaces(ctx context.Context, params *ReadMyWorkspacesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadMyWorkspacesRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9912,13 +11482,13 @@ func (c *Client) CountDeploymentsByFlow(ctx context.Context, params *CountDeploy
 	return c.Client.Do(req)
 }
 
-// NextRunsByFlowWithBody Read the run of each of some flows that is to start next
+// GrantUserAccessWithBody Give a user a role in the workspace; one that has a role there gets the other one, under the same id
 //
 // Takes any type of body and a specified content type.
 //
-// Corresponds with POST /ui/flows/next-runs (the `NextRunsByFlow` operationId).
-func (c *Client) NextRunsByFlowWithBody(ctx context.Context, params *NextRunsByFlowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewNextRunsByFlowRequestWithBody(c.Server, params, contentType, body)
+// Corresponds with POST /user_access/ (the `GrantUserAccess` operationId).
+func (c *Client) GrantUserAccessWithBody(ctx context.Context, params *GrantUserAccessParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGrantUserAccessRequestWithBody(c.Server, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9929,13 +11499,13 @@ func (c *Client) NextRunsByFlowWithBody(ctx context.Context, params *NextRunsByF
 	return c.Client.Do(req)
 }
 
-// NextRunsByFlow Read the run of each of some flows that is to start next
+// GrantUserAccess Give a user a role in the workspace; one that has a role there gets the other one, under the same id
 //
 // Takes a body of the `application/json` content type.
 //
-// Corresponds with POST /ui/flows/next-runs (the `NextRunsByFlow` operationId).
-func (c *Client) NextRunsByFlow(ctx context.Context, params *NextRunsByFlowParams, body NextRunsByFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewNextRunsByFlowRequest(c.Server, params, body)
+// Corresponds with POST /user_access/ (the `GrantUserAccess` operationId).
+func (c *Client) GrantUserAccess(ctx context.Context, params *GrantUserAccessParams, body GrantUserAccessJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGrantUserAccessRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9946,13 +11516,58 @@ func (c *Client) NextRunsByFlow(ctx context.Context, params *NextRunsByFlowParam
 	return c.Client.Do(req)
 }
 
-// ValidateObjWithBody Tell what is wrong with values that are to fit a JSON schema
+// RevokeUserAccess Take the role in the workspace away
+//
+// Corresponds with DELETE /user_access/{id} (the `RevokeUserAccess` operationId).
+func (c *Client) RevokeUserAccess(ctx context.Context, id openapi_types.UUID, params *RevokeUserAccessParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeUserAccessRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadUserAccess Read what a user may do in the workspace
+//
+// Corresponds with GET /user_access/{id} (the `ReadUserAccess` operationId).
+func (c *Client) ReadUserAccess(ctx context.Context, id openapi_types.UUID, params *ReadUserAccessParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadUserAccessRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadUser Read a user
+//
+// Corresponds with GET /users/{id} (the `ReadUser` operationId).
+func (c *Client) ReadUser(ctx context.Context, id openapi_types.UUID, params *ReadUserParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadUserRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateUserWithBody Change a user; what is not sent stays
 //
 // Takes any type of body and a specified content type.
 //
-// Corresponds with POST /ui/schemas/validate (the `ValidateObj` operationId).
-func (c *Client) ValidateObjWithBody(ctx context.Context, params *ValidateObjParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewValidateObjRequestWithBody(c.Server, params, contentType, body)
+// Corresponds with PATCH /users/{id} (the `UpdateUser` operationId).
+func (c *Client) UpdateUserWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateUserParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateUserRequestWithBody(c.Server, id, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9963,13 +11578,13 @@ func (c *Client) ValidateObjWithBody(ctx context.Context, params *ValidateObjPar
 	return c.Client.Do(req)
 }
 
-// ValidateObj Tell what is wrong with values that are to fit a JSON schema
+// UpdateUser Change a user; what is not sent stays
 //
 // Takes a body of the `application/json` content type.
 //
-// Corresponds with POST /ui/schemas/validate (the `ValidateObj` operationId).
-func (c *Client) ValidateObj(ctx context.Context, params *ValidateObjParams, body ValidateObjJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewValidateObjRequest(c.Server, params, body)
+// Corresponds with PATCH /users/{id} (the `UpdateUser` operationId).
+func (c *Client) UpdateUser(ctx context.Context, id openapi_types.UUID, params *UpdateUserParams, body UpdateUserJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateUserRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9980,13 +11595,30 @@ func (c *Client) ValidateObj(ctx context.Context, params *ValidateObjParams, bod
 	return c.Client.Do(req)
 }
 
-// ReadTaskRunCountsByStateWithBody Count the task runs that match by the type of their state
+// ReadUserApiKeys List the API keys of a user
+//
+// Corresponds with GET /users/{user_id}/api_keys (the `ReadUserApiKeys` operationId).
+func (c *Client) ReadUserApiKeys(ctx context.Context, userId openapi_types.UUID, params *ReadUserApiKeysParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadUserApiKeysRequest(c.Server, userId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateUserApiKeyWithBody Create an API key
+//
+// Create an API key. This answer alone shows it.
 //
 // Takes any type of body and a specified content type.
 //
-// Corresponds with POST /ui/task_runs/count (the `ReadTaskRunCountsByState` operationId).
-func (c *Client) ReadTaskRunCountsByStateWithBody(ctx context.Context, params *ReadTaskRunCountsByStateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReadTaskRunCountsByStateRequestWithBody(c.Server, params, contentType, body)
+// Corresponds with POST /users/{user_id}/api_keys (the `CreateUserApiKey` operationId).
+func (c *Client) CreateUserApiKeyWithBody(ctx context.Context, userId openapi_types.UUID, params *CreateUserApiKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateUserApiKeyRequestWithBody(c.Server, userId, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -9997,13 +11629,15 @@ func (c *Client) ReadTaskRunCountsByStateWithBody(ctx context.Context, params *R
 	return c.Client.Do(req)
 }
 
-// ReadTaskRunCountsByState Count the task runs that match by the type of their state
+// CreateUserApiKey Create an API key
+//
+// Create an API key. This answer alone shows it.
 //
 // Takes a body of the `application/json` content type.
 //
-// Corresponds with POST /ui/task_runs/count (the `ReadTaskRunCountsByState` operationId).
-func (c *Client) ReadTaskRunCountsByState(ctx context.Context, params *ReadTaskRunCountsByStateParams, body ReadTaskRunCountsByStateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReadTaskRunCountsByStateRequest(c.Server, params, body)
+// Corresponds with POST /users/{user_id}/api_keys (the `CreateUserApiKey` operationId).
+func (c *Client) CreateUserApiKey(ctx context.Context, userId openapi_types.UUID, params *CreateUserApiKeyParams, body CreateUserApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateUserApiKeyRequest(c.Server, userId, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -10014,13 +11648,11 @@ func (c *Client) ReadTaskRunCountsByState(ctx context.Context, params *ReadTaskR
 	return c.Client.Do(req)
 }
 
-// ReadDashboardTaskRunCountsWithBody Count the task runs that match and have ended, in twenty stretches of time
+// DeleteUserApiKey Delete an API key: it is refused everywhere within seconds
 //
-// Takes any type of body and a specified content type.
-//
-// Corresponds with POST /ui/task_runs/dashboard/counts (the `ReadDashboardTaskRunCounts` operationId).
-func (c *Client) ReadDashboardTaskRunCountsWithBody(ctx context.Context, params *ReadDashboardTaskRunCountsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReadDashboardTaskRunCountsRequestWithBody(c.Server, params, contentType, body)
+// Corresponds with DELETE /users/{user_id}/api_keys/{id} (the `DeleteUserApiKey` operationId).
+func (c *Client) DeleteUserApiKey(ctx context.Context, userId openapi_types.UUID, id openapi_types.UUID, params *DeleteUserApiKeyParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteUserApiKeyRequest(c.Server, userId, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -10031,28 +11663,11 @@ func (c *Client) ReadDashboardTaskRunCountsWithBody(ctx context.Context, params 
 	return c.Client.Do(req)
 }
 
-// ReadDashboardTaskRunCounts Count the task runs that match and have ended, in twenty stretches of time
+// ReadUserApiKey Read an API key, without the key itself
 //
-// Takes a body of the `application/json` content type.
-//
-// Corresponds with POST /ui/task_runs/dashboard/counts (the `ReadDashboardTaskRunCounts` operationId).
-func (c *Client) ReadDashboardTaskRunCounts(ctx context.Context, params *ReadDashboardTaskRunCountsParams, body ReadDashboardTaskRunCountsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReadDashboardTaskRunCountsRequest(c.Server, params, body)
-	if err != nil {
-		return nil, err
-	}
-	req = req.WithContext(ctx)
-	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
-		return nil, err
-	}
-	return c.Client.Do(req)
-}
-
-// ReadTaskRunWithFlowRunName Read a task run with the name of its flow run
-//
-// Corresponds with GET /ui/task_runs/{id} (the `ReadTaskRunWithFlowRunName` operationId).
-func (c *Client) ReadTaskRunWithFlowRunName(ctx context.Context, id openapi_types.UUID, params *ReadTaskRunWithFlowRunNameParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewReadTaskRunWithFlowRunNameRequest(c.Server, id, params)
+// Corresponds with GET /users/{user_id}/api_keys/{id} (the `ReadUserApiKey` operationId).
+func (c *Client) ReadUserApiKey(ctx context.Context, userId openapi_types.UUID, id openapi_types.UUID, params *ReadUserApiKeyParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadUserApiKeyRequest(c.Server, userId, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -10901,8 +12516,34 @@ func (c *Client) RotateWebhook(ctx context.Context, id openapi_types.UUID, param
 	return c.Client.Do(req)
 }
 
-// NewReadSettingsRequest constructs an http.Request for the ReadSettings method
-func NewReadSettingsRequest(server string, params *ReadSettingsParams) (*http.Request, error) {
+// ReadWorkspaceScopes List all scopes that a workspace role may have
+//
+// Corresponds with GET /workspace_scopes (the `ReadWorkspaceScopes` operationId).
+func (c *Client) ReadWorkspaceScopes(ctx context.Context, params *ReadWorkspaceScopesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadWorkspaceScopesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// NewCreateAccountRequest calls the generic CreateAccount builder with application/json body
+func NewCreateAccountRequest(server string, params *CreateAccountParams, body CreateAccountJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateAccountRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateAccountRequestWithBody constructs an http.Request for the CreateAccount method, with any body, and a specified content type
+func NewCreateAccountRequestWithBody(server string, params *CreateAccountParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -10910,7 +12551,58 @@ func NewReadSettingsRequest(server string, params *ReadSettingsParams) (*http.Re
 		return nil, err
 	}
 
-	operationPath := fmt.Sprintf("/admin/settings")
+	operationPath := fmt.Sprintf("/accounts/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadAccountRequest constructs an http.Request for the ReadAccount method
+func NewReadAccountRequest(server string, accountId openapi_types.UUID, params *ReadAccountParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -10924,6 +12616,1579 @@ func NewReadSettingsRequest(server string, params *ReadSettingsParams) (*http.Re
 	if err != nil {
 		return nil, err
 	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateAccountRequest calls the generic UpdateAccount builder with application/json body
+func NewUpdateAccountRequest(server string, accountId openapi_types.UUID, params *UpdateAccountParams, body UpdateAccountJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateAccountRequestWithBody(server, accountId, params, "application/json", bodyReader)
+}
+
+// NewUpdateAccountRequestWithBody constructs an http.Request for the UpdateAccount method, with any body, and a specified content type
+func NewUpdateAccountRequestWithBody(server string, accountId openapi_types.UUID, params *UpdateAccountParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateAccountMembershipRequest calls the generic CreateAccountMembership builder with application/json body
+func NewCreateAccountMembershipRequest(server string, accountId openapi_types.UUID, params *CreateAccountMembershipParams, body CreateAccountMembershipJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateAccountMembershipRequestWithBody(server, accountId, params, "application/json", bodyReader)
+}
+
+// NewCreateAccountMembershipRequestWithBody constructs an http.Request for the CreateAccountMembership method, with any body, and a specified content type
+func NewCreateAccountMembershipRequestWithBody(server string, accountId openapi_types.UUID, params *CreateAccountMembershipParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/account_memberships/", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadAccountMembershipsRequest calls the generic ReadAccountMemberships builder with application/json body
+func NewReadAccountMembershipsRequest(server string, accountId openapi_types.UUID, params *ReadAccountMembershipsParams, body ReadAccountMembershipsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadAccountMembershipsRequestWithBody(server, accountId, params, "application/json", bodyReader)
+}
+
+// NewReadAccountMembershipsRequestWithBody constructs an http.Request for the ReadAccountMemberships method, with any body, and a specified content type
+func NewReadAccountMembershipsRequestWithBody(server string, accountId openapi_types.UUID, params *ReadAccountMembershipsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/account_memberships/filter", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteAccountMembershipRequest constructs an http.Request for the DeleteAccountMembership method
+func NewDeleteAccountMembershipRequest(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteAccountMembershipParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/account_memberships/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateAccountMembershipRequest calls the generic UpdateAccountMembership builder with application/json body
+func NewUpdateAccountMembershipRequest(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateAccountMembershipParams, body UpdateAccountMembershipJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateAccountMembershipRequestWithBody(server, accountId, id, params, "application/json", bodyReader)
+}
+
+// NewUpdateAccountMembershipRequestWithBody constructs an http.Request for the UpdateAccountMembership method, with any body, and a specified content type
+func NewUpdateAccountMembershipRequestWithBody(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateAccountMembershipParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/account_memberships/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadAccountRolesRequest calls the generic ReadAccountRoles builder with application/json body
+func NewReadAccountRolesRequest(server string, accountId openapi_types.UUID, params *ReadAccountRolesParams, body ReadAccountRolesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadAccountRolesRequestWithBody(server, accountId, params, "application/json", bodyReader)
+}
+
+// NewReadAccountRolesRequestWithBody constructs an http.Request for the ReadAccountRoles method, with any body, and a specified content type
+func NewReadAccountRolesRequestWithBody(server string, accountId openapi_types.UUID, params *ReadAccountRolesParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/account_roles/filter", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadAccountRoleRequest constructs an http.Request for the ReadAccountRole method
+func NewReadAccountRoleRequest(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadAccountRoleParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/account_roles/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateServiceAccountRequest calls the generic CreateServiceAccount builder with application/json body
+func NewCreateServiceAccountRequest(server string, accountId openapi_types.UUID, params *CreateServiceAccountParams, body CreateServiceAccountJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateServiceAccountRequestWithBody(server, accountId, params, "application/json", bodyReader)
+}
+
+// NewCreateServiceAccountRequestWithBody constructs an http.Request for the CreateServiceAccount method, with any body, and a specified content type
+func NewCreateServiceAccountRequestWithBody(server string, accountId openapi_types.UUID, params *CreateServiceAccountParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/bots/", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadServiceAccountsRequest calls the generic ReadServiceAccounts builder with application/json body
+func NewReadServiceAccountsRequest(server string, accountId openapi_types.UUID, params *ReadServiceAccountsParams, body ReadServiceAccountsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadServiceAccountsRequestWithBody(server, accountId, params, "application/json", bodyReader)
+}
+
+// NewReadServiceAccountsRequestWithBody constructs an http.Request for the ReadServiceAccounts method, with any body, and a specified content type
+func NewReadServiceAccountsRequestWithBody(server string, accountId openapi_types.UUID, params *ReadServiceAccountsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/bots/filter", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteServiceAccountRequest constructs an http.Request for the DeleteServiceAccount method
+func NewDeleteServiceAccountRequest(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteServiceAccountParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/bots/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadServiceAccountRequest constructs an http.Request for the ReadServiceAccount method
+func NewReadServiceAccountRequest(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadServiceAccountParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/bots/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateServiceAccountRequest calls the generic UpdateServiceAccount builder with application/json body
+func NewUpdateServiceAccountRequest(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateServiceAccountParams, body UpdateServiceAccountJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateServiceAccountRequestWithBody(server, accountId, id, params, "application/json", bodyReader)
+}
+
+// NewUpdateServiceAccountRequestWithBody constructs an http.Request for the UpdateServiceAccount method, with any body, and a specified content type
+func NewUpdateServiceAccountRequestWithBody(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateServiceAccountParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/bots/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRotateServiceAccountApiKeyRequest calls the generic RotateServiceAccountApiKey builder with application/json body
+func NewRotateServiceAccountApiKeyRequest(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *RotateServiceAccountApiKeyParams, body RotateServiceAccountApiKeyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRotateServiceAccountApiKeyRequestWithBody(server, accountId, id, params, "application/json", bodyReader)
+}
+
+// NewRotateServiceAccountApiKeyRequestWithBody constructs an http.Request for the RotateServiceAccountApiKey method, with any body, and a specified content type
+func NewRotateServiceAccountApiKeyRequestWithBody(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *RotateServiceAccountApiKeyParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/bots/%s/rotate_api_key", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadAccountDomainsRequest constructs an http.Request for the ReadAccountDomains method
+func NewReadAccountDomainsRequest(server string, accountId openapi_types.UUID, params *ReadAccountDomainsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/domains", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadAccountSettingsRequest constructs an http.Request for the ReadAccountSettings method
+func NewReadAccountSettingsRequest(server string, accountId openapi_types.UUID, params *ReadAccountSettingsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/settings", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateAccountSettingsRequest calls the generic UpdateAccountSettings builder with application/json body
+func NewUpdateAccountSettingsRequest(server string, accountId openapi_types.UUID, params *UpdateAccountSettingsParams, body UpdateAccountSettingsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateAccountSettingsRequestWithBody(server, accountId, params, "application/json", bodyReader)
+}
+
+// NewUpdateAccountSettingsRequestWithBody constructs an http.Request for the UpdateAccountSettings method, with any body, and a specified content type
+func NewUpdateAccountSettingsRequestWithBody(server string, accountId openapi_types.UUID, params *UpdateAccountSettingsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/settings", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateWorkspaceRoleRequest calls the generic CreateWorkspaceRole builder with application/json body
+func NewCreateWorkspaceRoleRequest(server string, accountId openapi_types.UUID, params *CreateWorkspaceRoleParams, body CreateWorkspaceRoleJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateWorkspaceRoleRequestWithBody(server, accountId, params, "application/json", bodyReader)
+}
+
+// NewCreateWorkspaceRoleRequestWithBody constructs an http.Request for the CreateWorkspaceRole method, with any body, and a specified content type
+func NewCreateWorkspaceRoleRequestWithBody(server string, accountId openapi_types.UUID, params *CreateWorkspaceRoleParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/workspace_roles/", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadWorkspaceRolesRequest calls the generic ReadWorkspaceRoles builder with application/json body
+func NewReadWorkspaceRolesRequest(server string, accountId openapi_types.UUID, params *ReadWorkspaceRolesParams, body ReadWorkspaceRolesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadWorkspaceRolesRequestWithBody(server, accountId, params, "application/json", bodyReader)
+}
+
+// NewReadWorkspaceRolesRequestWithBody constructs an http.Request for the ReadWorkspaceRoles method, with any body, and a specified content type
+func NewReadWorkspaceRolesRequestWithBody(server string, accountId openapi_types.UUID, params *ReadWorkspaceRolesParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/workspace_roles/filter", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteWorkspaceRoleRequest constructs an http.Request for the DeleteWorkspaceRole method
+func NewDeleteWorkspaceRoleRequest(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteWorkspaceRoleParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/workspace_roles/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadWorkspaceRoleRequest constructs an http.Request for the ReadWorkspaceRole method
+func NewReadWorkspaceRoleRequest(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadWorkspaceRoleParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/workspace_roles/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateWorkspaceRoleRequest calls the generic UpdateWorkspaceRole builder with application/json body
+func NewUpdateWorkspaceRoleRequest(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceRoleParams, body UpdateWorkspaceRoleJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateWorkspaceRoleRequestWithBody(server, accountId, id, params, "application/json", bodyReader)
+}
+
+// NewUpdateWorkspaceRoleRequestWithBody constructs an http.Request for the UpdateWorkspaceRole method, with any body, and a specified content type
+func NewUpdateWorkspaceRoleRequestWithBody(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceRoleParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/workspace_roles/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateWorkspaceRequest calls the generic CreateWorkspace builder with application/json body
+func NewCreateWorkspaceRequest(server string, accountId openapi_types.UUID, params *CreateWorkspaceParams, body CreateWorkspaceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateWorkspaceRequestWithBody(server, accountId, params, "application/json", bodyReader)
+}
+
+// NewCreateWorkspaceRequestWithBody constructs an http.Request for the CreateWorkspace method, with any body, and a specified content type
+func NewCreateWorkspaceRequestWithBody(server string, accountId openapi_types.UUID, params *CreateWorkspaceParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/workspaces/", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadWorkspacesRequest calls the generic ReadWorkspaces builder with application/json body
+func NewReadWorkspacesRequest(server string, accountId openapi_types.UUID, params *ReadWorkspacesParams, body ReadWorkspacesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadWorkspacesRequestWithBody(server, accountId, params, "application/json", bodyReader)
+}
+
+// NewReadWorkspacesRequestWithBody constructs an http.Request for the ReadWorkspaces method, with any body, and a specified content type
+func NewReadWorkspacesRequestWithBody(server string, accountId openapi_types.UUID, params *ReadWorkspacesParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/workspaces/filter", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteWorkspaceRequest constructs an http.Request for the DeleteWorkspace method
+func NewDeleteWorkspaceRequest(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteWorkspaceParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/workspaces/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadWorkspaceRequest constructs an http.Request for the ReadWorkspace method
+func NewReadWorkspaceRequest(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadWorkspaceParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/workspaces/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateWorkspaceRequest calls the generic UpdateWorkspace builder with application/json body
+func NewUpdateWorkspaceRequest(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceParams, body UpdateWorkspaceJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateWorkspaceRequestWithBody(server, accountId, id, params, "application/json", bodyReader)
+}
+
+// NewUpdateWorkspaceRequestWithBody constructs an http.Request for the UpdateWorkspace method, with any body, and a specified content type
+func NewUpdateWorkspaceRequestWithBody(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/workspaces/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	if params != nil {
 
@@ -11719,6 +14984,159 @@ func NewReadLatestArtifactRequest(server string, key string, params *ReadLatestA
 	}
 
 	operationPath := fmt.Sprintf("/artifacts/%s/latest", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGrantBotAccessRequest calls the generic GrantBotAccess builder with application/json body
+func NewGrantBotAccessRequest(server string, params *GrantBotAccessParams, body GrantBotAccessJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGrantBotAccessRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewGrantBotAccessRequestWithBody constructs an http.Request for the GrantBotAccess method, with any body, and a specified content type
+func NewGrantBotAccessRequestWithBody(server string, params *GrantBotAccessParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/bot_access/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRevokeBotAccessRequest constructs an http.Request for the RevokeBotAccess method
+func NewRevokeBotAccessRequest(server string, id openapi_types.UUID, params *RevokeBotAccessParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/bot_access/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadBotAccessRequest constructs an http.Request for the ReadBotAccess method
+func NewReadBotAccessRequest(server string, id openapi_types.UUID, params *ReadBotAccessParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/bot_access/%s", pathParam0)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -13441,55 +16859,6 @@ func NewUpdateDeploymentScheduleRequestWithBody(server string, id openapi_types.
 	return req, nil
 }
 
-// NewWorkQueueCheckForDeploymentRequest constructs an http.Request for the WorkQueueCheckForDeployment method
-func NewWorkQueueCheckForDeploymentRequest(server string, id openapi_types.UUID, params *WorkQueueCheckForDeploymentParams) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/deployments/%s/work_queue_check", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-
-		if params.XOrchApiVersion != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("x-orch-api-version", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
 // NewCreateEventsRequest calls the generic CreateEvents builder with application/json body
 func NewCreateEventsRequest(server string, params *CreateEventsParams, body CreateEventsJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -14503,131 +17872,6 @@ func NewUpdateFlowRunRequestWithBody(server string, id openapi_types.UUID, param
 	}
 
 	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.XOrchApiVersion != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("x-orch-api-version", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewReadFlowRunGraphV1Request constructs an http.Request for the ReadFlowRunGraphV1 method
-func NewReadFlowRunGraphV1Request(server string, id openapi_types.UUID, params *ReadFlowRunGraphV1Params) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/flow_runs/%s/graph", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-
-		if params.XOrchApiVersion != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("x-orch-api-version", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewReadFlowRunGraphV2Request constructs an http.Request for the ReadFlowRunGraphV2 method
-func NewReadFlowRunGraphV2Request(server string, id openapi_types.UUID, params *ReadFlowRunGraphV2Params) (*http.Request, error) {
-	var err error
-
-	var pathParam0 string
-
-	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
-	if err != nil {
-		return nil, err
-	}
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/flow_runs/%s/graph-v2", pathParam0)
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	if params != nil {
-		// queryValues collects non-styled parameters (passthrough, JSON)
-		// that are safe to round-trip through url.Values.Encode().
-		queryValues := queryURL.Query()
-		// rawQueryFragments collects pre-encoded query fragments from
-		// styled parameters, preserving literal commas as delimiters
-		// per the OpenAPI spec (e.g. "color=blue,black,brown").
-		var rawQueryFragments []string
-
-		if params.Since != nil {
-
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
-				return nil, err
-			} else {
-				for _, qp := range strings.Split(queryFrag, "&") {
-					rawQueryFragments = append(rawQueryFragments, qp)
-				}
-			}
-
-		}
-
-		if encoded := queryValues.Encode(); encoded != "" {
-			rawQueryFragments = append(rawQueryFragments, encoded)
-		}
-		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
-	}
-
-	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
-	if err != nil {
-		return nil, err
-	}
 
 	if params != nil {
 
@@ -15733,6 +18977,90 @@ func NewHelloRequest(server string, params *HelloParams) (*http.Request, error) 
 	}
 
 	operationPath := fmt.Sprintf("/hello")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadMeRequest constructs an http.Request for the ReadMe method
+func NewReadMeRequest(server string, params *ReadMeParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/me/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadMyWorkspacesRequest constructs an http.Request for the ReadMyWorkspaces method
+func NewReadMyWorkspacesRequest(server string, params *ReadMyWorkspacesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/me/workspaces")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -16872,19 +20200,19 @@ func NewCountDeploymentsByFlowRequestWithBody(server string, params *CountDeploy
 	return req, nil
 }
 
-// NewNextRunsByFlowRequest calls the generic NextRunsByFlow builder with application/json body
-func NewNextRunsByFlowRequest(server string, params *NextRunsByFlowParams, body NextRunsByFlowJSONRequestBody) (*http.Request, error) {
+// NewGrantUserAccessRequest calls the generic GrantUserAccess builder with application/json body
+func NewGrantUserAccessRequest(server string, params *GrantUserAccessParams, body GrantUserAccessJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewNextRunsByFlowRequestWithBody(server, params, "application/json", bodyReader)
+	return NewGrantUserAccessRequestWithBody(server, params, "application/json", bodyReader)
 }
 
-// NewNextRunsByFlowRequestWithBody constructs an http.Request for the NextRunsByFlow method, with any body, and a specified content type
-func NewNextRunsByFlowRequestWithBody(server string, params *NextRunsByFlowParams, contentType string, body io.Reader) (*http.Request, error) {
+// NewGrantUserAccessRequestWithBody constructs an http.Request for the GrantUserAccess method, with any body, and a specified content type
+func NewGrantUserAccessRequestWithBody(server string, params *GrantUserAccessParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -16892,7 +20220,7 @@ func NewNextRunsByFlowRequestWithBody(server string, params *NextRunsByFlowParam
 		return nil, err
 	}
 
-	operationPath := fmt.Sprintf("/ui/flows/next-runs")
+	operationPath := fmt.Sprintf("/user_access/")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -16927,173 +20255,8 @@ func NewNextRunsByFlowRequestWithBody(server string, params *NextRunsByFlowParam
 	return req, nil
 }
 
-// NewValidateObjRequest calls the generic ValidateObj builder with application/json body
-func NewValidateObjRequest(server string, params *ValidateObjParams, body ValidateObjJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewValidateObjRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewValidateObjRequestWithBody constructs an http.Request for the ValidateObj method, with any body, and a specified content type
-func NewValidateObjRequestWithBody(server string, params *ValidateObjParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/ui/schemas/validate")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.XOrchApiVersion != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("x-orch-api-version", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewReadTaskRunCountsByStateRequest calls the generic ReadTaskRunCountsByState builder with application/json body
-func NewReadTaskRunCountsByStateRequest(server string, params *ReadTaskRunCountsByStateParams, body ReadTaskRunCountsByStateJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewReadTaskRunCountsByStateRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewReadTaskRunCountsByStateRequestWithBody constructs an http.Request for the ReadTaskRunCountsByState method, with any body, and a specified content type
-func NewReadTaskRunCountsByStateRequestWithBody(server string, params *ReadTaskRunCountsByStateParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/ui/task_runs/count")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.XOrchApiVersion != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("x-orch-api-version", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewReadDashboardTaskRunCountsRequest calls the generic ReadDashboardTaskRunCounts builder with application/json body
-func NewReadDashboardTaskRunCountsRequest(server string, params *ReadDashboardTaskRunCountsParams, body ReadDashboardTaskRunCountsJSONRequestBody) (*http.Request, error) {
-	var bodyReader io.Reader
-	buf, err := json.Marshal(body)
-	if err != nil {
-		return nil, err
-	}
-	bodyReader = bytes.NewReader(buf)
-	return NewReadDashboardTaskRunCountsRequestWithBody(server, params, "application/json", bodyReader)
-}
-
-// NewReadDashboardTaskRunCountsRequestWithBody constructs an http.Request for the ReadDashboardTaskRunCounts method, with any body, and a specified content type
-func NewReadDashboardTaskRunCountsRequestWithBody(server string, params *ReadDashboardTaskRunCountsParams, contentType string, body io.Reader) (*http.Request, error) {
-	var err error
-
-	serverURL, err := url.Parse(server)
-	if err != nil {
-		return nil, err
-	}
-
-	operationPath := fmt.Sprintf("/ui/task_runs/dashboard/counts")
-	if operationPath[0] == '/' {
-		operationPath = "." + operationPath
-	}
-
-	queryURL, err := serverURL.Parse(operationPath)
-	if err != nil {
-		return nil, err
-	}
-
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
-	if err != nil {
-		return nil, err
-	}
-
-	req.Header.Add("Content-Type", contentType)
-
-	if params != nil {
-
-		if params.XOrchApiVersion != nil {
-			var headerParam0 string
-
-			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
-			if err != nil {
-				return nil, err
-			}
-
-			req.Header.Set("x-orch-api-version", headerParam0)
-		}
-
-	}
-
-	return req, nil
-}
-
-// NewReadTaskRunWithFlowRunNameRequest constructs an http.Request for the ReadTaskRunWithFlowRunName method
-func NewReadTaskRunWithFlowRunNameRequest(server string, id openapi_types.UUID, params *ReadTaskRunWithFlowRunNameParams) (*http.Request, error) {
+// NewRevokeUserAccessRequest constructs an http.Request for the RevokeUserAccess method
+func NewRevokeUserAccessRequest(server string, id openapi_types.UUID, params *RevokeUserAccessParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -17108,7 +20271,390 @@ func NewReadTaskRunWithFlowRunNameRequest(server string, id openapi_types.UUID, 
 		return nil, err
 	}
 
-	operationPath := fmt.Sprintf("/ui/task_runs/%s", pathParam0)
+	operationPath := fmt.Sprintf("/user_access/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadUserAccessRequest constructs an http.Request for the ReadUserAccess method
+func NewReadUserAccessRequest(server string, id openapi_types.UUID, params *ReadUserAccessParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/user_access/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadUserRequest constructs an http.Request for the ReadUser method
+func NewReadUserRequest(server string, id openapi_types.UUID, params *ReadUserParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/users/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateUserRequest calls the generic UpdateUser builder with application/json body
+func NewUpdateUserRequest(server string, id openapi_types.UUID, params *UpdateUserParams, body UpdateUserJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateUserRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUpdateUserRequestWithBody constructs an http.Request for the UpdateUser method, with any body, and a specified content type
+func NewUpdateUserRequestWithBody(server string, id openapi_types.UUID, params *UpdateUserParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/users/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadUserApiKeysRequest constructs an http.Request for the ReadUserApiKeys method
+func NewReadUserApiKeysRequest(server string, userId openapi_types.UUID, params *ReadUserApiKeysParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "user_id", userId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/users/%s/api_keys", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateUserApiKeyRequest calls the generic CreateUserApiKey builder with application/json body
+func NewCreateUserApiKeyRequest(server string, userId openapi_types.UUID, params *CreateUserApiKeyParams, body CreateUserApiKeyJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateUserApiKeyRequestWithBody(server, userId, params, "application/json", bodyReader)
+}
+
+// NewCreateUserApiKeyRequestWithBody constructs an http.Request for the CreateUserApiKey method, with any body, and a specified content type
+func NewCreateUserApiKeyRequestWithBody(server string, userId openapi_types.UUID, params *CreateUserApiKeyParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "user_id", userId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/users/%s/api_keys", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteUserApiKeyRequest constructs an http.Request for the DeleteUserApiKey method
+func NewDeleteUserApiKeyRequest(server string, userId openapi_types.UUID, id openapi_types.UUID, params *DeleteUserApiKeyParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "user_id", userId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/users/%s/api_keys/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadUserApiKeyRequest constructs an http.Request for the ReadUserApiKey method
+func NewReadUserApiKeyRequest(server string, userId openapi_types.UUID, id openapi_types.UUID, params *ReadUserApiKeyParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "user_id", userId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/users/%s/api_keys/%s", pathParam0, pathParam1)
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -18877,6 +22423,48 @@ func NewRotateWebhookRequest(server string, id openapi_types.UUID, params *Rotat
 	return req, nil
 }
 
+// NewReadWorkspaceScopesRequest constructs an http.Request for the ReadWorkspaceScopes method
+func NewReadWorkspaceScopesRequest(server string, params *ReadWorkspaceScopesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/workspace_scopes")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 func (c *Client) applyEditors(ctx context.Context, req *http.Request, additionalEditors []RequestEditorFn) error {
 	for _, r := range c.RequestEditors {
 		if err := r(ctx, req); err != nil {
@@ -18921,12 +22509,350 @@ func WithBaseURL(baseURL string) ClientOption {
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
 
-	// ReadSettingsWithResponse Read the settings that the server runs with, by their names; secrets are not shown
+	// CreateAccountWithBodyWithResponse Create an account with its first workspace; whoever creates it owns it
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/ (the `CreateAccount` operationId).
+	CreateAccountWithBodyWithResponse(ctx context.Context, params *CreateAccountParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAccountResult, error)
+
+	// CreateAccountWithResponse Create an account with its first workspace; whoever creates it owns it
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/ (the `CreateAccount` operationId).
+	CreateAccountWithResponse(ctx context.Context, params *CreateAccountParams, body CreateAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAccountResult, error)
+
+	// ReadAccountWithResponse Read an account
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with GET /admin/settings (the `ReadSettings` operationId).
-	ReadSettingsWithResponse(ctx context.Context, params *ReadSettingsParams, reqEditors ...RequestEditorFn) (*ReadSettingsResult, error)
+	// Corresponds with GET /accounts/{account_id} (the `ReadAccount` operationId).
+	ReadAccountWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountParams, reqEditors ...RequestEditorFn) (*ReadAccountResult, error)
+
+	// UpdateAccountWithBodyWithResponse Change an account; what is not sent stays
+	//
+	// Change an account; what is not sent stays. Only the server's administrators choose the plan.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /accounts/{account_id} (the `UpdateAccount` operationId).
+	UpdateAccountWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAccountResult, error)
+
+	// UpdateAccountWithResponse Change an account; what is not sent stays
+	//
+	// Change an account; what is not sent stays. Only the server's administrators choose the plan.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /accounts/{account_id} (the `UpdateAccount` operationId).
+	UpdateAccountWithResponse(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountParams, body UpdateAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAccountResult, error)
+
+	// CreateAccountMembershipWithBodyWithResponse Make a new user a member of the account
+	//
+	// Make a new user a member of the account. The answer alone shows the user's first API key.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/account_memberships/ (the `CreateAccountMembership` operationId).
+	CreateAccountMembershipWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CreateAccountMembershipParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAccountMembershipResult, error)
+
+	// CreateAccountMembershipWithResponse Make a new user a member of the account
+	//
+	// Make a new user a member of the account. The answer alone shows the user's first API key.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/account_memberships/ (the `CreateAccountMembership` operationId).
+	CreateAccountMembershipWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CreateAccountMembershipParams, body CreateAccountMembershipJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAccountMembershipResult, error)
+
+	// ReadAccountMembershipsWithBodyWithResponse Read the members that match
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/account_memberships/filter (the `ReadAccountMemberships` operationId).
+	ReadAccountMembershipsWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountMembershipsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadAccountMembershipsResult, error)
+
+	// ReadAccountMembershipsWithResponse Read the members that match
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/account_memberships/filter (the `ReadAccountMemberships` operationId).
+	ReadAccountMembershipsWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountMembershipsParams, body ReadAccountMembershipsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadAccountMembershipsResult, error)
+
+	// DeleteAccountMembershipWithResponse End a membership
+	//
+	// End a membership. The user remains.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /accounts/{account_id}/account_memberships/{id} (the `DeleteAccountMembership` operationId).
+	DeleteAccountMembershipWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteAccountMembershipParams, reqEditors ...RequestEditorFn) (*DeleteAccountMembershipResult, error)
+
+	// UpdateAccountMembershipWithBodyWithResponse Give a member another role
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /accounts/{account_id}/account_memberships/{id} (the `UpdateAccountMembership` operationId).
+	UpdateAccountMembershipWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateAccountMembershipParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAccountMembershipResult, error)
+
+	// UpdateAccountMembershipWithResponse Give a member another role
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /accounts/{account_id}/account_memberships/{id} (the `UpdateAccountMembership` operationId).
+	UpdateAccountMembershipWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateAccountMembershipParams, body UpdateAccountMembershipJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAccountMembershipResult, error)
+
+	// ReadAccountRolesWithBodyWithResponse Read the account roles that match
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/account_roles/filter (the `ReadAccountRoles` operationId).
+	ReadAccountRolesWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountRolesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadAccountRolesResult, error)
+
+	// ReadAccountRolesWithResponse Read the account roles that match
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/account_roles/filter (the `ReadAccountRoles` operationId).
+	ReadAccountRolesWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountRolesParams, body ReadAccountRolesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadAccountRolesResult, error)
+
+	// ReadAccountRoleWithResponse Read an account role
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /accounts/{account_id}/account_roles/{id} (the `ReadAccountRole` operationId).
+	ReadAccountRoleWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadAccountRoleParams, reqEditors ...RequestEditorFn) (*ReadAccountRoleResult, error)
+
+	// CreateServiceAccountWithBodyWithResponse Create a service account with its first key
+	//
+	// Create a service account with its first key. This answer alone shows the key.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/bots/ (the `CreateServiceAccount` operationId).
+	CreateServiceAccountWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CreateServiceAccountParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateServiceAccountResult, error)
+
+	// CreateServiceAccountWithResponse Create a service account with its first key
+	//
+	// Create a service account with its first key. This answer alone shows the key.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/bots/ (the `CreateServiceAccount` operationId).
+	CreateServiceAccountWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CreateServiceAccountParams, body CreateServiceAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateServiceAccountResult, error)
+
+	// ReadServiceAccountsWithBodyWithResponse Read the service accounts that match
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/bots/filter (the `ReadServiceAccounts` operationId).
+	ReadServiceAccountsWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadServiceAccountsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadServiceAccountsResult, error)
+
+	// ReadServiceAccountsWithResponse Read the service accounts that match
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/bots/filter (the `ReadServiceAccounts` operationId).
+	ReadServiceAccountsWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadServiceAccountsParams, body ReadServiceAccountsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadServiceAccountsResult, error)
+
+	// DeleteServiceAccountWithResponse Delete a service account with its keys, its access to workspaces and the webhooks that are bound to it
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /accounts/{account_id}/bots/{id} (the `DeleteServiceAccount` operationId).
+	DeleteServiceAccountWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteServiceAccountParams, reqEditors ...RequestEditorFn) (*DeleteServiceAccountResult, error)
+
+	// ReadServiceAccountWithResponse Read a service account
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /accounts/{account_id}/bots/{id} (the `ReadServiceAccount` operationId).
+	ReadServiceAccountWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadServiceAccountParams, reqEditors ...RequestEditorFn) (*ReadServiceAccountResult, error)
+
+	// UpdateServiceAccountWithBodyWithResponse Change a service account; what is not sent stays
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /accounts/{account_id}/bots/{id} (the `UpdateServiceAccount` operationId).
+	UpdateServiceAccountWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateServiceAccountParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateServiceAccountResult, error)
+
+	// UpdateServiceAccountWithResponse Change a service account; what is not sent stays
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /accounts/{account_id}/bots/{id} (the `UpdateServiceAccount` operationId).
+	UpdateServiceAccountWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateServiceAccountParams, body UpdateServiceAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateServiceAccountResult, error)
+
+	// RotateServiceAccountApiKeyWithBodyWithResponse Give a service account a new key
+	//
+	// Give a service account a new key. The old ones stay valid for as long as is said, at most 48 hours.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/bots/{id}/rotate_api_key (the `RotateServiceAccountApiKey` operationId).
+	RotateServiceAccountApiKeyWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *RotateServiceAccountApiKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateServiceAccountApiKeyResult, error)
+
+	// RotateServiceAccountApiKeyWithResponse Give a service account a new key
+	//
+	// Give a service account a new key. The old ones stay valid for as long as is said, at most 48 hours.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/bots/{id}/rotate_api_key (the `RotateServiceAccountApiKey` operationId).
+	RotateServiceAccountApiKeyWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *RotateServiceAccountApiKeyParams, body RotateServiceAccountApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateServiceAccountApiKeyResult, error)
+
+	// ReadAccountDomainsWithResponse List the domains whose users sign on by themselves
+	//
+	// List the domains whose users sign on by themselves. There are none: this server signs nobody on.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /accounts/{account_id}/domains (the `ReadAccountDomains` operationId).
+	ReadAccountDomainsWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountDomainsParams, reqEditors ...RequestEditorFn) (*ReadAccountDomainsResult, error)
+
+	// ReadAccountSettingsWithResponse Read the settings of an account
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /accounts/{account_id}/settings (the `ReadAccountSettings` operationId).
+	ReadAccountSettingsWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountSettingsParams, reqEditors ...RequestEditorFn) (*ReadAccountSettingsResult, error)
+
+	// UpdateAccountSettingsWithBodyWithResponse Change settings of an account; what is not sent stays
+	//
+	// Change settings of an account; what is not sent stays. Once the authentication of webhooks is enforced, all webhooks of the account without a service account are disabled before this answers.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /accounts/{account_id}/settings (the `UpdateAccountSettings` operationId).
+	UpdateAccountSettingsWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountSettingsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAccountSettingsResult, error)
+
+	// UpdateAccountSettingsWithResponse Change settings of an account; what is not sent stays
+	//
+	// Change settings of an account; what is not sent stays. Once the authentication of webhooks is enforced, all webhooks of the account without a service account are disabled before this answers.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /accounts/{account_id}/settings (the `UpdateAccountSettings` operationId).
+	UpdateAccountSettingsWithResponse(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountSettingsParams, body UpdateAccountSettingsJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAccountSettingsResult, error)
+
+	// CreateWorkspaceRoleWithBodyWithResponse Create a workspace role
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/workspace_roles/ (the `CreateWorkspaceRole` operationId).
+	CreateWorkspaceRoleWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CreateWorkspaceRoleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWorkspaceRoleResult, error)
+
+	// CreateWorkspaceRoleWithResponse Create a workspace role
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/workspace_roles/ (the `CreateWorkspaceRole` operationId).
+	CreateWorkspaceRoleWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CreateWorkspaceRoleParams, body CreateWorkspaceRoleJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWorkspaceRoleResult, error)
+
+	// ReadWorkspaceRolesWithBodyWithResponse Read the workspace roles that match, the server's own among them
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/workspace_roles/filter (the `ReadWorkspaceRoles` operationId).
+	ReadWorkspaceRolesWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadWorkspaceRolesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadWorkspaceRolesResult, error)
+
+	// ReadWorkspaceRolesWithResponse Read the workspace roles that match, the server's own among them
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/workspace_roles/filter (the `ReadWorkspaceRoles` operationId).
+	ReadWorkspaceRolesWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadWorkspaceRolesParams, body ReadWorkspaceRolesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWorkspaceRolesResult, error)
+
+	// DeleteWorkspaceRoleWithResponse Delete a workspace role
+	//
+	// Delete a workspace role. Whoever has it may do nothing by it any more.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /accounts/{account_id}/workspace_roles/{id} (the `DeleteWorkspaceRole` operationId).
+	DeleteWorkspaceRoleWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteWorkspaceRoleParams, reqEditors ...RequestEditorFn) (*DeleteWorkspaceRoleResult, error)
+
+	// ReadWorkspaceRoleWithResponse Read a workspace role
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /accounts/{account_id}/workspace_roles/{id} (the `ReadWorkspaceRole` operationId).
+	ReadWorkspaceRoleWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadWorkspaceRoleParams, reqEditors ...RequestEditorFn) (*ReadWorkspaceRoleResult, error)
+
+	// UpdateWorkspaceRoleWithBodyWithResponse Make a workspace role what was sent
+	//
+	// Make a workspace role what was sent. The server's own cannot be changed.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /accounts/{account_id}/workspace_roles/{id} (the `UpdateWorkspaceRole` operationId).
+	UpdateWorkspaceRoleWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceRoleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateWorkspaceRoleResult, error)
+
+	// UpdateWorkspaceRoleWithResponse Make a workspace role what was sent
+	//
+	// Make a workspace role what was sent. The server's own cannot be changed.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /accounts/{account_id}/workspace_roles/{id} (the `UpdateWorkspaceRole` operationId).
+	UpdateWorkspaceRoleWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceRoleParams, body UpdateWorkspaceRoleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateWorkspaceRoleResult, error)
+
+	// CreateWorkspaceWithBodyWithResponse Create a workspace
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/workspaces/ (the `CreateWorkspace` operationId).
+	CreateWorkspaceWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CreateWorkspaceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWorkspaceResult, error)
+
+	// CreateWorkspaceWithResponse Create a workspace
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/workspaces/ (the `CreateWorkspace` operationId).
+	CreateWorkspaceWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CreateWorkspaceParams, body CreateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWorkspaceResult, error)
+
+	// ReadWorkspacesWithBodyWithResponse Read those of the matching workspaces that the caller may see
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/workspaces/filter (the `ReadWorkspaces` operationId).
+	ReadWorkspacesWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadWorkspacesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadWorkspacesResult, error)
+
+	// ReadWorkspacesWithResponse Read those of the matching workspaces that the caller may see
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/workspaces/filter (the `ReadWorkspaces` operationId).
+	ReadWorkspacesWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadWorkspacesParams, body ReadWorkspacesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWorkspacesResult, error)
+
+	// DeleteWorkspaceWithResponse Delete a workspace with everything in it
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /accounts/{account_id}/workspaces/{id} (the `DeleteWorkspace` operationId).
+	DeleteWorkspaceWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteWorkspaceParams, reqEditors ...RequestEditorFn) (*DeleteWorkspaceResult, error)
+
+	// ReadWorkspaceWithResponse Read a workspace
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /accounts/{account_id}/workspaces/{id} (the `ReadWorkspace` operationId).
+	ReadWorkspaceWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadWorkspaceParams, reqEditors ...RequestEditorFn) (*ReadWorkspaceResult, error)
+
+	// UpdateWorkspaceWithBodyWithResponse Change a workspace; what is not sent stays
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /accounts/{account_id}/workspaces/{id} (the `UpdateWorkspace` operationId).
+	UpdateWorkspaceWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateWorkspaceResult, error)
+
+	// UpdateWorkspaceWithResponse Change a workspace; what is not sent stays
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /accounts/{account_id}/workspaces/{id} (the `UpdateWorkspace` operationId).
+	UpdateWorkspaceWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceParams, body UpdateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateWorkspaceResult, error)
 
 	// ClearServerDefaultResultStorageWithResponse Leave it to each client again where results are kept
 	//
@@ -19088,6 +23014,34 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /artifacts/{key}/latest (the `ReadLatestArtifact` operationId).
 	ReadLatestArtifactWithResponse(ctx context.Context, key string, params *ReadLatestArtifactParams, reqEditors ...RequestEditorFn) (*ReadLatestArtifactResult, error)
+
+	// GrantBotAccessWithBodyWithResponse Give a service account a role in the workspace; one that has a role there gets the other one, under the same id
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /bot_access/ (the `GrantBotAccess` operationId).
+	GrantBotAccessWithBodyWithResponse(ctx context.Context, params *GrantBotAccessParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GrantBotAccessResult, error)
+
+	// GrantBotAccessWithResponse Give a service account a role in the workspace; one that has a role there gets the other one, under the same id
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /bot_access/ (the `GrantBotAccess` operationId).
+	GrantBotAccessWithResponse(ctx context.Context, params *GrantBotAccessParams, body GrantBotAccessJSONRequestBody, reqEditors ...RequestEditorFn) (*GrantBotAccessResult, error)
+
+	// RevokeBotAccessWithResponse Take the role in the workspace away
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /bot_access/{id} (the `RevokeBotAccess` operationId).
+	RevokeBotAccessWithResponse(ctx context.Context, id openapi_types.UUID, params *RevokeBotAccessParams, reqEditors ...RequestEditorFn) (*RevokeBotAccessResult, error)
+
+	// ReadBotAccessWithResponse Read what a service account may do in the workspace
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /bot_access/{id} (the `ReadBotAccess` operationId).
+	ReadBotAccessWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadBotAccessParams, reqEditors ...RequestEditorFn) (*ReadBotAccessResult, error)
 
 	// CreateConcurrencyLimitWithBodyWithResponse Create the limit of a tag, or change it
 	//
@@ -19422,15 +23376,6 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /deployments/{id}/schedules/{schedule_id} (the `UpdateDeploymentSchedule` operationId).
 	UpdateDeploymentScheduleWithResponse(ctx context.Context, id openapi_types.UUID, scheduleId openapi_types.UUID, params *UpdateDeploymentScheduleParams, body UpdateDeploymentScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateDeploymentScheduleResult, error)
 
-	// WorkQueueCheckForDeploymentWithResponse Read the work queues that would pick up runs of a deployment
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /deployments/{id}/work_queue_check (the `WorkQueueCheckForDeployment` operationId).
-	//
-	// Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
-	WorkQueueCheckForDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *WorkQueueCheckForDeploymentParams, reqEditors ...RequestEditorFn) (*WorkQueueCheckForDeploymentResult, error)
-
 	// CreateEventsWithBodyWithResponse Take events in
 	//
 	// Take events in. The answer means that they are stored durably; they can be read soon after.
@@ -19648,20 +23593,6 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PATCH /flow_runs/{id} (the `UpdateFlowRun` operationId).
 	UpdateFlowRunWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateFlowRunParams, body UpdateFlowRunJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateFlowRunResult, error)
-
-	// ReadFlowRunGraphV1WithResponse Read the task runs of a flow run with those that each depends on
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /flow_runs/{id}/graph (the `ReadFlowRunGraphV1` operationId).
-	ReadFlowRunGraphV1WithResponse(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunGraphV1Params, reqEditors ...RequestEditorFn) (*ReadFlowRunGraphV1Result, error)
-
-	// ReadFlowRunGraphV2WithResponse Read the task runs and subflows of a flow run as a graph, or what of it changed since a moment
-	//
-	// Returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with GET /flow_runs/{id}/graph-v2 (the `ReadFlowRunGraphV2` operationId).
-	ReadFlowRunGraphV2WithResponse(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunGraphV2Params, reqEditors ...RequestEditorFn) (*ReadFlowRunGraphV2Result, error)
 
 	// CreateFlowRunInputWithBodyWithResponse Store an input under a key that is free
 	//
@@ -19886,6 +23817,20 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /hello (the `Hello` operationId).
 	HelloWithResponse(ctx context.Context, params *HelloParams, reqEditors ...RequestEditorFn) (*HelloResult, error)
+
+	// ReadMeWithResponse Read who the caller is
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /me/ (the `ReadMe` operationId).
+	ReadMeWithResponse(ctx context.Context, params *ReadMeParams, reqEditors ...RequestEditorFn) (*ReadMeResult, error)
+
+	// ReadMyWorkspacesWithResponse List the workspaces that the caller may enter
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /me/workspaces (the `ReadMyWorkspaces` operationId).
+	ReadMyWorkspacesWithResponse(ctx context.Context, params *ReadMyWorkspacesParams, reqEditors ...RequestEditorFn) (*ReadMyWorkspacesResult, error)
 
 	// PerformReadinessCheckWithResponse Tell whether requests can be served
 	//
@@ -20115,68 +24060,93 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /ui/flows/count-deployments (the `CountDeploymentsByFlow` operationId).
 	CountDeploymentsByFlowWithResponse(ctx context.Context, params *CountDeploymentsByFlowParams, body CountDeploymentsByFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*CountDeploymentsByFlowResult, error)
 
-	// NextRunsByFlowWithBodyWithResponse Read the run of each of some flows that is to start next
+	// GrantUserAccessWithBodyWithResponse Give a user a role in the workspace; one that has a role there gets the other one, under the same id
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with POST /ui/flows/next-runs (the `NextRunsByFlow` operationId).
-	NextRunsByFlowWithBodyWithResponse(ctx context.Context, params *NextRunsByFlowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*NextRunsByFlowResult, error)
+	// Corresponds with POST /user_access/ (the `GrantUserAccess` operationId).
+	GrantUserAccessWithBodyWithResponse(ctx context.Context, params *GrantUserAccessParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GrantUserAccessResult, error)
 
-	// NextRunsByFlowWithResponse Read the run of each of some flows that is to start next
+	// GrantUserAccessWithResponse Give a user a role in the workspace; one that has a role there gets the other one, under the same id
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with POST /ui/flows/next-runs (the `NextRunsByFlow` operationId).
-	NextRunsByFlowWithResponse(ctx context.Context, params *NextRunsByFlowParams, body NextRunsByFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*NextRunsByFlowResult, error)
+	// Corresponds with POST /user_access/ (the `GrantUserAccess` operationId).
+	GrantUserAccessWithResponse(ctx context.Context, params *GrantUserAccessParams, body GrantUserAccessJSONRequestBody, reqEditors ...RequestEditorFn) (*GrantUserAccessResult, error)
 
-	// ValidateObjWithBodyWithResponse Tell what is wrong with values that are to fit a JSON schema
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /ui/schemas/validate (the `ValidateObj` operationId).
-	ValidateObjWithBodyWithResponse(ctx context.Context, params *ValidateObjParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ValidateObjResult, error)
-
-	// ValidateObjWithResponse Tell what is wrong with values that are to fit a JSON schema
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /ui/schemas/validate (the `ValidateObj` operationId).
-	ValidateObjWithResponse(ctx context.Context, params *ValidateObjParams, body ValidateObjJSONRequestBody, reqEditors ...RequestEditorFn) (*ValidateObjResult, error)
-
-	// ReadTaskRunCountsByStateWithBodyWithResponse Count the task runs that match by the type of their state
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /ui/task_runs/count (the `ReadTaskRunCountsByState` operationId).
-	ReadTaskRunCountsByStateWithBodyWithResponse(ctx context.Context, params *ReadTaskRunCountsByStateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadTaskRunCountsByStateResult, error)
-
-	// ReadTaskRunCountsByStateWithResponse Count the task runs that match by the type of their state
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /ui/task_runs/count (the `ReadTaskRunCountsByState` operationId).
-	ReadTaskRunCountsByStateWithResponse(ctx context.Context, params *ReadTaskRunCountsByStateParams, body ReadTaskRunCountsByStateJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadTaskRunCountsByStateResult, error)
-
-	// ReadDashboardTaskRunCountsWithBodyWithResponse Count the task runs that match and have ended, in twenty stretches of time
-	//
-	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /ui/task_runs/dashboard/counts (the `ReadDashboardTaskRunCounts` operationId).
-	ReadDashboardTaskRunCountsWithBodyWithResponse(ctx context.Context, params *ReadDashboardTaskRunCountsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadDashboardTaskRunCountsResult, error)
-
-	// ReadDashboardTaskRunCountsWithResponse Count the task runs that match and have ended, in twenty stretches of time
-	//
-	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-	//
-	// Corresponds with POST /ui/task_runs/dashboard/counts (the `ReadDashboardTaskRunCounts` operationId).
-	ReadDashboardTaskRunCountsWithResponse(ctx context.Context, params *ReadDashboardTaskRunCountsParams, body ReadDashboardTaskRunCountsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadDashboardTaskRunCountsResult, error)
-
-	// ReadTaskRunWithFlowRunNameWithResponse Read a task run with the name of its flow run
+	// RevokeUserAccessWithResponse Take the role in the workspace away
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with GET /ui/task_runs/{id} (the `ReadTaskRunWithFlowRunName` operationId).
-	ReadTaskRunWithFlowRunNameWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadTaskRunWithFlowRunNameParams, reqEditors ...RequestEditorFn) (*ReadTaskRunWithFlowRunNameResult, error)
+	// Corresponds with DELETE /user_access/{id} (the `RevokeUserAccess` operationId).
+	RevokeUserAccessWithResponse(ctx context.Context, id openapi_types.UUID, params *RevokeUserAccessParams, reqEditors ...RequestEditorFn) (*RevokeUserAccessResult, error)
+
+	// ReadUserAccessWithResponse Read what a user may do in the workspace
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /user_access/{id} (the `ReadUserAccess` operationId).
+	ReadUserAccessWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadUserAccessParams, reqEditors ...RequestEditorFn) (*ReadUserAccessResult, error)
+
+	// ReadUserWithResponse Read a user
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /users/{id} (the `ReadUser` operationId).
+	ReadUserWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadUserParams, reqEditors ...RequestEditorFn) (*ReadUserResult, error)
+
+	// UpdateUserWithBodyWithResponse Change a user; what is not sent stays
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /users/{id} (the `UpdateUser` operationId).
+	UpdateUserWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateUserParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateUserResult, error)
+
+	// UpdateUserWithResponse Change a user; what is not sent stays
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /users/{id} (the `UpdateUser` operationId).
+	UpdateUserWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateUserParams, body UpdateUserJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateUserResult, error)
+
+	// ReadUserApiKeysWithResponse List the API keys of a user
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /users/{user_id}/api_keys (the `ReadUserApiKeys` operationId).
+	ReadUserApiKeysWithResponse(ctx context.Context, userId openapi_types.UUID, params *ReadUserApiKeysParams, reqEditors ...RequestEditorFn) (*ReadUserApiKeysResult, error)
+
+	// CreateUserApiKeyWithBodyWithResponse Create an API key
+	//
+	// Create an API key. This answer alone shows it.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /users/{user_id}/api_keys (the `CreateUserApiKey` operationId).
+	CreateUserApiKeyWithBodyWithResponse(ctx context.Context, userId openapi_types.UUID, params *CreateUserApiKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateUserApiKeyResult, error)
+
+	// CreateUserApiKeyWithResponse Create an API key
+	//
+	// Create an API key. This answer alone shows it.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /users/{user_id}/api_keys (the `CreateUserApiKey` operationId).
+	CreateUserApiKeyWithResponse(ctx context.Context, userId openapi_types.UUID, params *CreateUserApiKeyParams, body CreateUserApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateUserApiKeyResult, error)
+
+	// DeleteUserApiKeyWithResponse Delete an API key: it is refused everywhere within seconds
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /users/{user_id}/api_keys/{id} (the `DeleteUserApiKey` operationId).
+	DeleteUserApiKeyWithResponse(ctx context.Context, userId openapi_types.UUID, id openapi_types.UUID, params *DeleteUserApiKeyParams, reqEditors ...RequestEditorFn) (*DeleteUserApiKeyResult, error)
+
+	// ReadUserApiKeyWithResponse Read an API key, without the key itself
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /users/{user_id}/api_keys/{id} (the `ReadUserApiKey` operationId).
+	ReadUserApiKeyWithResponse(ctx context.Context, userId openapi_types.UUID, id openapi_types.UUID, params *ReadUserApiKeyParams, reqEditors ...RequestEditorFn) (*ReadUserApiKeyResult, error)
 
 	// CreateConcurrencyLimitV2WithBodyWithResponse Create a limit; its name must be free
 	//
@@ -20539,41 +24509,48 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /webhooks/{id}/rotate (the `RotateWebhook` operationId).
 	RotateWebhookWithResponse(ctx context.Context, id openapi_types.UUID, params *RotateWebhookParams, reqEditors ...RequestEditorFn) (*RotateWebhookResult, error)
+
+	// ReadWorkspaceScopesWithResponse List all scopes that a workspace role may have
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /workspace_scopes (the `ReadWorkspaceScopes` operationId).
+	ReadWorkspaceScopesWithResponse(ctx context.Context, params *ReadWorkspaceScopesParams, reqEditors ...RequestEditorFn) (*ReadWorkspaceScopesResult, error)
 }
 
-type ReadSettingsResult struct {
+type CreateAccountResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *map[string]interface{}
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Account
 	// JSON422 the response for an HTTP 422 `application/json` response
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
 }
 
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ReadSettingsResult) GetJSON200() *map[string]interface{} {
-	return r.JSON200
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateAccountResult) GetJSON201() *Account {
+	return r.JSON201
 }
 
 // GetJSON422 returns the response for an HTTP 422 `application/json` response
-func (r ReadSettingsResult) GetJSON422() *HTTPValidationError {
+func (r CreateAccountResult) GetJSON422() *HTTPValidationError {
 	return r.JSON422
 }
 
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ReadSettingsResult) GetJSONDefault() *Error {
+func (r CreateAccountResult) GetJSONDefault() *Error {
 	return r.JSONDefault
 }
 
 // GetBody returns the raw response body bytes
-func (r ReadSettingsResult) GetBody() []byte {
+func (r CreateAccountResult) GetBody() []byte {
 	return r.Body
 }
 
 // Status returns HTTPResponse.Status
-func (r ReadSettingsResult) Status() string {
+func (r CreateAccountResult) Status() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Status
 	}
@@ -20581,7 +24558,7 @@ func (r ReadSettingsResult) Status() string {
 }
 
 // StatusCode returns HTTPResponse.StatusCode
-func (r ReadSettingsResult) StatusCode() int {
+func (r CreateAccountResult) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -20589,7 +24566,1422 @@ func (r ReadSettingsResult) StatusCode() int {
 }
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ReadSettingsResult) ContentType() string {
+func (r CreateAccountResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadAccountResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Account
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadAccountResult) GetJSON200() *Account {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadAccountResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadAccountResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadAccountResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadAccountResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadAccountResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadAccountResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateAccountResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateAccountResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateAccountResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateAccountResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateAccountResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateAccountResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateAccountResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateAccountMembershipResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *AccountMembership
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateAccountMembershipResult) GetJSON201() *AccountMembership {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateAccountMembershipResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateAccountMembershipResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateAccountMembershipResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateAccountMembershipResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateAccountMembershipResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateAccountMembershipResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadAccountMembershipsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]AccountMembership
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadAccountMembershipsResult) GetJSON200() *[]AccountMembership {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadAccountMembershipsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadAccountMembershipsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadAccountMembershipsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadAccountMembershipsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadAccountMembershipsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadAccountMembershipsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteAccountMembershipResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteAccountMembershipResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteAccountMembershipResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteAccountMembershipResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteAccountMembershipResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteAccountMembershipResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteAccountMembershipResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateAccountMembershipResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateAccountMembershipResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateAccountMembershipResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateAccountMembershipResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateAccountMembershipResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateAccountMembershipResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateAccountMembershipResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadAccountRolesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]AccountRole
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadAccountRolesResult) GetJSON200() *[]AccountRole {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadAccountRolesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadAccountRolesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadAccountRolesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadAccountRolesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadAccountRolesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadAccountRolesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadAccountRoleResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AccountRole
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadAccountRoleResult) GetJSON200() *AccountRole {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadAccountRoleResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadAccountRoleResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadAccountRoleResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadAccountRoleResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadAccountRoleResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadAccountRoleResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateServiceAccountResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *ServiceAccount
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateServiceAccountResult) GetJSON201() *ServiceAccount {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateServiceAccountResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateServiceAccountResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateServiceAccountResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateServiceAccountResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateServiceAccountResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateServiceAccountResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadServiceAccountsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]ServiceAccount
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadServiceAccountsResult) GetJSON200() *[]ServiceAccount {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadServiceAccountsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadServiceAccountsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadServiceAccountsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadServiceAccountsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadServiceAccountsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadServiceAccountsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteServiceAccountResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteServiceAccountResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteServiceAccountResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteServiceAccountResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteServiceAccountResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteServiceAccountResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteServiceAccountResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadServiceAccountResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ServiceAccount
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadServiceAccountResult) GetJSON200() *ServiceAccount {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadServiceAccountResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadServiceAccountResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadServiceAccountResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadServiceAccountResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadServiceAccountResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadServiceAccountResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateServiceAccountResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateServiceAccountResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateServiceAccountResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateServiceAccountResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateServiceAccountResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateServiceAccountResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateServiceAccountResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RotateServiceAccountApiKeyResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *ServiceAccount
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r RotateServiceAccountApiKeyResult) GetJSON201() *ServiceAccount {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r RotateServiceAccountApiKeyResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r RotateServiceAccountApiKeyResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RotateServiceAccountApiKeyResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RotateServiceAccountApiKeyResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RotateServiceAccountApiKeyResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RotateServiceAccountApiKeyResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadAccountDomainsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]AccountDomain
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadAccountDomainsResult) GetJSON200() *[]AccountDomain {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadAccountDomainsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadAccountDomainsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadAccountDomainsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadAccountDomainsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadAccountDomainsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadAccountDomainsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadAccountSettingsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *AccountSettings
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadAccountSettingsResult) GetJSON200() *AccountSettings {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadAccountSettingsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadAccountSettingsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadAccountSettingsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadAccountSettingsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadAccountSettingsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadAccountSettingsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateAccountSettingsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateAccountSettingsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateAccountSettingsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateAccountSettingsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateAccountSettingsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateAccountSettingsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateAccountSettingsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateWorkspaceRoleResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *WorkspaceRole
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateWorkspaceRoleResult) GetJSON201() *WorkspaceRole {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateWorkspaceRoleResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateWorkspaceRoleResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateWorkspaceRoleResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateWorkspaceRoleResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateWorkspaceRoleResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateWorkspaceRoleResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadWorkspaceRolesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]WorkspaceRole
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadWorkspaceRolesResult) GetJSON200() *[]WorkspaceRole {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadWorkspaceRolesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadWorkspaceRolesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadWorkspaceRolesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadWorkspaceRolesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadWorkspaceRolesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadWorkspaceRolesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteWorkspaceRoleResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteWorkspaceRoleResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteWorkspaceRoleResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteWorkspaceRoleResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteWorkspaceRoleResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteWorkspaceRoleResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteWorkspaceRoleResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadWorkspaceRoleResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorkspaceRole
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadWorkspaceRoleResult) GetJSON200() *WorkspaceRole {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadWorkspaceRoleResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadWorkspaceRoleResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadWorkspaceRoleResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadWorkspaceRoleResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadWorkspaceRoleResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadWorkspaceRoleResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateWorkspaceRoleResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateWorkspaceRoleResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateWorkspaceRoleResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateWorkspaceRoleResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateWorkspaceRoleResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateWorkspaceRoleResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateWorkspaceRoleResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateWorkspaceResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Workspace
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateWorkspaceResult) GetJSON201() *Workspace {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateWorkspaceResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateWorkspaceResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateWorkspaceResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateWorkspaceResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateWorkspaceResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateWorkspaceResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadWorkspacesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]Workspace
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadWorkspacesResult) GetJSON200() *[]Workspace {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadWorkspacesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadWorkspacesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadWorkspacesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadWorkspacesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadWorkspacesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadWorkspacesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteWorkspaceResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteWorkspaceResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteWorkspaceResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteWorkspaceResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteWorkspaceResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteWorkspaceResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteWorkspaceResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadWorkspaceResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Workspace
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadWorkspaceResult) GetJSON200() *Workspace {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadWorkspaceResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadWorkspaceResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadWorkspaceResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadWorkspaceResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadWorkspaceResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadWorkspaceResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateWorkspaceResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateWorkspaceResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateWorkspaceResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateWorkspaceResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateWorkspaceResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateWorkspaceResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateWorkspaceResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -21408,6 +26800,164 @@ func (r ReadLatestArtifactResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ReadLatestArtifactResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GrantBotAccessResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]WorkspaceAccess
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GrantBotAccessResult) GetJSON200() *[]WorkspaceAccess {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r GrantBotAccessResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GrantBotAccessResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GrantBotAccessResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GrantBotAccessResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GrantBotAccessResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GrantBotAccessResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RevokeBotAccessResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r RevokeBotAccessResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r RevokeBotAccessResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RevokeBotAccessResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RevokeBotAccessResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RevokeBotAccessResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RevokeBotAccessResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadBotAccessResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WorkspaceAccess
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadBotAccessResult) GetJSON200() *WorkspaceAccess {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadBotAccessResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadBotAccessResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadBotAccessResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadBotAccessResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadBotAccessResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadBotAccessResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -23064,61 +28614,6 @@ func (r UpdateDeploymentScheduleResult) ContentType() string {
 	return ""
 }
 
-type WorkQueueCheckForDeploymentResult struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *[]WorkQueue
-	// JSON422 the response for an HTTP 422 `application/json` response
-	JSON422 *HTTPValidationError
-	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Error
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r WorkQueueCheckForDeploymentResult) GetJSON200() *[]WorkQueue {
-	return r.JSON200
-}
-
-// GetJSON422 returns the response for an HTTP 422 `application/json` response
-func (r WorkQueueCheckForDeploymentResult) GetJSON422() *HTTPValidationError {
-	return r.JSON422
-}
-
-// GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r WorkQueueCheckForDeploymentResult) GetJSONDefault() *Error {
-	return r.JSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r WorkQueueCheckForDeploymentResult) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r WorkQueueCheckForDeploymentResult) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r WorkQueueCheckForDeploymentResult) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r WorkQueueCheckForDeploymentResult) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
 type CreateEventsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -24089,116 +29584,6 @@ func (r UpdateFlowRunResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdateFlowRunResult) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ReadFlowRunGraphV1Result struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *[]DependencyResult
-	// JSON422 the response for an HTTP 422 `application/json` response
-	JSON422 *HTTPValidationError
-	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Error
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ReadFlowRunGraphV1Result) GetJSON200() *[]DependencyResult {
-	return r.JSON200
-}
-
-// GetJSON422 returns the response for an HTTP 422 `application/json` response
-func (r ReadFlowRunGraphV1Result) GetJSON422() *HTTPValidationError {
-	return r.JSON422
-}
-
-// GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ReadFlowRunGraphV1Result) GetJSONDefault() *Error {
-	return r.JSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r ReadFlowRunGraphV1Result) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ReadFlowRunGraphV1Result) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ReadFlowRunGraphV1Result) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ReadFlowRunGraphV1Result) ContentType() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Header.Get("Content-Type")
-	}
-	return ""
-}
-
-type ReadFlowRunGraphV2Result struct {
-	Body         []byte
-	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *Graph
-	// JSON422 the response for an HTTP 422 `application/json` response
-	JSON422 *HTTPValidationError
-	// JSONDefault the response for an HTTP default `application/json` response
-	JSONDefault *Error
-}
-
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ReadFlowRunGraphV2Result) GetJSON200() *Graph {
-	return r.JSON200
-}
-
-// GetJSON422 returns the response for an HTTP 422 `application/json` response
-func (r ReadFlowRunGraphV2Result) GetJSON422() *HTTPValidationError {
-	return r.JSON422
-}
-
-// GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ReadFlowRunGraphV2Result) GetJSONDefault() *Error {
-	return r.JSONDefault
-}
-
-// GetBody returns the raw response body bytes
-func (r ReadFlowRunGraphV2Result) GetBody() []byte {
-	return r.Body
-}
-
-// Status returns HTTPResponse.Status
-func (r ReadFlowRunGraphV2Result) Status() string {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.Status
-	}
-	return http.StatusText(0)
-}
-
-// StatusCode returns HTTPResponse.StatusCode
-func (r ReadFlowRunGraphV2Result) StatusCode() int {
-	if r.HTTPResponse != nil {
-		return r.HTTPResponse.StatusCode
-	}
-	return 0
-}
-
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ReadFlowRunGraphV2Result) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -25285,6 +30670,116 @@ func (r HelloResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r HelloResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadMeResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Profile
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadMeResult) GetJSON200() *Profile {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadMeResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadMeResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadMeResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadMeResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadMeResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadMeResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadMyWorkspacesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]MyWorkspace
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadMyWorkspacesResult) GetJSON200() *[]MyWorkspace {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadMyWorkspacesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadMyWorkspacesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadMyWorkspacesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadMyWorkspacesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadMyWorkspacesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadMyWorkspacesResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -26391,11 +31886,11 @@ func (r CountDeploymentsByFlowResult) ContentType() string {
 	return ""
 }
 
-type NextRunsByFlowResult struct {
+type GrantUserAccessResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *map[string]*SimpleNextFlowRun
+	JSON200 *[]WorkspaceAccess
 	// JSON422 the response for an HTTP 422 `application/json` response
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
@@ -26403,27 +31898,27 @@ type NextRunsByFlowResult struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r NextRunsByFlowResult) GetJSON200() *map[string]*SimpleNextFlowRun {
+func (r GrantUserAccessResult) GetJSON200() *[]WorkspaceAccess {
 	return r.JSON200
 }
 
 // GetJSON422 returns the response for an HTTP 422 `application/json` response
-func (r NextRunsByFlowResult) GetJSON422() *HTTPValidationError {
+func (r GrantUserAccessResult) GetJSON422() *HTTPValidationError {
 	return r.JSON422
 }
 
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r NextRunsByFlowResult) GetJSONDefault() *Error {
+func (r GrantUserAccessResult) GetJSONDefault() *Error {
 	return r.JSONDefault
 }
 
 // GetBody returns the raw response body bytes
-func (r NextRunsByFlowResult) GetBody() []byte {
+func (r GrantUserAccessResult) GetBody() []byte {
 	return r.Body
 }
 
 // Status returns HTTPResponse.Status
-func (r NextRunsByFlowResult) Status() string {
+func (r GrantUserAccessResult) Status() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Status
 	}
@@ -26431,7 +31926,7 @@ func (r NextRunsByFlowResult) Status() string {
 }
 
 // StatusCode returns HTTPResponse.StatusCode
-func (r NextRunsByFlowResult) StatusCode() int {
+func (r GrantUserAccessResult) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -26439,46 +31934,39 @@ func (r NextRunsByFlowResult) StatusCode() int {
 }
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r NextRunsByFlowResult) ContentType() string {
+func (r GrantUserAccessResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
 	return ""
 }
 
-type ValidateObjResult struct {
+type RevokeUserAccessResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *SchemaValuesValidationResponse
 	// JSON422 the response for an HTTP 422 `application/json` response
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
 }
 
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ValidateObjResult) GetJSON200() *SchemaValuesValidationResponse {
-	return r.JSON200
-}
-
 // GetJSON422 returns the response for an HTTP 422 `application/json` response
-func (r ValidateObjResult) GetJSON422() *HTTPValidationError {
+func (r RevokeUserAccessResult) GetJSON422() *HTTPValidationError {
 	return r.JSON422
 }
 
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ValidateObjResult) GetJSONDefault() *Error {
+func (r RevokeUserAccessResult) GetJSONDefault() *Error {
 	return r.JSONDefault
 }
 
 // GetBody returns the raw response body bytes
-func (r ValidateObjResult) GetBody() []byte {
+func (r RevokeUserAccessResult) GetBody() []byte {
 	return r.Body
 }
 
 // Status returns HTTPResponse.Status
-func (r ValidateObjResult) Status() string {
+func (r RevokeUserAccessResult) Status() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Status
 	}
@@ -26486,7 +31974,7 @@ func (r ValidateObjResult) Status() string {
 }
 
 // StatusCode returns HTTPResponse.StatusCode
-func (r ValidateObjResult) StatusCode() int {
+func (r RevokeUserAccessResult) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -26494,18 +31982,18 @@ func (r ValidateObjResult) StatusCode() int {
 }
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ValidateObjResult) ContentType() string {
+func (r RevokeUserAccessResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
 	return ""
 }
 
-type ReadTaskRunCountsByStateResult struct {
+type ReadUserAccessResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *CountByState
+	JSON200 *WorkspaceAccess
 	// JSON422 the response for an HTTP 422 `application/json` response
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
@@ -26513,27 +32001,27 @@ type ReadTaskRunCountsByStateResult struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ReadTaskRunCountsByStateResult) GetJSON200() *CountByState {
+func (r ReadUserAccessResult) GetJSON200() *WorkspaceAccess {
 	return r.JSON200
 }
 
 // GetJSON422 returns the response for an HTTP 422 `application/json` response
-func (r ReadTaskRunCountsByStateResult) GetJSON422() *HTTPValidationError {
+func (r ReadUserAccessResult) GetJSON422() *HTTPValidationError {
 	return r.JSON422
 }
 
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ReadTaskRunCountsByStateResult) GetJSONDefault() *Error {
+func (r ReadUserAccessResult) GetJSONDefault() *Error {
 	return r.JSONDefault
 }
 
 // GetBody returns the raw response body bytes
-func (r ReadTaskRunCountsByStateResult) GetBody() []byte {
+func (r ReadUserAccessResult) GetBody() []byte {
 	return r.Body
 }
 
 // Status returns HTTPResponse.Status
-func (r ReadTaskRunCountsByStateResult) Status() string {
+func (r ReadUserAccessResult) Status() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Status
 	}
@@ -26541,7 +32029,7 @@ func (r ReadTaskRunCountsByStateResult) Status() string {
 }
 
 // StatusCode returns HTTPResponse.StatusCode
-func (r ReadTaskRunCountsByStateResult) StatusCode() int {
+func (r ReadUserAccessResult) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -26549,18 +32037,18 @@ func (r ReadTaskRunCountsByStateResult) StatusCode() int {
 }
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ReadTaskRunCountsByStateResult) ContentType() string {
+func (r ReadUserAccessResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
 	return ""
 }
 
-type ReadDashboardTaskRunCountsResult struct {
+type ReadUserResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *[]TaskRunCount
+	JSON200 *User
 	// JSON422 the response for an HTTP 422 `application/json` response
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
@@ -26568,27 +32056,27 @@ type ReadDashboardTaskRunCountsResult struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ReadDashboardTaskRunCountsResult) GetJSON200() *[]TaskRunCount {
+func (r ReadUserResult) GetJSON200() *User {
 	return r.JSON200
 }
 
 // GetJSON422 returns the response for an HTTP 422 `application/json` response
-func (r ReadDashboardTaskRunCountsResult) GetJSON422() *HTTPValidationError {
+func (r ReadUserResult) GetJSON422() *HTTPValidationError {
 	return r.JSON422
 }
 
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ReadDashboardTaskRunCountsResult) GetJSONDefault() *Error {
+func (r ReadUserResult) GetJSONDefault() *Error {
 	return r.JSONDefault
 }
 
 // GetBody returns the raw response body bytes
-func (r ReadDashboardTaskRunCountsResult) GetBody() []byte {
+func (r ReadUserResult) GetBody() []byte {
 	return r.Body
 }
 
 // Status returns HTTPResponse.Status
-func (r ReadDashboardTaskRunCountsResult) Status() string {
+func (r ReadUserResult) Status() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Status
 	}
@@ -26596,7 +32084,7 @@ func (r ReadDashboardTaskRunCountsResult) Status() string {
 }
 
 // StatusCode returns HTTPResponse.StatusCode
-func (r ReadDashboardTaskRunCountsResult) StatusCode() int {
+func (r ReadUserResult) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -26604,46 +32092,39 @@ func (r ReadDashboardTaskRunCountsResult) StatusCode() int {
 }
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ReadDashboardTaskRunCountsResult) ContentType() string {
+func (r ReadUserResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
 	return ""
 }
 
-type ReadTaskRunWithFlowRunNameResult struct {
+type UpdateUserResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
-	// JSON200 the response for an HTTP 200 `application/json` response
-	JSON200 *UITaskRun
 	// JSON422 the response for an HTTP 422 `application/json` response
 	JSON422 *HTTPValidationError
 	// JSONDefault the response for an HTTP default `application/json` response
 	JSONDefault *Error
 }
 
-// GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ReadTaskRunWithFlowRunNameResult) GetJSON200() *UITaskRun {
-	return r.JSON200
-}
-
 // GetJSON422 returns the response for an HTTP 422 `application/json` response
-func (r ReadTaskRunWithFlowRunNameResult) GetJSON422() *HTTPValidationError {
+func (r UpdateUserResult) GetJSON422() *HTTPValidationError {
 	return r.JSON422
 }
 
 // GetJSONDefault returns the response for an HTTP default `application/json` response
-func (r ReadTaskRunWithFlowRunNameResult) GetJSONDefault() *Error {
+func (r UpdateUserResult) GetJSONDefault() *Error {
 	return r.JSONDefault
 }
 
 // GetBody returns the raw response body bytes
-func (r ReadTaskRunWithFlowRunNameResult) GetBody() []byte {
+func (r UpdateUserResult) GetBody() []byte {
 	return r.Body
 }
 
 // Status returns HTTPResponse.Status
-func (r ReadTaskRunWithFlowRunNameResult) Status() string {
+func (r UpdateUserResult) Status() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Status
 	}
@@ -26651,7 +32132,7 @@ func (r ReadTaskRunWithFlowRunNameResult) Status() string {
 }
 
 // StatusCode returns HTTPResponse.StatusCode
-func (r ReadTaskRunWithFlowRunNameResult) StatusCode() int {
+func (r UpdateUserResult) StatusCode() int {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.StatusCode
 	}
@@ -26659,7 +32140,220 @@ func (r ReadTaskRunWithFlowRunNameResult) StatusCode() int {
 }
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
-func (r ReadTaskRunWithFlowRunNameResult) ContentType() string {
+func (r UpdateUserResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadUserApiKeysResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]ApiKey
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadUserApiKeysResult) GetJSON200() *[]ApiKey {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadUserApiKeysResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadUserApiKeysResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadUserApiKeysResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadUserApiKeysResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadUserApiKeysResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadUserApiKeysResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateUserApiKeyResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *ApiKey
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateUserApiKeyResult) GetJSON201() *ApiKey {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateUserApiKeyResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateUserApiKeyResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateUserApiKeyResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateUserApiKeyResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateUserApiKeyResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateUserApiKeyResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteUserApiKeyResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteUserApiKeyResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteUserApiKeyResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteUserApiKeyResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteUserApiKeyResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteUserApiKeyResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteUserApiKeyResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadUserApiKeyResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ApiKey
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadUserApiKeyResult) GetJSON200() *ApiKey {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadUserApiKeyResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadUserApiKeyResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadUserApiKeyResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadUserApiKeyResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadUserApiKeyResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadUserApiKeyResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -28294,17 +33988,674 @@ func (r RotateWebhookResult) ContentType() string {
 	return ""
 }
 
-// ReadSettingsWithResponse Read the settings that the server runs with, by their names; secrets are not shown
+type ReadWorkspaceScopesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]string
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadWorkspaceScopesResult) GetJSON200() *[]string {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadWorkspaceScopesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadWorkspaceScopesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadWorkspaceScopesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadWorkspaceScopesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadWorkspaceScopesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadWorkspaceScopesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// CreateAccountWithBodyWithResponse Create an account with its first workspace; whoever creates it owns it
 //
-// Returns a wrapper object for the known response body format(s).
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
-// Corresponds with GET /admin/settings (the `ReadSettings` operationId).
-func (c *ClientWithResponses) ReadSettingsWithResponse(ctx context.Context, params *ReadSettingsParams, reqEditors ...RequestEditorFn) (*ReadSettingsResult, error) {
-	rsp, err := c.ReadSettings(ctx, params, reqEditors...)
+// Corresponds with POST /accounts/ (the `CreateAccount` operationId).
+func (c *ClientWithResponses) CreateAccountWithBodyWithResponse(ctx context.Context, params *CreateAccountParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAccountResult, error) {
+	rsp, err := c.CreateAccountWithBody(ctx, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
-	return ParseReadSettingsResult(rsp)
+	return ParseCreateAccountResult(rsp)
+}
+
+// CreateAccountWithResponse Create an account with its first workspace; whoever creates it owns it
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/ (the `CreateAccount` operationId).
+func (c *ClientWithResponses) CreateAccountWithResponse(ctx context.Context, params *CreateAccountParams, body CreateAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAccountResult, error) {
+	rsp, err := c.CreateAccount(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateAccountResult(rsp)
+}
+
+// ReadAccountWithResponse Read an account
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /accounts/{account_id} (the `ReadAccount` operationId).
+func (c *ClientWithResponses) ReadAccountWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountParams, reqEditors ...RequestEditorFn) (*ReadAccountResult, error) {
+	rsp, err := c.ReadAccount(ctx, accountId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAccountResult(rsp)
+}
+
+// UpdateAccountWithBodyWithResponse Change an account; what is not sent stays
+//
+// Change an account; what is not sent stays. Only the server's administrators choose the plan.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /accounts/{account_id} (the `UpdateAccount` operationId).
+func (c *ClientWithResponses) UpdateAccountWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAccountResult, error) {
+	rsp, err := c.UpdateAccountWithBody(ctx, accountId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateAccountResult(rsp)
+}
+
+// UpdateAccountWithResponse Change an account; what is not sent stays
+//
+// Change an account; what is not sent stays. Only the server's administrators choose the plan.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /accounts/{account_id} (the `UpdateAccount` operationId).
+func (c *ClientWithResponses) UpdateAccountWithResponse(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountParams, body UpdateAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAccountResult, error) {
+	rsp, err := c.UpdateAccount(ctx, accountId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateAccountResult(rsp)
+}
+
+// CreateAccountMembershipWithBodyWithResponse Make a new user a member of the account
+//
+// Make a new user a member of the account. The answer alone shows the user's first API key.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/account_memberships/ (the `CreateAccountMembership` operationId).
+func (c *ClientWithResponses) CreateAccountMembershipWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CreateAccountMembershipParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAccountMembershipResult, error) {
+	rsp, err := c.CreateAccountMembershipWithBody(ctx, accountId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateAccountMembershipResult(rsp)
+}
+
+// CreateAccountMembershipWithResponse Make a new user a member of the account
+//
+// Make a new user a member of the account. The answer alone shows the user's first API key.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/account_memberships/ (the `CreateAccountMembership` operationId).
+func (c *ClientWithResponses) CreateAccountMembershipWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CreateAccountMembershipParams, body CreateAccountMembershipJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAccountMembershipResult, error) {
+	rsp, err := c.CreateAccountMembership(ctx, accountId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateAccountMembershipResult(rsp)
+}
+
+// ReadAccountMembershipsWithBodyWithResponse Read the members that match
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/account_memberships/filter (the `ReadAccountMemberships` operationId).
+func (c *ClientWithResponses) ReadAccountMembershipsWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountMembershipsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadAccountMembershipsResult, error) {
+	rsp, err := c.ReadAccountMembershipsWithBody(ctx, accountId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAccountMembershipsResult(rsp)
+}
+
+// ReadAccountMembershipsWithResponse Read the members that match
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/account_memberships/filter (the `ReadAccountMemberships` operationId).
+func (c *ClientWithResponses) ReadAccountMembershipsWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountMembershipsParams, body ReadAccountMembershipsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadAccountMembershipsResult, error) {
+	rsp, err := c.ReadAccountMemberships(ctx, accountId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAccountMembershipsResult(rsp)
+}
+
+// DeleteAccountMembershipWithResponse End a membership
+//
+// End a membership. The user remains.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /accounts/{account_id}/account_memberships/{id} (the `DeleteAccountMembership` operationId).
+func (c *ClientWithResponses) DeleteAccountMembershipWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteAccountMembershipParams, reqEditors ...RequestEditorFn) (*DeleteAccountMembershipResult, error) {
+	rsp, err := c.DeleteAccountMembership(ctx, accountId, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteAccountMembershipResult(rsp)
+}
+
+// UpdateAccountMembershipWithBodyWithResponse Give a member another role
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /accounts/{account_id}/account_memberships/{id} (the `UpdateAccountMembership` operationId).
+func (c *ClientWithResponses) UpdateAccountMembershipWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateAccountMembershipParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAccountMembershipResult, error) {
+	rsp, err := c.UpdateAccountMembershipWithBody(ctx, accountId, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateAccountMembershipResult(rsp)
+}
+
+// UpdateAccountMembershipWithResponse Give a member another role
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /accounts/{account_id}/account_memberships/{id} (the `UpdateAccountMembership` operationId).
+func (c *ClientWithResponses) UpdateAccountMembershipWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateAccountMembershipParams, body UpdateAccountMembershipJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAccountMembershipResult, error) {
+	rsp, err := c.UpdateAccountMembership(ctx, accountId, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateAccountMembershipResult(rsp)
+}
+
+// ReadAccountRolesWithBodyWithResponse Read the account roles that match
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/account_roles/filter (the `ReadAccountRoles` operationId).
+func (c *ClientWithResponses) ReadAccountRolesWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountRolesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadAccountRolesResult, error) {
+	rsp, err := c.ReadAccountRolesWithBody(ctx, accountId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAccountRolesResult(rsp)
+}
+
+// ReadAccountRolesWithResponse Read the account roles that match
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/account_roles/filter (the `ReadAccountRoles` operationId).
+func (c *ClientWithResponses) ReadAccountRolesWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountRolesParams, body ReadAccountRolesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadAccountRolesResult, error) {
+	rsp, err := c.ReadAccountRoles(ctx, accountId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAccountRolesResult(rsp)
+}
+
+// ReadAccountRoleWithResponse Read an account role
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /accounts/{account_id}/account_roles/{id} (the `ReadAccountRole` operationId).
+func (c *ClientWithResponses) ReadAccountRoleWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadAccountRoleParams, reqEditors ...RequestEditorFn) (*ReadAccountRoleResult, error) {
+	rsp, err := c.ReadAccountRole(ctx, accountId, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAccountRoleResult(rsp)
+}
+
+// CreateServiceAccountWithBodyWithResponse Create a service account with its first key
+//
+// Create a service account with its first key. This answer alone shows the key.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/bots/ (the `CreateServiceAccount` operationId).
+func (c *ClientWithResponses) CreateServiceAccountWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CreateServiceAccountParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateServiceAccountResult, error) {
+	rsp, err := c.CreateServiceAccountWithBody(ctx, accountId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateServiceAccountResult(rsp)
+}
+
+// CreateServiceAccountWithResponse Create a service account with its first key
+//
+// Create a service account with its first key. This answer alone shows the key.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/bots/ (the `CreateServiceAccount` operationId).
+func (c *ClientWithResponses) CreateServiceAccountWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CreateServiceAccountParams, body CreateServiceAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateServiceAccountResult, error) {
+	rsp, err := c.CreateServiceAccount(ctx, accountId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateServiceAccountResult(rsp)
+}
+
+// ReadServiceAccountsWithBodyWithResponse Read the service accounts that match
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/bots/filter (the `ReadServiceAccounts` operationId).
+func (c *ClientWithResponses) ReadServiceAccountsWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadServiceAccountsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadServiceAccountsResult, error) {
+	rsp, err := c.ReadServiceAccountsWithBody(ctx, accountId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadServiceAccountsResult(rsp)
+}
+
+// ReadServiceAccountsWithResponse Read the service accounts that match
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/bots/filter (the `ReadServiceAccounts` operationId).
+func (c *ClientWithResponses) ReadServiceAccountsWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadServiceAccountsParams, body ReadServiceAccountsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadServiceAccountsResult, error) {
+	rsp, err := c.ReadServiceAccounts(ctx, accountId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadServiceAccountsResult(rsp)
+}
+
+// DeleteServiceAccountWithResponse Delete a service account with its keys, its access to workspaces and the webhooks that are bound to it
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /accounts/{account_id}/bots/{id} (the `DeleteServiceAccount` operationId).
+func (c *ClientWithResponses) DeleteServiceAccountWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteServiceAccountParams, reqEditors ...RequestEditorFn) (*DeleteServiceAccountResult, error) {
+	rsp, err := c.DeleteServiceAccount(ctx, accountId, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteServiceAccountResult(rsp)
+}
+
+// ReadServiceAccountWithResponse Read a service account
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /accounts/{account_id}/bots/{id} (the `ReadServiceAccount` operationId).
+func (c *ClientWithResponses) ReadServiceAccountWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadServiceAccountParams, reqEditors ...RequestEditorFn) (*ReadServiceAccountResult, error) {
+	rsp, err := c.ReadServiceAccount(ctx, accountId, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadServiceAccountResult(rsp)
+}
+
+// UpdateServiceAccountWithBodyWithResponse Change a service account; what is not sent stays
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /accounts/{account_id}/bots/{id} (the `UpdateServiceAccount` operationId).
+func (c *ClientWithResponses) UpdateServiceAccountWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateServiceAccountParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateServiceAccountResult, error) {
+	rsp, err := c.UpdateServiceAccountWithBody(ctx, accountId, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateServiceAccountResult(rsp)
+}
+
+// UpdateServiceAccountWithResponse Change a service account; what is not sent stays
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /accounts/{account_id}/bots/{id} (the `UpdateServiceAccount` operationId).
+func (c *ClientWithResponses) UpdateServiceAccountWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateServiceAccountParams, body UpdateServiceAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateServiceAccountResult, error) {
+	rsp, err := c.UpdateServiceAccount(ctx, accountId, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateServiceAccountResult(rsp)
+}
+
+// RotateServiceAccountApiKeyWithBodyWithResponse Give a service account a new key
+//
+// Give a service account a new key. The old ones stay valid for as long as is said, at most 48 hours.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/bots/{id}/rotate_api_key (the `RotateServiceAccountApiKey` operationId).
+func (c *ClientWithResponses) RotateServiceAccountApiKeyWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *RotateServiceAccountApiKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RotateServiceAccountApiKeyResult, error) {
+	rsp, err := c.RotateServiceAccountApiKeyWithBody(ctx, accountId, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRotateServiceAccountApiKeyResult(rsp)
+}
+
+// RotateServiceAccountApiKeyWithResponse Give a service account a new key
+//
+// Give a service account a new key. The old ones stay valid for as long as is said, at most 48 hours.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/bots/{id}/rotate_api_key (the `RotateServiceAccountApiKey` operationId).
+func (c *ClientWithResponses) RotateServiceAccountApiKeyWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *RotateServiceAccountApiKeyParams, body RotateServiceAccountApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*RotateServiceAccountApiKeyResult, error) {
+	rsp, err := c.RotateServiceAccountApiKey(ctx, accountId, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRotateServiceAccountApiKeyResult(rsp)
+}
+
+// ReadAccountDomainsWithResponse List the domains whose users sign on by themselves
+//
+// List the domains whose users sign on by themselves. There are none: this server signs nobody on.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /accounts/{account_id}/domains (the `ReadAccountDomains` operationId).
+func (c *ClientWithResponses) ReadAccountDomainsWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountDomainsParams, reqEditors ...RequestEditorFn) (*ReadAccountDomainsResult, error) {
+	rsp, err := c.ReadAccountDomains(ctx, accountId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAccountDomainsResult(rsp)
+}
+
+// ReadAccountSettingsWithResponse Read the settings of an account
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /accounts/{account_id}/settings (the `ReadAccountSettings` operationId).
+func (c *ClientWithResponses) ReadAccountSettingsWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountSettingsParams, reqEditors ...RequestEditorFn) (*ReadAccountSettingsResult, error) {
+	rsp, err := c.ReadAccountSettings(ctx, accountId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAccountSettingsResult(rsp)
+}
+
+// UpdateAccountSettingsWithBodyWithResponse Change settings of an account; what is not sent stays
+//
+// Change settings of an account; what is not sent stays. Once the authentication of webhooks is enforced, all webhooks of the account without a service account are disabled before this answers.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /accounts/{account_id}/settings (the `UpdateAccountSettings` operationId).
+func (c *ClientWithResponses) UpdateAccountSettingsWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountSettingsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAccountSettingsResult, error) {
+	rsp, err := c.UpdateAccountSettingsWithBody(ctx, accountId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateAccountSettingsResult(rsp)
+}
+
+// UpdateAccountSettingsWithResponse Change settings of an account; what is not sent stays
+//
+// Change settings of an account; what is not sent stays. Once the authentication of webhooks is enforced, all webhooks of the account without a service account are disabled before this answers.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /accounts/{account_id}/settings (the `UpdateAccountSettings` operationId).
+func (c *ClientWithResponses) UpdateAccountSettingsWithResponse(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountSettingsParams, body UpdateAccountSettingsJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAccountSettingsResult, error) {
+	rsp, err := c.UpdateAccountSettings(ctx, accountId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateAccountSettingsResult(rsp)
+}
+
+// CreateWorkspaceRoleWithBodyWithResponse Create a workspace role
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/workspace_roles/ (the `CreateWorkspaceRole` operationId).
+func (c *ClientWithResponses) CreateWorkspaceRoleWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CreateWorkspaceRoleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWorkspaceRoleResult, error) {
+	rsp, err := c.CreateWorkspaceRoleWithBody(ctx, accountId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateWorkspaceRoleResult(rsp)
+}
+
+// CreateWorkspaceRoleWithResponse Create a workspace role
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/workspace_roles/ (the `CreateWorkspaceRole` operationId).
+func (c *ClientWithResponses) CreateWorkspaceRoleWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CreateWorkspaceRoleParams, body CreateWorkspaceRoleJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWorkspaceRoleResult, error) {
+	rsp, err := c.CreateWorkspaceRole(ctx, accountId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateWorkspaceRoleResult(rsp)
+}
+
+// ReadWorkspaceRolesWithBodyWithResponse Read the workspace roles that match, the server's own among them
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/workspace_roles/filter (the `ReadWorkspaceRoles` operationId).
+func (c *ClientWithResponses) ReadWorkspaceRolesWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadWorkspaceRolesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadWorkspaceRolesResult, error) {
+	rsp, err := c.ReadWorkspaceRolesWithBody(ctx, accountId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkspaceRolesResult(rsp)
+}
+
+// ReadWorkspaceRolesWithResponse Read the workspace roles that match, the server's own among them
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/workspace_roles/filter (the `ReadWorkspaceRoles` operationId).
+func (c *ClientWithResponses) ReadWorkspaceRolesWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadWorkspaceRolesParams, body ReadWorkspaceRolesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWorkspaceRolesResult, error) {
+	rsp, err := c.ReadWorkspaceRoles(ctx, accountId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkspaceRolesResult(rsp)
+}
+
+// DeleteWorkspaceRoleWithResponse Delete a workspace role
+//
+// Delete a workspace role. Whoever has it may do nothing by it any more.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /accounts/{account_id}/workspace_roles/{id} (the `DeleteWorkspaceRole` operationId).
+func (c *ClientWithResponses) DeleteWorkspaceRoleWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteWorkspaceRoleParams, reqEditors ...RequestEditorFn) (*DeleteWorkspaceRoleResult, error) {
+	rsp, err := c.DeleteWorkspaceRole(ctx, accountId, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteWorkspaceRoleResult(rsp)
+}
+
+// ReadWorkspaceRoleWithResponse Read a workspace role
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /accounts/{account_id}/workspace_roles/{id} (the `ReadWorkspaceRole` operationId).
+func (c *ClientWithResponses) ReadWorkspaceRoleWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadWorkspaceRoleParams, reqEditors ...RequestEditorFn) (*ReadWorkspaceRoleResult, error) {
+	rsp, err := c.ReadWorkspaceRole(ctx, accountId, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkspaceRoleResult(rsp)
+}
+
+// UpdateWorkspaceRoleWithBodyWithResponse Make a workspace role what was sent
+//
+// Make a workspace role what was sent. The server's own cannot be changed.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /accounts/{account_id}/workspace_roles/{id} (the `UpdateWorkspaceRole` operationId).
+func (c *ClientWithResponses) UpdateWorkspaceRoleWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceRoleParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateWorkspaceRoleResult, error) {
+	rsp, err := c.UpdateWorkspaceRoleWithBody(ctx, accountId, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateWorkspaceRoleResult(rsp)
+}
+
+// UpdateWorkspaceRoleWithResponse Make a workspace role what was sent
+//
+// Make a workspace role what was sent. The server's own cannot be changed.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /accounts/{account_id}/workspace_roles/{id} (the `UpdateWorkspaceRole` operationId).
+func (c *ClientWithResponses) UpdateWorkspaceRoleWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceRoleParams, body UpdateWorkspaceRoleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateWorkspaceRoleResult, error) {
+	rsp, err := c.UpdateWorkspaceRole(ctx, accountId, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateWorkspaceRoleResult(rsp)
+}
+
+// CreateWorkspaceWithBodyWithResponse Create a workspace
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/workspaces/ (the `CreateWorkspace` operationId).
+func (c *ClientWithResponses) CreateWorkspaceWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CreateWorkspaceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateWorkspaceResult, error) {
+	rsp, err := c.CreateWorkspaceWithBody(ctx, accountId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateWorkspaceResult(rsp)
+}
+
+// CreateWorkspaceWithResponse Create a workspace
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/workspaces/ (the `CreateWorkspace` operationId).
+func (c *ClientWithResponses) CreateWorkspaceWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CreateWorkspaceParams, body CreateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateWorkspaceResult, error) {
+	rsp, err := c.CreateWorkspace(ctx, accountId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateWorkspaceResult(rsp)
+}
+
+// ReadWorkspacesWithBodyWithResponse Read those of the matching workspaces that the caller may see
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/workspaces/filter (the `ReadWorkspaces` operationId).
+func (c *ClientWithResponses) ReadWorkspacesWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadWorkspacesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadWorkspacesResult, error) {
+	rsp, err := c.ReadWorkspacesWithBody(ctx, accountId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkspacesResult(rsp)
+}
+
+// ReadWorkspacesWithResponse Read those of the matching workspaces that the caller may see
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/workspaces/filter (the `ReadWorkspaces` operationId).
+func (c *ClientWithResponses) ReadWorkspacesWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadWorkspacesParams, body ReadWorkspacesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWorkspacesResult, error) {
+	rsp, err := c.ReadWorkspaces(ctx, accountId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkspacesResult(rsp)
+}
+
+// DeleteWorkspaceWithResponse Delete a workspace with everything in it
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /accounts/{account_id}/workspaces/{id} (the `DeleteWorkspace` operationId).
+func (c *ClientWithResponses) DeleteWorkspaceWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteWorkspaceParams, reqEditors ...RequestEditorFn) (*DeleteWorkspaceResult, error) {
+	rsp, err := c.DeleteWorkspace(ctx, accountId, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteWorkspaceResult(rsp)
+}
+
+// ReadWorkspaceWithResponse Read a workspace
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /accounts/{account_id}/workspaces/{id} (the `ReadWorkspace` operationId).
+func (c *ClientWithResponses) ReadWorkspaceWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadWorkspaceParams, reqEditors ...RequestEditorFn) (*ReadWorkspaceResult, error) {
+	rsp, err := c.ReadWorkspace(ctx, accountId, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkspaceResult(rsp)
+}
+
+// UpdateWorkspaceWithBodyWithResponse Change a workspace; what is not sent stays
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /accounts/{account_id}/workspaces/{id} (the `UpdateWorkspace` operationId).
+func (c *ClientWithResponses) UpdateWorkspaceWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateWorkspaceResult, error) {
+	rsp, err := c.UpdateWorkspaceWithBody(ctx, accountId, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateWorkspaceResult(rsp)
+}
+
+// UpdateWorkspaceWithResponse Change a workspace; what is not sent stays
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /accounts/{account_id}/workspaces/{id} (the `UpdateWorkspace` operationId).
+func (c *ClientWithResponses) UpdateWorkspaceWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceParams, body UpdateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateWorkspaceResult, error) {
+	rsp, err := c.UpdateWorkspace(ctx, accountId, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateWorkspaceResult(rsp)
 }
 
 // ClearServerDefaultResultStorageWithResponse Leave it to each client again where results are kept
@@ -28604,6 +34955,58 @@ func (c *ClientWithResponses) ReadLatestArtifactWithResponse(ctx context.Context
 		return nil, err
 	}
 	return ParseReadLatestArtifactResult(rsp)
+}
+
+// GrantBotAccessWithBodyWithResponse Give a service account a role in the workspace; one that has a role there gets the other one, under the same id
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /bot_access/ (the `GrantBotAccess` operationId).
+func (c *ClientWithResponses) GrantBotAccessWithBodyWithResponse(ctx context.Context, params *GrantBotAccessParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GrantBotAccessResult, error) {
+	rsp, err := c.GrantBotAccessWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGrantBotAccessResult(rsp)
+}
+
+// GrantBotAccessWithResponse Give a service account a role in the workspace; one that has a role there gets the other one, under the same id
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /bot_access/ (the `GrantBotAccess` operationId).
+func (c *ClientWithResponses) GrantBotAccessWithResponse(ctx context.Context, params *GrantBotAccessParams, body GrantBotAccessJSONRequestBody, reqEditors ...RequestEditorFn) (*GrantBotAccessResult, error) {
+	rsp, err := c.GrantBotAccess(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGrantBotAccessResult(rsp)
+}
+
+// RevokeBotAccessWithResponse Take the role in the workspace away
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /bot_access/{id} (the `RevokeBotAccess` operationId).
+func (c *ClientWithResponses) RevokeBotAccessWithResponse(ctx context.Context, id openapi_types.UUID, params *RevokeBotAccessParams, reqEditors ...RequestEditorFn) (*RevokeBotAccessResult, error) {
+	rsp, err := c.RevokeBotAccess(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeBotAccessResult(rsp)
+}
+
+// ReadBotAccessWithResponse Read what a service account may do in the workspace
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /bot_access/{id} (the `ReadBotAccess` operationId).
+func (c *ClientWithResponses) ReadBotAccessWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadBotAccessParams, reqEditors ...RequestEditorFn) (*ReadBotAccessResult, error) {
+	rsp, err := c.ReadBotAccess(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadBotAccessResult(rsp)
 }
 
 // CreateConcurrencyLimitWithBodyWithResponse Create the limit of a tag, or change it
@@ -29221,21 +35624,6 @@ func (c *ClientWithResponses) UpdateDeploymentScheduleWithResponse(ctx context.C
 	return ParseUpdateDeploymentScheduleResult(rsp)
 }
 
-// WorkQueueCheckForDeploymentWithResponse Read the work queues that would pick up runs of a deployment
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /deployments/{id}/work_queue_check (the `WorkQueueCheckForDeployment` operationId).
-//
-// Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
-func (c *ClientWithResponses) WorkQueueCheckForDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *WorkQueueCheckForDeploymentParams, reqEditors ...RequestEditorFn) (*WorkQueueCheckForDeploymentResult, error) {
-	rsp, err := c.WorkQueueCheckForDeployment(ctx, id, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseWorkQueueCheckForDeploymentResult(rsp)
-}
-
 // CreateEventsWithBodyWithResponse Take events in
 //
 // Take events in. The answer means that they are stored durably; they can be read soon after.
@@ -29632,32 +36020,6 @@ func (c *ClientWithResponses) UpdateFlowRunWithResponse(ctx context.Context, id 
 		return nil, err
 	}
 	return ParseUpdateFlowRunResult(rsp)
-}
-
-// ReadFlowRunGraphV1WithResponse Read the task runs of a flow run with those that each depends on
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /flow_runs/{id}/graph (the `ReadFlowRunGraphV1` operationId).
-func (c *ClientWithResponses) ReadFlowRunGraphV1WithResponse(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunGraphV1Params, reqEditors ...RequestEditorFn) (*ReadFlowRunGraphV1Result, error) {
-	rsp, err := c.ReadFlowRunGraphV1(ctx, id, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseReadFlowRunGraphV1Result(rsp)
-}
-
-// ReadFlowRunGraphV2WithResponse Read the task runs and subflows of a flow run as a graph, or what of it changed since a moment
-//
-// Returns a wrapper object for the known response body format(s).
-//
-// Corresponds with GET /flow_runs/{id}/graph-v2 (the `ReadFlowRunGraphV2` operationId).
-func (c *ClientWithResponses) ReadFlowRunGraphV2WithResponse(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunGraphV2Params, reqEditors ...RequestEditorFn) (*ReadFlowRunGraphV2Result, error) {
-	rsp, err := c.ReadFlowRunGraphV2(ctx, id, params, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseReadFlowRunGraphV2Result(rsp)
 }
 
 // CreateFlowRunInputWithBodyWithResponse Store an input under a key that is free
@@ -30074,6 +36436,32 @@ func (c *ClientWithResponses) HelloWithResponse(ctx context.Context, params *Hel
 		return nil, err
 	}
 	return ParseHelloResult(rsp)
+}
+
+// ReadMeWithResponse Read who the caller is
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /me/ (the `ReadMe` operationId).
+func (c *ClientWithResponses) ReadMeWithResponse(ctx context.Context, params *ReadMeParams, reqEditors ...RequestEditorFn) (*ReadMeResult, error) {
+	rsp, err := c.ReadMe(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadMeResult(rsp)
+}
+
+// ReadMyWorkspacesWithResponse List the workspaces that the caller may enter
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /me/workspaces (the `ReadMyWorkspaces` operationId).
+func (c *ClientWithResponses) ReadMyWorkspacesWithResponse(ctx context.Context, params *ReadMyWorkspacesParams, reqEditors ...RequestEditorFn) (*ReadMyWorkspacesResult, error) {
+	rsp, err := c.ReadMyWorkspaces(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadMyWorkspacesResult(rsp)
 }
 
 // PerformReadinessCheckWithResponse Tell whether requests can be served
@@ -30496,121 +36884,164 @@ func (c *ClientWithResponses) CountDeploymentsByFlowWithResponse(ctx context.Con
 	return ParseCountDeploymentsByFlowResult(rsp)
 }
 
-// NextRunsByFlowWithBodyWithResponse Read the run of each of some flows that is to start next
+// GrantUserAccessWithBodyWithResponse Give a user a role in the workspace; one that has a role there gets the other one, under the same id
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
-// Corresponds with POST /ui/flows/next-runs (the `NextRunsByFlow` operationId).
-func (c *ClientWithResponses) NextRunsByFlowWithBodyWithResponse(ctx context.Context, params *NextRunsByFlowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*NextRunsByFlowResult, error) {
-	rsp, err := c.NextRunsByFlowWithBody(ctx, params, contentType, body, reqEditors...)
+// Corresponds with POST /user_access/ (the `GrantUserAccess` operationId).
+func (c *ClientWithResponses) GrantUserAccessWithBodyWithResponse(ctx context.Context, params *GrantUserAccessParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GrantUserAccessResult, error) {
+	rsp, err := c.GrantUserAccessWithBody(ctx, params, contentType, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
-	return ParseNextRunsByFlowResult(rsp)
+	return ParseGrantUserAccessResult(rsp)
 }
 
-// NextRunsByFlowWithResponse Read the run of each of some flows that is to start next
+// GrantUserAccessWithResponse Give a user a role in the workspace; one that has a role there gets the other one, under the same id
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
-// Corresponds with POST /ui/flows/next-runs (the `NextRunsByFlow` operationId).
-func (c *ClientWithResponses) NextRunsByFlowWithResponse(ctx context.Context, params *NextRunsByFlowParams, body NextRunsByFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*NextRunsByFlowResult, error) {
-	rsp, err := c.NextRunsByFlow(ctx, params, body, reqEditors...)
+// Corresponds with POST /user_access/ (the `GrantUserAccess` operationId).
+func (c *ClientWithResponses) GrantUserAccessWithResponse(ctx context.Context, params *GrantUserAccessParams, body GrantUserAccessJSONRequestBody, reqEditors ...RequestEditorFn) (*GrantUserAccessResult, error) {
+	rsp, err := c.GrantUserAccess(ctx, params, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
-	return ParseNextRunsByFlowResult(rsp)
+	return ParseGrantUserAccessResult(rsp)
 }
 
-// ValidateObjWithBodyWithResponse Tell what is wrong with values that are to fit a JSON schema
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /ui/schemas/validate (the `ValidateObj` operationId).
-func (c *ClientWithResponses) ValidateObjWithBodyWithResponse(ctx context.Context, params *ValidateObjParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ValidateObjResult, error) {
-	rsp, err := c.ValidateObjWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseValidateObjResult(rsp)
-}
-
-// ValidateObjWithResponse Tell what is wrong with values that are to fit a JSON schema
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /ui/schemas/validate (the `ValidateObj` operationId).
-func (c *ClientWithResponses) ValidateObjWithResponse(ctx context.Context, params *ValidateObjParams, body ValidateObjJSONRequestBody, reqEditors ...RequestEditorFn) (*ValidateObjResult, error) {
-	rsp, err := c.ValidateObj(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseValidateObjResult(rsp)
-}
-
-// ReadTaskRunCountsByStateWithBodyWithResponse Count the task runs that match by the type of their state
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /ui/task_runs/count (the `ReadTaskRunCountsByState` operationId).
-func (c *ClientWithResponses) ReadTaskRunCountsByStateWithBodyWithResponse(ctx context.Context, params *ReadTaskRunCountsByStateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadTaskRunCountsByStateResult, error) {
-	rsp, err := c.ReadTaskRunCountsByStateWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseReadTaskRunCountsByStateResult(rsp)
-}
-
-// ReadTaskRunCountsByStateWithResponse Count the task runs that match by the type of their state
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /ui/task_runs/count (the `ReadTaskRunCountsByState` operationId).
-func (c *ClientWithResponses) ReadTaskRunCountsByStateWithResponse(ctx context.Context, params *ReadTaskRunCountsByStateParams, body ReadTaskRunCountsByStateJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadTaskRunCountsByStateResult, error) {
-	rsp, err := c.ReadTaskRunCountsByState(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseReadTaskRunCountsByStateResult(rsp)
-}
-
-// ReadDashboardTaskRunCountsWithBodyWithResponse Count the task runs that match and have ended, in twenty stretches of time
-//
-// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /ui/task_runs/dashboard/counts (the `ReadDashboardTaskRunCounts` operationId).
-func (c *ClientWithResponses) ReadDashboardTaskRunCountsWithBodyWithResponse(ctx context.Context, params *ReadDashboardTaskRunCountsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadDashboardTaskRunCountsResult, error) {
-	rsp, err := c.ReadDashboardTaskRunCountsWithBody(ctx, params, contentType, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseReadDashboardTaskRunCountsResult(rsp)
-}
-
-// ReadDashboardTaskRunCountsWithResponse Count the task runs that match and have ended, in twenty stretches of time
-//
-// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
-//
-// Corresponds with POST /ui/task_runs/dashboard/counts (the `ReadDashboardTaskRunCounts` operationId).
-func (c *ClientWithResponses) ReadDashboardTaskRunCountsWithResponse(ctx context.Context, params *ReadDashboardTaskRunCountsParams, body ReadDashboardTaskRunCountsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadDashboardTaskRunCountsResult, error) {
-	rsp, err := c.ReadDashboardTaskRunCounts(ctx, params, body, reqEditors...)
-	if err != nil {
-		return nil, err
-	}
-	return ParseReadDashboardTaskRunCountsResult(rsp)
-}
-
-// ReadTaskRunWithFlowRunNameWithResponse Read a task run with the name of its flow run
+// RevokeUserAccessWithResponse Take the role in the workspace away
 //
 // Returns a wrapper object for the known response body format(s).
 //
-// Corresponds with GET /ui/task_runs/{id} (the `ReadTaskRunWithFlowRunName` operationId).
-func (c *ClientWithResponses) ReadTaskRunWithFlowRunNameWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadTaskRunWithFlowRunNameParams, reqEditors ...RequestEditorFn) (*ReadTaskRunWithFlowRunNameResult, error) {
-	rsp, err := c.ReadTaskRunWithFlowRunName(ctx, id, params, reqEditors...)
+// Corresponds with DELETE /user_access/{id} (the `RevokeUserAccess` operationId).
+func (c *ClientWithResponses) RevokeUserAccessWithResponse(ctx context.Context, id openapi_types.UUID, params *RevokeUserAccessParams, reqEditors ...RequestEditorFn) (*RevokeUserAccessResult, error) {
+	rsp, err := c.RevokeUserAccess(ctx, id, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
-	return ParseReadTaskRunWithFlowRunNameResult(rsp)
+	return ParseRevokeUserAccessResult(rsp)
+}
+
+// ReadUserAccessWithResponse Read what a user may do in the workspace
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /user_access/{id} (the `ReadUserAccess` operationId).
+func (c *ClientWithResponses) ReadUserAccessWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadUserAccessParams, reqEditors ...RequestEditorFn) (*ReadUserAccessResult, error) {
+	rsp, err := c.ReadUserAccess(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadUserAccessResult(rsp)
+}
+
+// ReadUserWithResponse Read a user
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /users/{id} (the `ReadUser` operationId).
+func (c *ClientWithResponses) ReadUserWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadUserParams, reqEditors ...RequestEditorFn) (*ReadUserResult, error) {
+	rsp, err := c.ReadUser(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadUserResult(rsp)
+}
+
+// UpdateUserWithBodyWithResponse Change a user; what is not sent stays
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /users/{id} (the `UpdateUser` operationId).
+func (c *ClientWithResponses) UpdateUserWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateUserParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateUserResult, error) {
+	rsp, err := c.UpdateUserWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateUserResult(rsp)
+}
+
+// UpdateUserWithResponse Change a user; what is not sent stays
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /users/{id} (the `UpdateUser` operationId).
+func (c *ClientWithResponses) UpdateUserWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateUserParams, body UpdateUserJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateUserResult, error) {
+	rsp, err := c.UpdateUser(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateUserResult(rsp)
+}
+
+// ReadUserApiKeysWithResponse List the API keys of a user
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /users/{user_id}/api_keys (the `ReadUserApiKeys` operationId).
+func (c *ClientWithResponses) ReadUserApiKeysWithResponse(ctx context.Context, userId openapi_types.UUID, params *ReadUserApiKeysParams, reqEditors ...RequestEditorFn) (*ReadUserApiKeysResult, error) {
+	rsp, err := c.ReadUserApiKeys(ctx, userId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadUserApiKeysResult(rsp)
+}
+
+// CreateUserApiKeyWithBodyWithResponse Create an API key
+//
+// Create an API key. This answer alone shows it.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /users/{user_id}/api_keys (the `CreateUserApiKey` operationId).
+func (c *ClientWithResponses) CreateUserApiKeyWithBodyWithResponse(ctx context.Context, userId openapi_types.UUID, params *CreateUserApiKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateUserApiKeyResult, error) {
+	rsp, err := c.CreateUserApiKeyWithBody(ctx, userId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateUserApiKeyResult(rsp)
+}
+
+// CreateUserApiKeyWithResponse Create an API key
+//
+// Create an API key. This answer alone shows it.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /users/{user_id}/api_keys (the `CreateUserApiKey` operationId).
+func (c *ClientWithResponses) CreateUserApiKeyWithResponse(ctx context.Context, userId openapi_types.UUID, params *CreateUserApiKeyParams, body CreateUserApiKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateUserApiKeyResult, error) {
+	rsp, err := c.CreateUserApiKey(ctx, userId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateUserApiKeyResult(rsp)
+}
+
+// DeleteUserApiKeyWithResponse Delete an API key: it is refused everywhere within seconds
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /users/{user_id}/api_keys/{id} (the `DeleteUserApiKey` operationId).
+func (c *ClientWithResponses) DeleteUserApiKeyWithResponse(ctx context.Context, userId openapi_types.UUID, id openapi_types.UUID, params *DeleteUserApiKeyParams, reqEditors ...RequestEditorFn) (*DeleteUserApiKeyResult, error) {
+	rsp, err := c.DeleteUserApiKey(ctx, userId, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteUserApiKeyResult(rsp)
+}
+
+// ReadUserApiKeyWithResponse Read an API key, without the key itself
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /users/{user_id}/api_keys/{id} (the `ReadUserApiKey` operationId).
+func (c *ClientWithResponses) ReadUserApiKeyWithResponse(ctx context.Context, userId openapi_types.UUID, id openapi_types.UUID, params *ReadUserApiKeyParams, reqEditors ...RequestEditorFn) (*ReadUserApiKeyResult, error) {
+	rsp, err := c.ReadUserApiKey(ctx, userId, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadUserApiKeyResult(rsp)
 }
 
 // CreateConcurrencyLimitV2WithBodyWithResponse Create a limit; its name must be free
@@ -31275,26 +37706,1079 @@ func (c *ClientWithResponses) RotateWebhookWithResponse(ctx context.Context, id 
 	return ParseRotateWebhookResult(rsp)
 }
 
-// ParseReadSettingsResult parses an HTTP response from a ReadSettingsWithResponse call
-func ParseReadSettingsResult(rsp *http.Response) (*ReadSettingsResult, error) {
+// ReadWorkspaceScopesWithResponse List all scopes that a workspace role may have
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /workspace_scopes (the `ReadWorkspaceScopes` operationId).
+func (c *ClientWithResponses) ReadWorkspaceScopesWithResponse(ctx context.Context, params *ReadWorkspaceScopesParams, reqEditors ...RequestEditorFn) (*ReadWorkspaceScopesResult, error) {
+	rsp, err := c.ReadWorkspaceScopes(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadWorkspaceScopesResult(rsp)
+}
+
+// ParseCreateAccountResult parses an HTTP response from a CreateAccountWithResponse call
+func ParseCreateAccountResult(rsp *http.Response) (*CreateAccountResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &ReadSettingsResult{
+	response := &CreateAccountResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Account
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadAccountResult parses an HTTP response from a ReadAccountWithResponse call
+func ParseReadAccountResult(rsp *http.Response) (*ReadAccountResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadAccountResult{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest map[string]interface{}
+		var dest Account
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateAccountResult parses an HTTP response from a UpdateAccountWithResponse call
+func ParseUpdateAccountResult(rsp *http.Response) (*UpdateAccountResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateAccountResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateAccountMembershipResult parses an HTTP response from a CreateAccountMembershipWithResponse call
+func ParseCreateAccountMembershipResult(rsp *http.Response) (*CreateAccountMembershipResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateAccountMembershipResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest AccountMembership
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadAccountMembershipsResult parses an HTTP response from a ReadAccountMembershipsWithResponse call
+func ParseReadAccountMembershipsResult(rsp *http.Response) (*ReadAccountMembershipsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadAccountMembershipsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []AccountMembership
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteAccountMembershipResult parses an HTTP response from a DeleteAccountMembershipWithResponse call
+func ParseDeleteAccountMembershipResult(rsp *http.Response) (*DeleteAccountMembershipResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteAccountMembershipResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateAccountMembershipResult parses an HTTP response from a UpdateAccountMembershipWithResponse call
+func ParseUpdateAccountMembershipResult(rsp *http.Response) (*UpdateAccountMembershipResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateAccountMembershipResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadAccountRolesResult parses an HTTP response from a ReadAccountRolesWithResponse call
+func ParseReadAccountRolesResult(rsp *http.Response) (*ReadAccountRolesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadAccountRolesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []AccountRole
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadAccountRoleResult parses an HTTP response from a ReadAccountRoleWithResponse call
+func ParseReadAccountRoleResult(rsp *http.Response) (*ReadAccountRoleResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadAccountRoleResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AccountRole
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateServiceAccountResult parses an HTTP response from a CreateServiceAccountWithResponse call
+func ParseCreateServiceAccountResult(rsp *http.Response) (*CreateServiceAccountResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateServiceAccountResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest ServiceAccount
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadServiceAccountsResult parses an HTTP response from a ReadServiceAccountsWithResponse call
+func ParseReadServiceAccountsResult(rsp *http.Response) (*ReadServiceAccountsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadServiceAccountsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []ServiceAccount
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteServiceAccountResult parses an HTTP response from a DeleteServiceAccountWithResponse call
+func ParseDeleteServiceAccountResult(rsp *http.Response) (*DeleteServiceAccountResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteServiceAccountResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadServiceAccountResult parses an HTTP response from a ReadServiceAccountWithResponse call
+func ParseReadServiceAccountResult(rsp *http.Response) (*ReadServiceAccountResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadServiceAccountResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ServiceAccount
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateServiceAccountResult parses an HTTP response from a UpdateServiceAccountWithResponse call
+func ParseUpdateServiceAccountResult(rsp *http.Response) (*UpdateServiceAccountResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateServiceAccountResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRotateServiceAccountApiKeyResult parses an HTTP response from a RotateServiceAccountApiKeyWithResponse call
+func ParseRotateServiceAccountApiKeyResult(rsp *http.Response) (*RotateServiceAccountApiKeyResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RotateServiceAccountApiKeyResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest ServiceAccount
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadAccountDomainsResult parses an HTTP response from a ReadAccountDomainsWithResponse call
+func ParseReadAccountDomainsResult(rsp *http.Response) (*ReadAccountDomainsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadAccountDomainsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []AccountDomain
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadAccountSettingsResult parses an HTTP response from a ReadAccountSettingsWithResponse call
+func ParseReadAccountSettingsResult(rsp *http.Response) (*ReadAccountSettingsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadAccountSettingsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest AccountSettings
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateAccountSettingsResult parses an HTTP response from a UpdateAccountSettingsWithResponse call
+func ParseUpdateAccountSettingsResult(rsp *http.Response) (*UpdateAccountSettingsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateAccountSettingsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateWorkspaceRoleResult parses an HTTP response from a CreateWorkspaceRoleWithResponse call
+func ParseCreateWorkspaceRoleResult(rsp *http.Response) (*CreateWorkspaceRoleResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateWorkspaceRoleResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest WorkspaceRole
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadWorkspaceRolesResult parses an HTTP response from a ReadWorkspaceRolesWithResponse call
+func ParseReadWorkspaceRolesResult(rsp *http.Response) (*ReadWorkspaceRolesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadWorkspaceRolesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []WorkspaceRole
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteWorkspaceRoleResult parses an HTTP response from a DeleteWorkspaceRoleWithResponse call
+func ParseDeleteWorkspaceRoleResult(rsp *http.Response) (*DeleteWorkspaceRoleResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteWorkspaceRoleResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadWorkspaceRoleResult parses an HTTP response from a ReadWorkspaceRoleWithResponse call
+func ParseReadWorkspaceRoleResult(rsp *http.Response) (*ReadWorkspaceRoleResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadWorkspaceRoleResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorkspaceRole
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateWorkspaceRoleResult parses an HTTP response from a UpdateWorkspaceRoleWithResponse call
+func ParseUpdateWorkspaceRoleResult(rsp *http.Response) (*UpdateWorkspaceRoleResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateWorkspaceRoleResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateWorkspaceResult parses an HTTP response from a CreateWorkspaceWithResponse call
+func ParseCreateWorkspaceResult(rsp *http.Response) (*CreateWorkspaceResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateWorkspaceResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Workspace
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadWorkspacesResult parses an HTTP response from a ReadWorkspacesWithResponse call
+func ParseReadWorkspacesResult(rsp *http.Response) (*ReadWorkspacesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadWorkspacesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []Workspace
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteWorkspaceResult parses an HTTP response from a DeleteWorkspaceWithResponse call
+func ParseDeleteWorkspaceResult(rsp *http.Response) (*DeleteWorkspaceResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteWorkspaceResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadWorkspaceResult parses an HTTP response from a ReadWorkspaceWithResponse call
+func ParseReadWorkspaceResult(rsp *http.Response) (*ReadWorkspaceResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadWorkspaceResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Workspace
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateWorkspaceResult parses an HTTP response from a UpdateWorkspaceWithResponse call
+func ParseUpdateWorkspaceResult(rsp *http.Response) (*UpdateWorkspaceResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateWorkspaceResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError
@@ -31893,6 +39377,122 @@ func ParseReadLatestArtifactResult(rsp *http.Response) (*ReadLatestArtifactResul
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Artifact
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGrantBotAccessResult parses an HTTP response from a GrantBotAccessWithResponse call
+func ParseGrantBotAccessResult(rsp *http.Response) (*GrantBotAccessResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GrantBotAccessResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []WorkspaceAccess
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRevokeBotAccessResult parses an HTTP response from a RevokeBotAccessWithResponse call
+func ParseRevokeBotAccessResult(rsp *http.Response) (*RevokeBotAccessResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RevokeBotAccessResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadBotAccessResult parses an HTTP response from a ReadBotAccessWithResponse call
+func ParseReadBotAccessResult(rsp *http.Response) (*ReadBotAccessResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadBotAccessResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WorkspaceAccess
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -33129,46 +40729,6 @@ func ParseUpdateDeploymentScheduleResult(rsp *http.Response) (*UpdateDeploymentS
 	return response, nil
 }
 
-// ParseWorkQueueCheckForDeploymentResult parses an HTTP response from a WorkQueueCheckForDeploymentWithResponse call
-func ParseWorkQueueCheckForDeploymentResult(rsp *http.Response) (*WorkQueueCheckForDeploymentResult, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &WorkQueueCheckForDeploymentResult{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest []WorkQueue
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
-		var dest HTTPValidationError
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON422 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Error
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
 // ParseCreateEventsResult parses an HTTP response from a CreateEventsWithResponse call
 func ParseCreateEventsResult(rsp *http.Response) (*CreateEventsResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -33864,86 +41424,6 @@ func ParseUpdateFlowRunResult(rsp *http.Response) (*UpdateFlowRunResult, error) 
 	switch {
 	case rsp.StatusCode == 204:
 		break // No content-type
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
-		var dest HTTPValidationError
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON422 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Error
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseReadFlowRunGraphV1Result parses an HTTP response from a ReadFlowRunGraphV1WithResponse call
-func ParseReadFlowRunGraphV1Result(rsp *http.Response) (*ReadFlowRunGraphV1Result, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ReadFlowRunGraphV1Result{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest []DependencyResult
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
-		var dest HTTPValidationError
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON422 = &dest
-
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
-		var dest Error
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSONDefault = &dest
-
-	}
-
-	return response, nil
-}
-
-// ParseReadFlowRunGraphV2Result parses an HTTP response from a ReadFlowRunGraphV2WithResponse call
-func ParseReadFlowRunGraphV2Result(rsp *http.Response) (*ReadFlowRunGraphV2Result, error) {
-	bodyBytes, err := io.ReadAll(rsp.Body)
-	defer func() { _ = rsp.Body.Close() }()
-	if err != nil {
-		return nil, err
-	}
-
-	response := &ReadFlowRunGraphV2Result{
-		Body:         bodyBytes,
-		HTTPResponse: rsp,
-	}
-
-	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest Graph
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError
@@ -34738,6 +42218,86 @@ func ParseHelloResult(rsp *http.Response) (*HelloResult, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest string
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadMeResult parses an HTTP response from a ReadMeWithResponse call
+func ParseReadMeResult(rsp *http.Response) (*ReadMeResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadMeResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Profile
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadMyWorkspacesResult parses an HTTP response from a ReadMyWorkspacesWithResponse call
+func ParseReadMyWorkspacesResult(rsp *http.Response) (*ReadMyWorkspacesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadMyWorkspacesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []MyWorkspace
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -35571,22 +43131,22 @@ func ParseCountDeploymentsByFlowResult(rsp *http.Response) (*CountDeploymentsByF
 	return response, nil
 }
 
-// ParseNextRunsByFlowResult parses an HTTP response from a NextRunsByFlowWithResponse call
-func ParseNextRunsByFlowResult(rsp *http.Response) (*NextRunsByFlowResult, error) {
+// ParseGrantUserAccessResult parses an HTTP response from a GrantUserAccessWithResponse call
+func ParseGrantUserAccessResult(rsp *http.Response) (*GrantUserAccessResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &NextRunsByFlowResult{
+	response := &GrantUserAccessResult{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest map[string]*SimpleNextFlowRun
+		var dest []WorkspaceAccess
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -35611,22 +43171,58 @@ func ParseNextRunsByFlowResult(rsp *http.Response) (*NextRunsByFlowResult, error
 	return response, nil
 }
 
-// ParseValidateObjResult parses an HTTP response from a ValidateObjWithResponse call
-func ParseValidateObjResult(rsp *http.Response) (*ValidateObjResult, error) {
+// ParseRevokeUserAccessResult parses an HTTP response from a RevokeUserAccessWithResponse call
+func ParseRevokeUserAccessResult(rsp *http.Response) (*RevokeUserAccessResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &ValidateObjResult{
+	response := &RevokeUserAccessResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadUserAccessResult parses an HTTP response from a ReadUserAccessWithResponse call
+func ParseReadUserAccessResult(rsp *http.Response) (*ReadUserAccessResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadUserAccessResult{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest SchemaValuesValidationResponse
+		var dest WorkspaceAccess
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -35651,22 +43247,22 @@ func ParseValidateObjResult(rsp *http.Response) (*ValidateObjResult, error) {
 	return response, nil
 }
 
-// ParseReadTaskRunCountsByStateResult parses an HTTP response from a ReadTaskRunCountsByStateWithResponse call
-func ParseReadTaskRunCountsByStateResult(rsp *http.Response) (*ReadTaskRunCountsByStateResult, error) {
+// ParseReadUserResult parses an HTTP response from a ReadUserWithResponse call
+func ParseReadUserResult(rsp *http.Response) (*ReadUserResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &ReadTaskRunCountsByStateResult{
+	response := &ReadUserResult{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest CountByState
+		var dest User
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -35691,22 +43287,58 @@ func ParseReadTaskRunCountsByStateResult(rsp *http.Response) (*ReadTaskRunCounts
 	return response, nil
 }
 
-// ParseReadDashboardTaskRunCountsResult parses an HTTP response from a ReadDashboardTaskRunCountsWithResponse call
-func ParseReadDashboardTaskRunCountsResult(rsp *http.Response) (*ReadDashboardTaskRunCountsResult, error) {
+// ParseUpdateUserResult parses an HTTP response from a UpdateUserWithResponse call
+func ParseUpdateUserResult(rsp *http.Response) (*UpdateUserResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &ReadDashboardTaskRunCountsResult{
+	response := &UpdateUserResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadUserApiKeysResult parses an HTTP response from a ReadUserApiKeysWithResponse call
+func ParseReadUserApiKeysResult(rsp *http.Response) (*ReadUserApiKeysResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadUserApiKeysResult{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest []TaskRunCount
+		var dest []ApiKey
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -35731,22 +43363,98 @@ func ParseReadDashboardTaskRunCountsResult(rsp *http.Response) (*ReadDashboardTa
 	return response, nil
 }
 
-// ParseReadTaskRunWithFlowRunNameResult parses an HTTP response from a ReadTaskRunWithFlowRunNameWithResponse call
-func ParseReadTaskRunWithFlowRunNameResult(rsp *http.Response) (*ReadTaskRunWithFlowRunNameResult, error) {
+// ParseCreateUserApiKeyResult parses an HTTP response from a CreateUserApiKeyWithResponse call
+func ParseCreateUserApiKeyResult(rsp *http.Response) (*CreateUserApiKeyResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
 	defer func() { _ = rsp.Body.Close() }()
 	if err != nil {
 		return nil, err
 	}
 
-	response := &ReadTaskRunWithFlowRunNameResult{
+	response := &CreateUserApiKeyResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest ApiKey
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteUserApiKeyResult parses an HTTP response from a DeleteUserApiKeyWithResponse call
+func ParseDeleteUserApiKeyResult(rsp *http.Response) (*DeleteUserApiKeyResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteUserApiKeyResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadUserApiKeyResult parses an HTTP response from a ReadUserApiKeyWithResponse call
+func ParseReadUserApiKeyResult(rsp *http.Response) (*ReadUserApiKeyResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadUserApiKeyResult{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest UITaskRun
+		var dest ApiKey
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -36943,6 +44651,46 @@ func ParseRotateWebhookResult(rsp *http.Response) (*RotateWebhookResult, error) 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Webhook
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadWorkspaceScopesResult parses an HTTP response from a ReadWorkspaceScopesWithResponse call
+func ParseReadWorkspaceScopesResult(rsp *http.Response) (*ReadWorkspaceScopesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadWorkspaceScopesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []string
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

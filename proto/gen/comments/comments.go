@@ -69,6 +69,58 @@ func Of(fullName string) string {
 		return "Trigger is chosen by the tag \"type\"."
 	case "orch.test.v1.Typed":
 		return "Typed is chosen by the JSON type, through inline wrappers."
+	case "orch.v1.Account":
+		return "Account owns workspaces."
+	case "orch.v1.Account.auth_expiration_seconds":
+		return "After how many seconds a browser's sign-in ends; null = the server's choice."
+	case "orch.v1.Account.automations_limit":
+		return "Null = none."
+	case "orch.v1.Account.features":
+		return "What the plan allows."
+	case "orch.v1.Account.handle":
+		return "Its name in paths that people type: lower case, digits and hyphens."
+	case "orch.v1.Account.plan_type":
+		return "hobby, starter, team, pro or enterprise."
+	case "orch.v1.Account.run_retention_days":
+		return "0 = for ever."
+	case "orch.v1.Account.sso_state":
+		return "Always \"none\"."
+	case "orch.v1.AccountCreate.handle":
+		return "Made of the name when absent."
+	case "orch.v1.AccountMembership":
+		return "AccountMembership is a user in an account."
+	case "orch.v1.AccountMembership.api_key":
+		return "The user's first key, in the answer that made the user and nowhere else."
+	case "orch.v1.AccountMembershipCreate.account_role_id":
+		return "Member when absent."
+	case "orch.v1.AccountMembershipCreate.handle":
+		return "The part of the address before the @ when absent."
+	case "orch.v1.AccountMembershipFilter":
+		return "AccountMembershipFilter selects members."
+	case "orch.v1.AccountRole":
+		return "AccountRole is what a member may do in an account."
+	case "orch.v1.AccountRole.account_id":
+		return "Null: a role of the server's own."
+	case "orch.v1.AccountService":
+		return "AccountService stores accounts."
+	case "orch.v1.AccountService.CreateAccount":
+		return "Create an account with its first workspace; whoever creates it owns it."
+	case "orch.v1.AccountService.ReadAccount":
+		return "Read an account."
+	case "orch.v1.AccountService.ReadAccountDomains":
+		return "List the domains whose users sign on by themselves. There are none: this server signs nobody on."
+	case "orch.v1.AccountService.ReadAccountSettings":
+		return "Read the settings of an account."
+	case "orch.v1.AccountService.UpdateAccount":
+		return "Change an account; what is not sent stays. Only the server's administrators choose the plan."
+	case "orch.v1.AccountService.UpdateAccountSettings":
+		return "Change settings of an account; what is not sent stays. Once the authentication of webhooks is enforced, all webhooks of the account without a service account are disabled before this answers."
+	case "orch.v1.AccountSettings":
+		return "AccountSettings are switches of an account."
+	case "orch.v1.AccountSettings.enforce_webhook_authentication":
+		return "No webhook without a service account is enabled."
+	case "orch.v1.AccountSettingsUpdate":
+		return "AccountSettingsUpdate is flat, unlike the settings inside an account."
 	case "orch.v1.AdminService":
 		return "AdminService keeps defaults that hold where nothing else is set."
 	case "orch.v1.AdminService.ClearServerDefaultResultStorage":
@@ -77,6 +129,18 @@ func Of(fullName string) string {
 		return "Read where results are kept by default."
 	case "orch.v1.AdminService.UpdateServerDefaultResultStorage":
 		return "Set where results are kept by default."
+	case "orch.v1.ApiKey":
+		return "ApiKey lets its owner in. Only a digest of the key is stored."
+	case "orch.v1.ApiKey.digest":
+		return "SHA-256 of the key, in hexadecimal digits."
+	case "orch.v1.ApiKey.expiration":
+		return "Null = never."
+	case "orch.v1.ApiKey.key":
+		return "The key itself, in the answer that made it and nowhere else."
+	case "orch.v1.ApiKeyRotation.api_key_expiration":
+		return "Null = never."
+	case "orch.v1.ApiKeyRotation.old_key_expires_in_seconds":
+		return "0 or null: the old keys die at once."
 	case "orch.v1.Artifact":
 		return "Artifact is something that a run leaves for people to read."
 	case "orch.v1.Artifact.key":
@@ -121,6 +185,8 @@ func Of(fullName string) string {
 		return "Create an artifact of this id, or replace it; what is not sent is as in a new artifact."
 	case "orch.v1.ArtifactService.UpdateArtifact":
 		return "Change an artifact; what is not sent stays."
+	case "orch.v1.BotAccessGrants":
+		return "BotAccessGrants are one grant or a list of them."
 	case "orch.v1.CONCURRENCY_MODE_CONCURRENCY":
 		return "For as long as something goes on."
 	case "orch.v1.CONCURRENCY_MODE_RATE_LIMIT":
@@ -207,8 +273,6 @@ func Of(fullName string) string {
 		return "Ignored: limits are made by those who may."
 	case "orch.v1.ConcurrencySlotsIncrementWithLease.lease_duration":
 		return "Seconds after which the slots come back unless the lease is renewed."
-	case "orch.v1.CountByState":
-		return "CountByState counts runs by the type of their state."
 	case "orch.v1.CountResponse":
 		return "CountResponse is a bare number in REST."
 	case "orch.v1.CountsById":
@@ -221,14 +285,6 @@ func Of(fullName string) string {
 		return "Whether one of day and day of week is enough, as in cron."
 	case "orch.v1.CsrfToken":
 		return "CsrfToken proves that a request comes from a client that was asked for it."
-	case "orch.v1.DashboardTaskRunQuery":
-		return "DashboardTaskRunQuery selects task runs; task_runs.start_time.after_ says where the first stretch begins."
-	case "orch.v1.DependencyResult":
-		return "DependencyResult is a task run with those that it depends on."
-	case "orch.v1.DependencyResult.estimated_run_time":
-		return "Seconds, with the present stretch."
-	case "orch.v1.DependencyResult.total_run_time":
-		return "Seconds."
 	case "orch.v1.Deployment":
 		return "Deployment is a flow made ready to be run."
 	case "orch.v1.Deployment.concurrency_limit":
@@ -317,8 +373,34 @@ func Of(fullName string) string {
 		return "Change a deployment; what is not sent stays."
 	case "orch.v1.DeploymentService.UpdateDeploymentSchedule":
 		return "Change a schedule of a deployment; what is not sent stays."
-	case "orch.v1.DeploymentService.WorkQueueCheckForDeployment":
-		return "Read the work queues that would pick up runs of a deployment."
+	case "orch.v1.DirectoryAccess":
+		return "DirectoryAccess is an actor's role in a workspace."
+	case "orch.v1.DirectoryAccount":
+		return "DirectoryAccount is an account. Its id is the entry's."
+	case "orch.v1.DirectoryActor":
+		return "DirectoryActor is a user, or a service account, with its keys. The entry's id is the user's or service account's."
+	case "orch.v1.DirectoryActor.account_id":
+		return "Absent for users, who may be members of several accounts."
+	case "orch.v1.DirectoryEntry":
+		return "DirectoryEntry is one stored document, as the directory carries it. Ids are UUIDs in their text form."
+	case "orch.v1.DirectoryEntry.account":
+		return "One of them is set; none: the document is gone."
+	case "orch.v1.DirectoryEntry.id":
+		return "The document's id and revision: an older entry never replaces a newer one."
+	case "orch.v1.DirectoryKey":
+		return "DirectoryKey lets an actor in."
+	case "orch.v1.DirectoryKey.digest":
+		return "SHA-256 of the key, in hexadecimal digits."
+	case "orch.v1.DirectoryKey.expiration":
+		return "Absent = never."
+	case "orch.v1.DirectoryMembership":
+		return "DirectoryMembership is a user's role in an account."
+	case "orch.v1.DirectoryRole":
+		return "DirectoryRole is a workspace role that an account made. Its id is the entry's."
+	case "orch.v1.DirectoryRole.scopes":
+		return "All scopes, inherited ones included."
+	case "orch.v1.DirectoryWorkspace":
+		return "DirectoryWorkspace is a workspace. Its id is the entry's."
 	case "orch.v1.Event":
 		return "Event is something that happened."
 	case "orch.v1.Event.follows":
@@ -387,8 +469,6 @@ func Of(fullName string) string {
 		return "FlowFilter selects flows."
 	case "orch.v1.FlowFilter.deployment":
 		return "Whether the flow has a deployment."
-	case "orch.v1.FlowNextRunQuery.flow_ids":
-		return "At most 200."
 	case "orch.v1.FlowPage":
 		return "FlowPage is one page of the flows that match."
 	case "orch.v1.FlowPage.count":
@@ -423,12 +503,6 @@ func Of(fullName string) string {
 		return "FlowRunFilter selects flow runs."
 	case "orch.v1.FlowRunFilter.parent_flow_run_id":
 		return "Subflows of the given flow runs."
-	case "orch.v1.FlowRunGraphService":
-		return "FlowRunGraphService draws flow runs."
-	case "orch.v1.FlowRunGraphService.ReadFlowRunGraphV1":
-		return "Read the task runs of a flow run with those that each depends on."
-	case "orch.v1.FlowRunGraphService.ReadFlowRunGraphV2":
-		return "Read the task runs and subflows of a flow run as a graph, or what of it changed since a moment."
 	case "orch.v1.FlowRunHistoryQuery":
 		return "FlowRunHistoryQuery selects flow runs and says how time is cut."
 	case "orch.v1.FlowRunHistoryQuery.history_interval_seconds":
@@ -541,38 +615,6 @@ func Of(fullName string) string {
 		return "Change a flow; what is not sent stays."
 	case "orch.v1.Format":
 		return "Format refines what a proto type means in JSON."
-	case "orch.v1.Graph":
-		return "Graph is what became of a flow run's tasks."
-	case "orch.v1.Graph.artifacts":
-		return "Those that belong to no task run."
-	case "orch.v1.Graph.nodes":
-		return "Earliest first."
-	case "orch.v1.Graph.root_node_ids":
-		return "The nodes without parents."
-	case "orch.v1.Graph.states":
-		return "Oldest first."
-	case "orch.v1.GraphArtifact":
-		return "GraphArtifact is an artifact that was made by the flow run or by one of its task runs."
-	case "orch.v1.GraphArtifact.data":
-		return "Only that of artifacts that show progress."
-	case "orch.v1.GraphArtifact.is_latest":
-		return "No younger artifact has its key."
-	case "orch.v1.GraphEdge":
-		return "GraphEdge leads to another node."
-	case "orch.v1.GraphEntry":
-		return "GraphEntry is a node behind its id."
-	case "orch.v1.GraphNode":
-		return "GraphNode is a task run, or the flow run that a task run stands for."
-	case "orch.v1.GraphNode.children":
-		return "Which took its result, earliest first."
-	case "orch.v1.GraphNode.encapsulating":
-		return "Which it ran inside of, earliest first."
-	case "orch.v1.GraphNode.parents":
-		return "Whose results it took, earliest first."
-	case "orch.v1.GraphNode.start_time":
-		return "When it started or, where it has not, is expected to."
-	case "orch.v1.GraphState":
-		return "GraphState is a state that the flow run was in."
 	case "orch.v1.HistoryResponse":
 		return "HistoryResponse counts the runs that were expected to start in one interval, its end excluded."
 	case "orch.v1.HistoryResponse.states":
@@ -607,12 +649,10 @@ func Of(fullName string) string {
 		return "Labels is a map that may be null."
 	case "orch.v1.MinimalConcurrencyLimit":
 		return "MinimalConcurrencyLimit is a limit of which slots were taken or given back."
+	case "orch.v1.MyWorkspace":
+		return "MyWorkspace is a workspace and its account in one, for choosing among them."
 	case "orch.v1.NameFilter.like_":
 		return "A part of the name, in any case."
-	case "orch.v1.NextRun":
-		return "NextRun is the run of a flow that is to start next; null when none is."
-	case "orch.v1.NextRuns":
-		return "NextRuns are the next runs by the ids of their flows."
 	case "orch.v1.NumberList":
 		return "NumberList is a list that may be null."
 	case "orch.v1.Operator":
@@ -625,10 +665,20 @@ func Of(fullName string) string {
 		return "PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members."
 	case "orch.v1.PathElement":
 		return "PathElement is a step into a JSON value."
-	case "orch.v1.QueueFilter":
-		return "QueueFilter chose the runs of a queue before there were pools."
-	case "orch.v1.ReadFlowRunGraphV2Request.since":
-		return "Nodes that ended before are left out."
+	case "orch.v1.Profile":
+		return "Profile is the caller: a user, or a service account."
+	case "orch.v1.Profile.type":
+		return "user or service_account."
+	case "orch.v1.REALM_ACCOUNT":
+		return "The account that the path names as account_id: what the caller's account role allows."
+	case "orch.v1.REALM_SELF":
+		return "The caller's own profile and keys. An operation on another one answers 404."
+	case "orch.v1.REALM_SERVER":
+		return "The whole server: its administrators alone."
+	case "orch.v1.REALM_UNSPECIFIED":
+		return "The workspace that the request is bound to: what the caller's role there allows."
+	case "orch.v1.Realm":
+		return "Realm is what a caller must hold an operation's scope in."
 	case "orch.v1.ReceivedEvent":
 		return "ReceivedEvent is an event as the server keeps it."
 	case "orch.v1.ReceivedEvent.received":
@@ -695,8 +745,10 @@ func Of(fullName string) string {
 		return "An empty body counts as {} (or as the default)."
 	case "orch.v1.RestMethod.public":
 		return "No authentication: health, readiness, version, handshakes."
+	case "orch.v1.RestMethod.realm":
+		return "What the scope is held in."
 	case "orch.v1.RestMethod.scope":
-		return "The permission that a caller needs, such as \"flows:read\"; empty = none needed."
+		return "The permission that a caller needs, such as \"see_flows\". Every operation that is not public has one."
 	case "orch.v1.RestMethod.status":
 		return "The documented status of success; 200 when 0."
 	case "orch.v1.RestMethod.tag":
@@ -721,6 +773,26 @@ func Of(fullName string) string {
 		return "The fields in number order are the elements of an array."
 	case "orch.v1.RetryDelay":
 		return "RetryDelay is one delay, or one for each attempt, the last of which holds for all that follow. Seconds."
+	case "orch.v1.RoleFilter":
+		return "RoleFilter selects roles."
+	case "orch.v1.RoleService":
+		return "RoleService stores roles. Roles of accounts are the server's own; those of workspaces can be added to."
+	case "orch.v1.RoleService.CreateWorkspaceRole":
+		return "Create a workspace role."
+	case "orch.v1.RoleService.DeleteWorkspaceRole":
+		return "Delete a workspace role. Whoever has it may do nothing by it any more."
+	case "orch.v1.RoleService.ReadAccountRole":
+		return "Read an account role."
+	case "orch.v1.RoleService.ReadAccountRoles":
+		return "Read the account roles that match."
+	case "orch.v1.RoleService.ReadWorkspaceRole":
+		return "Read a workspace role."
+	case "orch.v1.RoleService.ReadWorkspaceRoles":
+		return "Read the workspace roles that match, the server's own among them."
+	case "orch.v1.RoleService.ReadWorkspaceScopes":
+		return "List all scopes that a workspace role may have."
+	case "orch.v1.RoleService.UpdateWorkspaceRole":
+		return "Make a workspace role what was sent. The server's own cannot be changed."
 	case "orch.v1.SavedSearch":
 		return "SavedSearch is a named list of criteria."
 	case "orch.v1.SavedSearchFilter":
@@ -745,14 +817,6 @@ func Of(fullName string) string {
 		return "ScheduledFlowRunsOfDeployments asks for the runs that a process serving these deployments may start."
 	case "orch.v1.ScheduledFlowRunsOfDeployments.scheduled_before":
 		return "At or before; all when absent."
-	case "orch.v1.SchemaValueError":
-		return "SchemaValueError is what is wrong with a value: in words, or which part of it is wrong."
-	case "orch.v1.SchemaValueIndexError":
-		return "SchemaValueIndexError is what is wrong with an element of a list."
-	case "orch.v1.SchemaValuePropertyError":
-		return "SchemaValuePropertyError is what is wrong with a member of an object."
-	case "orch.v1.SchemaValues.values":
-		return "Markers are replaced before the values are checked, templates excepted."
 	case "orch.v1.ServerDefaultResultStorage":
 		return "ServerDefaultResultStorage names the block that keeps the results of those who name none."
 	case "orch.v1.ServerDefaultResultStorage.id":
@@ -767,14 +831,38 @@ func Of(fullName string) string {
 		return "Say hello."
 	case "orch.v1.ServerService.PerformReadinessCheck":
 		return "Tell whether requests can be served."
-	case "orch.v1.ServerService.ReadSettings":
-		return "Read the settings that the server runs with, by their names; secrets are not shown."
 	case "orch.v1.ServerService.ReadVersion":
 		return "Tell the version of the server."
 	case "orch.v1.ServerService.ServerVersion":
 		return "Tell the version of the API."
-	case "orch.v1.Settings":
-		return "Settings are the server's, by name."
+	case "orch.v1.ServiceAccount":
+		return "ServiceAccount is a program that acts in an account."
+	case "orch.v1.ServiceAccount.actor_id":
+		return "Who acts, in access lists and events."
+	case "orch.v1.ServiceAccount.api_key":
+		return "The newest key."
+	case "orch.v1.ServiceAccount.keys":
+		return "All keys, the newest last."
+	case "orch.v1.ServiceAccountCreate.account_role_id":
+		return "Member when absent or null."
+	case "orch.v1.ServiceAccountCreate.api_key_expiration":
+		return "Null = never."
+	case "orch.v1.ServiceAccountFilter":
+		return "ServiceAccountFilter selects service accounts."
+	case "orch.v1.ServiceAccountService":
+		return "ServiceAccountService stores service accounts."
+	case "orch.v1.ServiceAccountService.CreateServiceAccount":
+		return "Create a service account with its first key. This answer alone shows the key."
+	case "orch.v1.ServiceAccountService.DeleteServiceAccount":
+		return "Delete a service account with its keys, its access to workspaces and the webhooks that are bound to it."
+	case "orch.v1.ServiceAccountService.ReadServiceAccount":
+		return "Read a service account."
+	case "orch.v1.ServiceAccountService.ReadServiceAccounts":
+		return "Read the service accounts that match."
+	case "orch.v1.ServiceAccountService.RotateServiceAccountApiKey":
+		return "Give a service account a new key. The old ones stay valid for as long as is said, at most 48 hours."
+	case "orch.v1.ServiceAccountService.UpdateServiceAccount":
+		return "Change a service account; what is not sent stays."
 	case "orch.v1.SimpleFlowRun":
 		return "SimpleFlowRun is a flow run as a point of a chart."
 	case "orch.v1.SimpleFlowRun.duration":
@@ -785,8 +873,6 @@ func Of(fullName string) string {
 		return "When the run started or, where it has not, is expected to."
 	case "orch.v1.SimpleFlowRunQuery":
 		return "SimpleFlowRunQuery selects and orders flow runs."
-	case "orch.v1.SimpleNextFlowRun":
-		return "SimpleNextFlowRun is a flow run that is to start."
 	case "orch.v1.State":
 		return "State is where a run stands since a moment."
 	case "orch.v1.StateCreate":
@@ -831,8 +917,6 @@ func Of(fullName string) string {
 		return "The flow and the deployment of the flow run, which never change: filters find task runs by them directly."
 	case "orch.v1.TaskRun.flow_run_run_count":
 		return "The attempt of the flow run in which the task run last began to run."
-	case "orch.v1.TaskRun.slot_lease_id":
-		return "The lease of the slots that the server took of the limits of the run's tags, while the run has them."
 	case "orch.v1.TaskRun.sort_start":
 		return "The start, or where the run has not started its expected start."
 	case "orch.v1.TaskRun.task_key":
@@ -843,8 +927,6 @@ func Of(fullName string) string {
 		return "TaskRunCacheEntry is a state that later runs with the same cache key take over, as it is stored. Its id is the state's."
 	case "orch.v1.TaskRunCacheEntry.expiration":
 		return "Absent when it holds for ever."
-	case "orch.v1.TaskRunCountByStateQuery":
-		return "TaskRunCountByStateQuery selects task runs."
 	case "orch.v1.TaskRunCountQuery":
 		return "TaskRunCountQuery selects task runs."
 	case "orch.v1.TaskRunCreate.id":
@@ -857,8 +939,6 @@ func Of(fullName string) string {
 		return "TaskRunHistoryQuery selects task runs and cuts a stretch of time."
 	case "orch.v1.TaskRunHistoryQuery.history_interval_seconds":
 		return "The length of each interval, a second at least."
-	case "orch.v1.TaskRunOutcomes":
-		return "TaskRunOutcomes counts task runs: completed and failed."
 	case "orch.v1.TaskRunPageQuery":
 		return "TaskRunPageQuery selects and orders task runs, page by page; the first page is 1."
 	case "orch.v1.TaskRunPolicy":
@@ -917,28 +997,48 @@ func Of(fullName string) string {
 		return "Count the deployments of each of some flows."
 	case "orch.v1.UiFlowService.CountTaskRunsByFlowRun":
 		return "Count the task runs of each of some flow runs."
-	case "orch.v1.UiFlowService.NextRunsByFlow":
-		return "Read the run of each of some flows that is to start next."
 	case "orch.v1.UiFlowService.ReadSimpleFlowRuns":
 		return "Read the least of the flow runs that match: what a chart of them needs."
-	case "orch.v1.UiSchemaService":
-		return "UiSchemaService checks what somebody fills into a form."
-	case "orch.v1.UiSchemaService.ValidateObj":
-		return "Tell what is wrong with values that are to fit a JSON schema."
-	case "orch.v1.UiTaskRun":
-		return "UiTaskRun is a task run with the name of its flow run. What is said of the fields of TaskRun holds here."
-	case "orch.v1.UiTaskRunService":
-		return "UiTaskRunService answers the user interface about task runs."
-	case "orch.v1.UiTaskRunService.ReadDashboardTaskRunCounts":
-		return "Count the task runs that match and have ended, in twenty stretches of time."
-	case "orch.v1.UiTaskRunService.ReadTaskRunCountsByState":
-		return "Count the task runs that match by the type of their state."
-	case "orch.v1.UiTaskRunService.ReadTaskRunWithFlowRunName":
-		return "Read a task run with the name of its flow run."
 	case "orch.v1.UpdateFlowRunLabelsRequest.labels":
 		return "An object of texts, numbers and booleans."
 	case "orch.v1.UpdatedBy":
 		return "UpdatedBy tells who changed a deployment."
+	case "orch.v1.User":
+		return "User is a person."
+	case "orch.v1.User.actor_id":
+		return "Who acts, in access lists and events."
+	case "orch.v1.User.administrator":
+		return "May administer the whole server."
+	case "orch.v1.User.welcomed":
+		return "Had its first key shown on the console."
+	case "orch.v1.UserAccessGrants":
+		return "UserAccessGrants are one grant or a list of them."
+	case "orch.v1.UserService":
+		return "UserService stores users and who they are in accounts."
+	case "orch.v1.UserService.CreateAccountMembership":
+		return "Make a new user a member of the account. The answer alone shows the user's first API key."
+	case "orch.v1.UserService.CreateUserApiKey":
+		return "Create an API key. This answer alone shows it."
+	case "orch.v1.UserService.DeleteAccountMembership":
+		return "End a membership. The user remains."
+	case "orch.v1.UserService.DeleteUserApiKey":
+		return "Delete an API key: it is refused everywhere within seconds."
+	case "orch.v1.UserService.ReadAccountMemberships":
+		return "Read the members that match."
+	case "orch.v1.UserService.ReadMe":
+		return "Read who the caller is."
+	case "orch.v1.UserService.ReadMyWorkspaces":
+		return "List the workspaces that the caller may enter."
+	case "orch.v1.UserService.ReadUser":
+		return "Read a user."
+	case "orch.v1.UserService.ReadUserApiKey":
+		return "Read an API key, without the key itself."
+	case "orch.v1.UserService.ReadUserApiKeys":
+		return "List the API keys of a user."
+	case "orch.v1.UserService.UpdateAccountMembership":
+		return "Give a member another role."
+	case "orch.v1.UserService.UpdateUser":
+		return "Change a user; what is not sent stays."
 	case "orch.v1.UuidList":
 		return "UuidList is a list that may be null."
 	case "orch.v1.Variable":
@@ -1015,12 +1115,56 @@ func Of(fullName string) string {
 		return "Change a webhook; what is not sent stays."
 	case "orch.v1.WorkPoolFilter":
 		return "WorkPoolFilter selects work pools."
-	case "orch.v1.WorkQueue":
-		return "WorkQueue is a queue of runs."
-	case "orch.v1.WorkQueue.priority":
-		return "Queues of a smaller number are served first."
 	case "orch.v1.WorkQueueFilter":
 		return "WorkQueueFilter selects work queues."
+	case "orch.v1.Workspace":
+		return "Workspace holds flows, runs, webhooks and everything else that is not an account's."
+	case "orch.v1.Workspace.default_workspace_role_id":
+		return "The role of those who are given access without one."
+	case "orch.v1.Workspace.handle":
+		return "Its name in paths that people type, unique in the account."
+	case "orch.v1.WorkspaceAccess":
+		return "WorkspaceAccess is the role that one actor has in a workspace."
+	case "orch.v1.WorkspaceAccessService":
+		return "WorkspaceAccessService stores the roles that users and service accounts have in a workspace. Owners and administrators of the account need none: they may do everything in all of its workspaces."
+	case "orch.v1.WorkspaceAccessService.GrantBotAccess":
+		return "Give a service account a role in the workspace; one that has a role there gets the other one, under the same id."
+	case "orch.v1.WorkspaceAccessService.GrantUserAccess":
+		return "Give a user a role in the workspace; one that has a role there gets the other one, under the same id."
+	case "orch.v1.WorkspaceAccessService.ReadBotAccess":
+		return "Read what a service account may do in the workspace."
+	case "orch.v1.WorkspaceAccessService.ReadUserAccess":
+		return "Read what a user may do in the workspace."
+	case "orch.v1.WorkspaceAccessService.RevokeBotAccess":
+		return "Take the role in the workspace away."
+	case "orch.v1.WorkspaceAccessService.RevokeUserAccess":
+		return "Take the role in the workspace away."
+	case "orch.v1.WorkspaceCreate.handle":
+		return "Made of the name when absent or null."
+	case "orch.v1.WorkspaceFilter":
+		return "WorkspaceFilter selects workspaces."
+	case "orch.v1.WorkspaceRole":
+		return "WorkspaceRole is what somebody may do in a workspace."
+	case "orch.v1.WorkspaceRole.account_id":
+		return "Null: a role of the server's own."
+	case "orch.v1.WorkspaceRole.inherited_role_id":
+		return "One of the server's own roles, all of whose scopes this one has too."
+	case "orch.v1.WorkspaceRole.scopes":
+		return "Those that the role has beside the inherited role's."
+	case "orch.v1.WorkspaceRoleWrite.scopes":
+		return "A scope that no operation asks for allows nothing."
+	case "orch.v1.WorkspaceService":
+		return "WorkspaceService stores workspaces."
+	case "orch.v1.WorkspaceService.CreateWorkspace":
+		return "Create a workspace."
+	case "orch.v1.WorkspaceService.DeleteWorkspace":
+		return "Delete a workspace with everything in it."
+	case "orch.v1.WorkspaceService.ReadWorkspace":
+		return "Read a workspace."
+	case "orch.v1.WorkspaceService.ReadWorkspaces":
+		return "Read those of the matching workspaces that the caller may see."
+	case "orch.v1.WorkspaceService.UpdateWorkspace":
+		return "Change a workspace; what is not sent stays."
 	}
 	return ""
 }

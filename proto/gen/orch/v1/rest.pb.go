@@ -139,6 +139,63 @@ func (In) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_rest_proto_rawDescGZIP(), []int{1}
 }
 
+// Realm is what a caller must hold an operation's scope in.
+type Realm int32
+
+const (
+	// The workspace that the request is bound to: what the caller's role there allows.
+	Realm_REALM_UNSPECIFIED Realm = 0
+	// The account that the path names as account_id: what the caller's account role allows.
+	Realm_REALM_ACCOUNT Realm = 1
+	// The caller's own profile and keys. An operation on another one answers 404.
+	Realm_REALM_SELF Realm = 2
+	// The whole server: its administrators alone.
+	Realm_REALM_SERVER Realm = 3
+)
+
+// Enum value maps for Realm.
+var (
+	Realm_name = map[int32]string{
+		0: "REALM_UNSPECIFIED",
+		1: "REALM_ACCOUNT",
+		2: "REALM_SELF",
+		3: "REALM_SERVER",
+	}
+	Realm_value = map[string]int32{
+		"REALM_UNSPECIFIED": 0,
+		"REALM_ACCOUNT":     1,
+		"REALM_SELF":        2,
+		"REALM_SERVER":      3,
+	}
+)
+
+func (x Realm) Enum() *Realm {
+	p := new(Realm)
+	*p = x
+	return p
+}
+
+func (x Realm) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Realm) Descriptor() protoreflect.EnumDescriptor {
+	return file_orch_v1_rest_proto_enumTypes[2].Descriptor()
+}
+
+func (Realm) Type() protoreflect.EnumType {
+	return &file_orch_v1_rest_proto_enumTypes[2]
+}
+
+func (x Realm) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Realm.Descriptor instead.
+func (Realm) EnumDescriptor() ([]byte, []int) {
+	return file_orch_v1_rest_proto_rawDescGZIP(), []int{2}
+}
+
 // RestField says how one field appears in REST and in the store.
 type RestField struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -485,7 +542,7 @@ type RestMethod struct {
 	AltStatus []int32 `protobuf:"varint,2,rep,packed,name=alt_status,json=altStatus,proto3" json:"alt_status,omitempty"`
 	// An empty body counts as {} (or as the default).
 	OptionalBody bool `protobuf:"varint,3,opt,name=optional_body,json=optionalBody,proto3" json:"optional_body,omitempty"`
-	// The permission that a caller needs, such as "flows:read"; empty = none needed.
+	// The permission that a caller needs, such as "see_flows". Every operation that is not public has one.
 	Scope string `protobuf:"bytes,4,opt,name=scope,proto3" json:"scope,omitempty"`
 	// The OpenAPI operation id; the method's name in snake_case when empty.
 	OperationId string `protobuf:"bytes,5,opt,name=operation_id,json=operationId,proto3" json:"operation_id,omitempty"`
@@ -496,7 +553,9 @@ type RestMethod struct {
 	// The request's version header is not looked at.
 	AnyVersion bool `protobuf:"varint,8,opt,name=any_version,json=anyVersion,proto3" json:"any_version,omitempty"`
 	// The tag under which OpenAPI lists the operation; the service's tag when empty.
-	Tag           string `protobuf:"bytes,9,opt,name=tag,proto3" json:"tag,omitempty"`
+	Tag string `protobuf:"bytes,9,opt,name=tag,proto3" json:"tag,omitempty"`
+	// What the scope is held in.
+	Realm         Realm `protobuf:"varint,10,opt,name=realm,proto3,enum=orch.v1.Realm" json:"realm,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -592,6 +651,13 @@ func (x *RestMethod) GetTag() string {
 		return x.Tag
 	}
 	return ""
+}
+
+func (x *RestMethod) GetRealm() Realm {
+	if x != nil {
+		return x.Realm
+	}
+	return Realm_REALM_UNSPECIFIED
 }
 
 // RestService says how a service appears in OpenAPI.
@@ -757,7 +823,7 @@ const file_orch_v1_rest_proto_rawDesc = "" +
 	"\atag_key\x18\x05 \x01(\tR\x06tagKey\x12\x10\n" +
 	"\x03tag\x18\x06 \x01(\tR\x03tag\x12\x16\n" +
 	"\x06schema\x18\a \x01(\tR\x06schema\x12\x14\n" +
-	"\x05title\x18\b \x01(\tR\x05title\"\x84\x02\n" +
+	"\x05title\x18\b \x01(\tR\x05title\"\xaa\x02\n" +
 	"\n" +
 	"RestMethod\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\x05R\x06status\x12\x1d\n" +
@@ -770,7 +836,9 @@ const file_orch_v1_rest_proto_rawDesc = "" +
 	"\x06hidden\x18\a \x01(\bR\x06hidden\x12\x1f\n" +
 	"\vany_version\x18\b \x01(\bR\n" +
 	"anyVersion\x12\x10\n" +
-	"\x03tag\x18\t \x01(\tR\x03tag\"\x1f\n" +
+	"\x03tag\x18\t \x01(\tR\x03tag\x12$\n" +
+	"\x05realm\x18\n" +
+	" \x01(\x0e2\x0e.orch.v1.RealmR\x05realm\"\x1f\n" +
 	"\vRestService\x12\x10\n" +
 	"\x03tag\x18\x01 \x01(\tR\x03tag*j\n" +
 	"\x06Format\x12\x16\n" +
@@ -783,7 +851,13 @@ const file_orch_v1_rest_proto_rawDesc = "" +
 	"\x02In\x12\x12\n" +
 	"\x0eIN_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bIN_QUERY\x10\x01\x12\r\n" +
-	"\tIN_HEADER\x10\x02:G\n" +
+	"\tIN_HEADER\x10\x02*S\n" +
+	"\x05Realm\x12\x15\n" +
+	"\x11REALM_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rREALM_ACCOUNT\x10\x01\x12\x0e\n" +
+	"\n" +
+	"REALM_SELF\x10\x02\x12\x10\n" +
+	"\fREALM_SERVER\x10\x03:G\n" +
 	"\x04rest\x12\x1d.google.protobuf.FieldOptions\x18\xb9\x8e\x03 \x01(\v2\x12.orch.v1.RestFieldR\x04rest:K\n" +
 	"\x05shape\x12\x1f.google.protobuf.MessageOptions\x18\xba\x8e\x03 \x01(\v2\x12.orch.v1.RestShapeR\x05shape:7\n" +
 	"\x04json\x12!.google.protobuf.EnumValueOptions\x18\xbb\x8e\x03 \x01(\tR\x04json:G\n" +
@@ -802,38 +876,40 @@ func file_orch_v1_rest_proto_rawDescGZIP() []byte {
 	return file_orch_v1_rest_proto_rawDescData
 }
 
-var file_orch_v1_rest_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_orch_v1_rest_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
 var file_orch_v1_rest_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_orch_v1_rest_proto_goTypes = []any{
 	(Format)(0),                           // 0: orch.v1.Format
 	(In)(0),                               // 1: orch.v1.In
-	(*RestField)(nil),                     // 2: orch.v1.RestField
-	(*RestShape)(nil),                     // 3: orch.v1.RestShape
-	(*RestMethod)(nil),                    // 4: orch.v1.RestMethod
-	(*RestService)(nil),                   // 5: orch.v1.RestService
-	(*descriptorpb.FieldOptions)(nil),     // 6: google.protobuf.FieldOptions
-	(*descriptorpb.MessageOptions)(nil),   // 7: google.protobuf.MessageOptions
-	(*descriptorpb.EnumValueOptions)(nil), // 8: google.protobuf.EnumValueOptions
-	(*descriptorpb.MethodOptions)(nil),    // 9: google.protobuf.MethodOptions
-	(*descriptorpb.ServiceOptions)(nil),   // 10: google.protobuf.ServiceOptions
+	(Realm)(0),                            // 2: orch.v1.Realm
+	(*RestField)(nil),                     // 3: orch.v1.RestField
+	(*RestShape)(nil),                     // 4: orch.v1.RestShape
+	(*RestMethod)(nil),                    // 5: orch.v1.RestMethod
+	(*RestService)(nil),                   // 6: orch.v1.RestService
+	(*descriptorpb.FieldOptions)(nil),     // 7: google.protobuf.FieldOptions
+	(*descriptorpb.MessageOptions)(nil),   // 8: google.protobuf.MessageOptions
+	(*descriptorpb.EnumValueOptions)(nil), // 9: google.protobuf.EnumValueOptions
+	(*descriptorpb.MethodOptions)(nil),    // 10: google.protobuf.MethodOptions
+	(*descriptorpb.ServiceOptions)(nil),   // 11: google.protobuf.ServiceOptions
 }
 var file_orch_v1_rest_proto_depIdxs = []int32{
 	0,  // 0: orch.v1.RestField.format:type_name -> orch.v1.Format
 	1,  // 1: orch.v1.RestField.in:type_name -> orch.v1.In
-	6,  // 2: orch.v1.rest:extendee -> google.protobuf.FieldOptions
-	7,  // 3: orch.v1.shape:extendee -> google.protobuf.MessageOptions
-	8,  // 4: orch.v1.json:extendee -> google.protobuf.EnumValueOptions
-	9,  // 5: orch.v1.api:extendee -> google.protobuf.MethodOptions
-	10, // 6: orch.v1.service:extendee -> google.protobuf.ServiceOptions
-	2,  // 7: orch.v1.rest:type_name -> orch.v1.RestField
-	3,  // 8: orch.v1.shape:type_name -> orch.v1.RestShape
-	4,  // 9: orch.v1.api:type_name -> orch.v1.RestMethod
-	5,  // 10: orch.v1.service:type_name -> orch.v1.RestService
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	7,  // [7:11] is the sub-list for extension type_name
-	2,  // [2:7] is the sub-list for extension extendee
-	0,  // [0:2] is the sub-list for field type_name
+	2,  // 2: orch.v1.RestMethod.realm:type_name -> orch.v1.Realm
+	7,  // 3: orch.v1.rest:extendee -> google.protobuf.FieldOptions
+	8,  // 4: orch.v1.shape:extendee -> google.protobuf.MessageOptions
+	9,  // 5: orch.v1.json:extendee -> google.protobuf.EnumValueOptions
+	10, // 6: orch.v1.api:extendee -> google.protobuf.MethodOptions
+	11, // 7: orch.v1.service:extendee -> google.protobuf.ServiceOptions
+	3,  // 8: orch.v1.rest:type_name -> orch.v1.RestField
+	4,  // 9: orch.v1.shape:type_name -> orch.v1.RestShape
+	5,  // 10: orch.v1.api:type_name -> orch.v1.RestMethod
+	6,  // 11: orch.v1.service:type_name -> orch.v1.RestService
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	8,  // [8:12] is the sub-list for extension type_name
+	3,  // [3:8] is the sub-list for extension extendee
+	0,  // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_rest_proto_init() }
@@ -847,7 +923,7 @@ func file_orch_v1_rest_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_rest_proto_rawDesc), len(file_orch_v1_rest_proto_rawDesc)),
-			NumEnums:      2,
+			NumEnums:      3,
 			NumMessages:   4,
 			NumExtensions: 5,
 			NumServices:   0,

@@ -1,0 +1,186 @@
+package directory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/clock"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+const (
+	// trustWithoutContact is how long a key is trusted that may have been revoked since.
+	trustWithoutContact = 5 * time.Second
+	// catchUpsPerSecond bounds how often refused callers make the broker be asked.
+	catchUpsPerSecond = 100
+	// catchUpTimeout bounds one look.
+	catchUpTimeout = 2 * time.Second
+)
+
+var (
+	// ErrUnknownKey means that no key reads so, or that it is not valid any more.
+	ErrUnknownKey = errors.New("directory: no such key")
+	// ErrStale means that nothing can be said: the view is not complete, or not confirmed.
+	ErrStale = errors.New("directory: the view is not current")
+)
+
+// bucket is the part of a broker's bucket that is needed here; see broker.KV.
+type bucket interface {
+	Watch(ctx context.Context, handle func(broker.Change)) error
+	CatchUp(ctx context.Context) error
+	LastContact() time.Time
+}
+
+// Options are what a Directory needs; zero fields mean the defaults.
+type Options struct {
+	Bucket bucket
+	Log    *slog.Logger
+	Clock  clock.Clock
+}
+
+// Directory is the memory. It is safe for concurrent use.
+type Directory struct {
+	opts    Options
+	limiter *rate.Limiter
+
+	loaded   chan struct{} // Closed when the first load is complete.
+	loadOnce sync.Once
+
+	mu      sync.RWMutex
+	entries map[string]*orchv1.DirectoryEntry // By key in the bucket. Values are never changed.
+	keys    map[string]key                    // By digest.
+	members map[pair]string                   // Account and actor → account role.
+	access  map[pair]string                   // Workspace and actor → workspace role.
+	roles   map[string]access.Set             // Roles that accounts made, by id.
+}
+
+// pair is a place, an account or a workspace, and an actor.
+type pair struct{ place, actor string }
+
+// key is a key and whose it is.
+type key struct {
+	*orchv1.DirectoryKey
+	owner string // The key of the owner's entry.
+}
+
+// New makes a directory that is filled by Run.
+func New(o Options) *Directory {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Clock == nil {
+		o.Clock = clock.System{}
+	}
+	return &Directory{
+		opts:    o,
+		limiter: rate.NewLimiter(catchUpsPerSecond, catchUpsPerSecond),
+		loaded:  make(chan struct{}),
+		entries: map[string]*orchv1.DirectoryEntry{},
+		keys:    map[string]key{},
+		members: map[pair]string{},
+		access:  map[pair]string{},
+		roles:   map[string]access.Set{},
+	}
+}
+
+// Name implements run.Worker.
+func (d *Directory) Name() string { return "directory" }
+
+// Ready implements run.Readier: the channel is closed when everything is known.
+func (d *Directory) Ready() <-chan struct{} { return d.loaded }
+
+// Run follows the bucket until ctx ends.
+func (d *Directory) Run(ctx context.Context) error {
+	return d.opts.Bucket.Watch(ctx, func(change broker.Change) { d.apply(ctx, change) })
+}
+
+// Current is nil when the view is complete and recent enough for keys to be trusted, else ErrStale.
+func (d *Directory) Current() error {
+	select {
+	case <-d.loaded:
+	default:
+		return fmt.Errorf("%w: it is not loaded yet", ErrStale)
+	}
+	if age := d.opts.Clock.Now().Sub(d.opts.Bucket.LastContact()); age > trustWithoutContact {
+		return fmt.Errorf("%w: the broker did not answer for more than %s", ErrStale, trustWithoutContact)
+	}
+	return nil
+}
+
+// CatchUp waits until the view holds all that was written before, and tells whether it does. Refused callers cause it,
+// so it is limited in rate: beyond the limit the view is taken as it is.
+func (d *Directory) CatchUp(ctx context.Context) bool {
+	if !d.limiter.AllowN(d.opts.Clock.Now(), 1) {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
+	defer cancel()
+	return d.opts.Bucket.CatchUp(ctx) == nil
+}
+
+// apply takes one change over. A change that cannot be read removes its document: an old one is worse than none.
+func (d *Directory) apply(ctx context.Context, change broker.Change) {
+	if change.InitialDone {
+		d.loadOnce.Do(func() { close(d.loaded) })
+		return
+	}
+	var next *orchv1.DirectoryEntry
+	if !change.Deleted {
+		var err error
+		if next, err = Decode(change.Value); err != nil {
+			d.opts.Log.ErrorContext(ctx, "reading an entry of the directory", "error", err)
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.drop(d.entries[change.Key])
+	delete(d.entries, change.Key)
+	if next != nil {
+		d.entries[change.Key] = next
+		d.add(change.Key, next)
+	}
+}
+
+func (d *Directory) drop(e *orchv1.DirectoryEntry) {
+	for _, k := range e.GetActor().GetKeys() {
+		delete(d.keys, k.GetDigest())
+	}
+	if m := e.GetMembership(); m != nil {
+		delete(d.members, pair{m.GetAccountId(), m.GetActorId()})
+	}
+	if a := e.GetActor(); a.GetAccountId() != "" {
+		delete(d.members, pair{a.GetAccountId(), a.GetActorId()})
+	}
+	if a := e.GetAccess(); a != nil {
+		delete(d.access, pair{a.GetWorkspaceId(), a.GetActorId()})
+	}
+	if e.GetRole() != nil {
+		delete(d.roles, e.GetId())
+	}
+}
+
+func (d *Directory) add(at string, e *orchv1.DirectoryEntry) {
+	for _, k := range e.GetActor().GetKeys() {
+		d.keys[k.GetDigest()] = key{k, at}
+	}
+	if m := e.GetMembership(); m != nil {
+		d.members[pair{m.GetAccountId(), m.GetActorId()}] = m.GetAccountRoleId()
+	}
+	if a := e.GetActor(); a.GetAccountId() != "" {
+		d.members[pair{a.GetAccountId(), a.GetActorId()}] = a.GetAccountRoleId()
+	}
+	if a := e.GetAccess(); a != nil {
+		d.access[pair{a.GetWorkspaceId(), a.GetActorId()}] = a.GetWorkspaceRoleId()
+	}
+	if role := e.GetRole(); role != nil {
+		d.roles[e.GetId()] = access.NewSet(role.GetScopes()...)
+	}
+}

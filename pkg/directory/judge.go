@@ -1,0 +1,108 @@
+package directory
+
+import (
+	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/auth"
+)
+
+// Caller is who sends a request: the owner of its key.
+type Caller struct {
+	// ID is the user's or the service account's; Actor who they are in access lists and events.
+	ID, Actor string
+	Name      string
+	// ServiceAccount tells programs from people.
+	ServiceAccount bool
+	// Administrator may administer the whole server.
+	Administrator bool
+}
+
+// Identify finds whose key a token is. Errors are ErrUnknownKey, also for keys that have expired, and ErrStale.
+func (d *Directory) Identify(token string) (Caller, error) {
+	if !auth.KeyShaped(token) {
+		return Caller{}, ErrUnknownKey
+	}
+	if err := d.Current(); err != nil {
+		return Caller{}, err
+	}
+	digest := auth.Digest(token)
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	k, ok := d.keys[digest]
+	if !ok || !auth.SameDigest(k.GetDigest(), digest) {
+		return Caller{}, ErrUnknownKey
+	}
+	if k.Expiration != nil && !d.opts.Clock.Now().Before(k.GetExpiration().AsTime()) {
+		return Caller{}, ErrUnknownKey
+	}
+	owner := d.entries[k.owner]
+	actor := owner.GetActor()
+	return Caller{
+		ID: owner.GetId(), Actor: actor.GetActorId(), Name: actor.GetName(),
+		ServiceAccount: actor.GetAccountId() != "", Administrator: actor.GetAdministrator(),
+	}, nil
+}
+
+// AccountScopes are what a caller may do in an account; false when the caller is no member of it, or there is none.
+func (d *Directory) AccountScopes(c Caller, account string) (access.Set, bool) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	role, ok := d.memberRole(c, account)
+	if !ok {
+		return nil, false
+	}
+	known, _ := access.AccountRole(role)
+	return known.Scopes, true
+}
+
+// memberRole is the account role of a caller.
+func (d *Directory) memberRole(c Caller, account string) (role string, member bool) {
+	if d.entries[Key(Account, account)].GetAccount() == nil {
+		return "", false
+	}
+	role, member = d.members[pair{account, c.Actor}]
+	return role, member
+}
+
+// WorkspaceScopes are what a caller may do in a workspace of an account; false when the caller is no member of the
+// account, or the account has no such workspace. A member without a role in the workspace has no scope.
+func (d *Directory) WorkspaceScopes(c Caller, account, workspace string) (access.Set, bool) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.entries[Key(Workspace, workspace)].GetWorkspace().GetAccountId() != account {
+		return nil, false
+	}
+	memberRole, ok := d.memberRole(c, account)
+	if !ok {
+		return nil, false
+	}
+	if access.OwnsWorkspaces(memberRole) {
+		owner, _ := access.WorkspaceRole(access.WorkspaceOwner)
+		return owner.Scopes, true
+	}
+	role, ok := d.access[pair{workspace, c.Actor}]
+	if !ok {
+		return nil, true
+	}
+	if builtIn, ok := access.WorkspaceRole(role); ok {
+		return builtIn.Scopes, true
+	}
+	if made := d.entries[Key(Role, role)].GetRole(); made.GetAccountId() != account {
+		return nil, true
+	}
+	return d.roles[role], true
+}
+
+// HasWorkspace tells whether an account has a workspace.
+func (d *Directory) HasWorkspace(account, workspace string) bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	w := d.entries[Key(Workspace, workspace)].GetWorkspace()
+	return w != nil && w.GetAccountId() == account
+}
+
+// HasAccount tells whether there is an account.
+func (d *Directory) HasAccount(account string) bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.entries[Key(Account, account)].GetAccount() != nil
+}
