@@ -25,6 +25,16 @@ const (
 	// Configuration has the documents that administrators set, one of each kind in a workspace.
 	Configuration Collection = "configuration"
 
+	// Those of the hosted form. Accounts and users belong to the server, what else there is to an account, and access to
+	// its workspace.
+	Account         Collection = "account"
+	Workspace       Collection = "workspace"
+	User            Collection = "user"
+	Membership      Collection = "account_membership"
+	ServiceAccount  Collection = "service_account"
+	WorkspaceRole   Collection = "workspace_role"
+	WorkspaceAccess Collection = "workspace_access"
+
 	ConcurrencyLimit Collection = "concurrency_limit"
 	ConcurrencyLease Collection = "concurrency_lease"
 )

@@ -152,6 +152,26 @@ func Indexes() []Index {
 		{Collection: Webhook, Keys: scoped("updated", "_id"), For: "UPDATED_DESC"},
 		{Collection: Webhook, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
 
+		{Collection: Webhook, Keys: keys("service_account_id"), Sparse: true, For: "webhooks of a service account that goes"},
+
+		{Collection: Account, Keys: scoped("handle"), Unique: true, For: "one account per handle; listed by handle"},
+		{Collection: Account, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: Workspace, Keys: scoped("name"), Unique: true, For: "one workspace per name; listed by name"},
+		{Collection: Workspace, Keys: scoped("handle"), Unique: true, For: "one workspace per handle; handle.any_"},
+		{Collection: Workspace, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: User, Keys: scoped("email"), Unique: true, For: "one user per address"},
+		{Collection: User, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: Membership, Keys: scoped("actor_id"), Unique: true, For: "one membership per user; who the caller is"},
+		{Collection: Membership, Keys: keys("actor_id"), For: "accounts of a user"},
+		{Collection: Membership, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: ServiceAccount, Keys: scoped("name"), Unique: true, For: "one service account per name; listed by name"},
+		{Collection: ServiceAccount, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: WorkspaceRole, Keys: scoped("name"), Unique: true, For: "one role per name; listed by name"},
+		{Collection: WorkspaceRole, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: WorkspaceAccess, Keys: scoped("actor_id"), Unique: true, For: "one role per actor; who the caller is"},
+		{Collection: WorkspaceAccess, Keys: keys("actor_id"), For: "workspaces of an actor"},
+		{Collection: WorkspaceAccess, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+
 		// What related filters need of collections that are described elsewhere.
 		{Collection: Deployment, Keys: scoped("flow_id", "name"), Unique: true, For: "one deployment per flow and name; flows by their deployments"},
 		{Collection: Deployment, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},

@@ -1,0 +1,75 @@
+package accounts
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/directory"
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+)
+
+// CreateAccount makes an account, the caller its owner, and its first workspace, in this order: whoever finds the account
+// without the rest was interrupted, and can add it.
+func (s *Service) CreateAccount(ctx context.Context, r *orchv1.CreateAccountRequest) (*orchv1.Account, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	create, of := r.GetAccount(), s.registry
+	id := of.Store.NewID()
+	info.Account = id
+	a := &orchv1.Account{
+		Id: id.String(), Name: create.GetName(), Handle: create.GetHandle(), PlanType: create.GetPlanType(), Settings: &orchv1.AccountSettings{},
+	}
+	if create.Handle == nil {
+		a.Handle = tenancy.Handle(create.GetName())
+	}
+	effects, err := of.Effects(info, of.Follow(directory.Account, tenancy.Server, id),
+		tenancy.Deed{Kind: "account", Action: "created", Of: id, Name: a.GetName()})
+	if err != nil {
+		return nil, err
+	}
+	if err := of.Accounts.Insert(ctx, tenancy.Server, a, effects...); err != nil {
+		return nil, tenancy.Taken(err, "An account with this handle exists already.")
+	}
+	of.Spread(ctx, query.Account, id)
+	if err := s.settle(ctx, info, id); err != nil {
+		return nil, err
+	}
+	return present(a), nil
+}
+
+// settle gives a new account its owner and its first workspace.
+func (s *Service) settle(ctx context.Context, info request.Info, account uuid.UUID) error {
+	of := s.registry
+	user := tenancy.OwnerID
+	if info.Caller.Known() {
+		user = info.Caller.ID
+	}
+	owner, err := of.Users.Get(ctx, tenancy.Server, user)
+	if err != nil {
+		return err
+	}
+	membership := tenancy.MembershipID(account, user)
+	err = of.Memberships.Insert(ctx, account, &orchv1.AccountMembership{
+		Id: membership.String(), UserId: owner.GetId(), ActorId: owner.GetActorId(), AccountRoleId: access.AccountOwner,
+	}, of.Follow(directory.Membership, account, membership))
+	if err != nil {
+		return err
+	}
+	of.Spread(ctx, query.Membership, membership)
+	workspace := of.Store.NewID()
+	err = of.Workspaces.Insert(ctx, account, &orchv1.Workspace{
+		Id: workspace.String(), AccountId: account.String(), Name: "Default", Handle: "default", DefaultWorkspaceRoleId: access.WorkspaceViewer,
+	}, of.Follow(directory.Workspace, account, workspace))
+	if err != nil {
+		return err
+	}
+	of.Spread(ctx, query.Workspace, workspace)
+	return nil
+}

@@ -1,0 +1,94 @@
+// Package accounts keeps accounts and their settings.
+//
+// While the authentication of webhooks is enforced, no webhook without a service account is enabled: package webhooks
+// asks here before it enables one, and after it has, because the switch may have been thrown in between.
+package accounts
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+)
+
+// Service serves accounts.
+type Service struct {
+	orchv1.UnimplementedAccountServiceServer
+	registry *tenancy.Registry
+	// disable disables the webhooks of an account that have no service account.
+	disable func(ctx context.Context, info request.Info) error
+}
+
+// New returns the service.
+func New(registry *tenancy.Registry, disableOpenWebhooks func(ctx context.Context, info request.Info) error) *Service {
+	return &Service{registry: registry, disable: disableOpenWebhooks}
+}
+
+func (s *Service) get(ctx context.Context) (request.Info, *orchv1.Account, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return info, nil, err
+	}
+	a, err := s.registry.Accounts.Get(ctx, tenancy.Server, info.Account)
+	return info, a, tenancy.Missing(err, "Account")
+}
+
+// present fills in what an account shows and does not store.
+func present(a *orchv1.Account) *orchv1.Account {
+	a.Features = tenancy.Features(a.GetPlanType())
+	a.SsoState = "none"
+	if a.Settings == nil {
+		a.Settings = &orchv1.AccountSettings{}
+	}
+	return a
+}
+
+// mutate changes the account of the call; edit says whether it changed anything. The deed is told.
+func (s *Service) mutate(ctx context.Context, kind string, edit func(*orchv1.Account) error) (request.Info, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return info, err
+	}
+	_, err = s.registry.Accounts.Mutate(ctx, tenancy.Server, info.Account, s.decide(info, kind, edit))
+	if err != nil {
+		return info, tenancy.Missing(tenancy.Taken(err, "An account with this handle exists already."), "Account")
+	}
+	return info, nil
+}
+
+// ReadAccount answers an account.
+func (s *Service) ReadAccount(ctx context.Context, _ *orchv1.ReadAccountRequest) (*orchv1.Account, error) {
+	_, a, err := s.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return present(a), nil
+}
+
+// ReadAccountSettings answers the settings of an account.
+func (s *Service) ReadAccountSettings(ctx context.Context, _ *orchv1.ReadAccountSettingsRequest) (*orchv1.AccountSettings, error) {
+	_, a, err := s.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return present(a).GetSettings(), nil
+}
+
+// ReadAccountDomains answers that there are none.
+func (s *Service) ReadAccountDomains(ctx context.Context, _ *orchv1.ReadAccountDomainsRequest) (*orchv1.AccountDomainList, error) {
+	_, _, err := s.get(ctx)
+	return &orchv1.AccountDomainList{}, err
+}
+
+// Enforced tells whether an account enforces the authentication of webhooks.
+func (s *Service) Enforced(ctx context.Context, account uuid.UUID) (bool, error) {
+	a, err := s.registry.Accounts.Get(ctx, tenancy.Server, account)
+	if err != nil {
+		return false, fmt.Errorf("ask whether webhooks need authentication: %w", err)
+	}
+	return a.GetSettings().GetEnforceWebhookAuthentication(), nil
+}

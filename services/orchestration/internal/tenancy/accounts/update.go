@@ -1,0 +1,112 @@
+package accounts
+
+import (
+	"context"
+	"net/http"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/orch-project/orch/pkg/directory"
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+)
+
+// UpdateAccount changes what was sent. A name and a handle cannot be taken away; null leaves them.
+func (s *Service) UpdateAccount(ctx context.Context, r *orchv1.UpdateAccountRequest) (*emptypb.Empty, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	update := r.GetAccount()
+	if update.PlanType != nil && info.Caller.Known() && !info.Caller.Administrator {
+		return nil, rpc.Detail(http.StatusForbidden, "Only the server's administrators choose an account's plan.")
+	}
+	_, err = s.mutate(ctx, "account", func(a *orchv1.Account) error {
+		for _, field := range r.GetUpdateMask().GetPaths() {
+			switch field {
+			case "name":
+				if update.Name != nil {
+					a.Name = update.GetName()
+				}
+			case "handle":
+				if update.Handle != nil {
+					a.Handle = update.GetHandle()
+				}
+			case "location":
+				a.Location = update.Location
+			case "link":
+				a.Link = update.Link
+			case "auth_expiration_seconds":
+				a.AuthExpirationSeconds = update.AuthExpirationSeconds
+			case "plan_type":
+				if update.PlanType != nil {
+					a.PlanType = update.GetPlanType()
+				}
+			}
+		}
+		return nil
+	})
+	return &emptypb.Empty{}, err
+}
+
+// UpdateAccountSettings changes what was sent. Throwing the switch of webhooks comes first and disabling them second:
+// from then on none can be enabled, and those that were are found. Sent again, it disables again what an interruption
+// left.
+func (s *Service) UpdateAccountSettings(ctx context.Context, r *orchv1.UpdateAccountSettingsRequest) (*emptypb.Empty, error) {
+	update := r.GetSettings()
+	info, err := s.mutate(ctx, "account-settings", func(a *orchv1.Account) error {
+		settings := a.GetSettings()
+		if settings == nil {
+			settings = &orchv1.AccountSettings{}
+			a.Settings = settings
+		}
+		for _, field := range r.GetUpdateMask().GetPaths() {
+			switch field {
+			case "allow_public_workspaces":
+				settings.AllowPublicWorkspaces = update.GetAllowPublicWorkspaces()
+			case "ai_log_summaries":
+				settings.AiLogSummaries = update.GetAiLogSummaries()
+			case "managed_execution":
+				settings.ManagedExecution = update.GetManagedExecution()
+			case "enforce_webhook_authentication":
+				settings.EnforceWebhookAuthentication = update.GetEnforceWebhookAuthentication()
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if update.GetEnforceWebhookAuthentication() {
+		if err := s.disable(ctx, info); err != nil {
+			return nil, err
+		}
+	}
+	return &emptypb.Empty{}, nil
+}
+
+// decide makes the decision of a change to an account.
+func (s *Service) decide(info request.Info, kind string, edit func(*orchv1.Account) error) store.Decide[*orchv1.Account] {
+	return func(current *orchv1.Account, _ int64) (*store.Change[*orchv1.Account], error) {
+		next := proto.Clone(current).(*orchv1.Account)
+		if err := edit(next); err != nil {
+			return nil, err
+		}
+		if proto.Equal(current, next) {
+			return nil, nil
+		}
+		effects, err := s.registry.Effects(info, s.registry.Follow(directory.Account, tenancy.Server, info.Account),
+			tenancy.Deed{Kind: kind, Action: "updated", Of: info.Account, Name: next.GetName()})
+		// An interruption must not leave webhooks open.
+		if next.GetSettings().GetEnforceWebhookAuthentication() && !current.GetSettings().GetEnforceWebhookAuthentication() {
+			effects = append(effects, store.Effect{
+				ID: s.registry.Store.NewID(), At: s.registry.Store.Now(), Kind: KindEnforce, Body: info.Account[:],
+			})
+		}
+		return &store.Change[*orchv1.Account]{Message: next, Effects: effects}, err
+	}
+}

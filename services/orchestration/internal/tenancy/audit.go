@@ -1,0 +1,59 @@
+package tenancy
+
+import (
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/events"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// Deed is what somebody did, as it is told in an event: "service-account" "rotated".
+type Deed struct {
+	Kind, Action string
+	// Of and Name are the resource's.
+	Of   uuid.UUID
+	Name string
+	// Workspace is set for what happens in one workspace: the event is the workspace's then, else the account's.
+	Workspace uuid.UUID
+}
+
+// Audit is the effect that tells of a deed. The event's related resources are the actor, the account and the workspace.
+// Events of an account are kept under the account's id, where no workspace sees them.
+func (r *Registry) Audit(info request.Info, d Deed) (store.Effect, error) {
+	now := timestamppb.New(r.Store.Now())
+	resource := func(kind, id, role string) *orchv1.RelatedResource {
+		return &orchv1.RelatedResource{Labels: map[string]string{
+			r.Words.ResourceID(): r.Words.CloudName(kind, id), r.Words.ResourceRole(): role,
+		}}
+	}
+	event := &orchv1.ReceivedEvent{
+		Id: r.Store.NewID().String(), Occurred: now, Received: now,
+		Event: r.Words.CloudName(d.Kind, d.Action),
+		Resource: &orchv1.Resource{Labels: map[string]string{
+			r.Words.ResourceID(): r.Words.CloudName(d.Kind, d.Of.String()), r.Words.ResourceName(): d.Name,
+		}},
+	}
+	if caller := info.Caller; caller.Known() {
+		kind := "user"
+		if caller.ServiceAccount {
+			kind = "service-account"
+		}
+		event.Related = append(event.Related, resource(kind, caller.ID.String(), "actor"))
+	}
+	event.Related = append(event.Related, resource("account", info.Account.String(), "account"))
+	place := info.Account
+	if d.Workspace != uuid.Nil {
+		place = d.Workspace
+		event.Related = append(event.Related, resource("workspace", place.String(), "workspace"))
+	}
+	return events.Publish(place, event)
+}
+
+// Effects are those of nearly every change: the directory follows, and the deed is told.
+func (r *Registry) Effects(info request.Info, follow store.Effect, d Deed) ([]store.Effect, error) {
+	told, err := r.Audit(info, d)
+	return []store.Effect{follow, told}, err
+}

@@ -1,0 +1,127 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// errBeyond refuses a caller who would give away, or take hold of, more than they have.
+var errBeyond = rpc.Detail(http.StatusForbidden, "You may not give or change a role that allows more than your own.")
+
+// AccountRole is the account role of the caller. On a server without keys everybody owns everything.
+func (r *Registry) AccountRole(ctx context.Context, info request.Info) (string, error) {
+	caller := info.Caller
+	switch {
+	case !caller.Known():
+		return access.AccountOwner, nil
+	case caller.ServiceAccount:
+		s, err := r.ServiceAccounts.Get(ctx, info.Account, caller.ID)
+		return s.GetAccountRoleId(), err
+	}
+	m, err := r.membershipOf(ctx, info.Account, caller.Actor)
+	return m.GetAccountRoleId(), err
+}
+
+func (r *Registry) membershipOf(ctx context.Context, account, actor uuid.UUID) (*orchv1.AccountMembership, error) {
+	return r.Memberships.First(ctx, account, bson.D{{Key: "actor_id", Value: store.Binary(actor)}})
+}
+
+// CheckAccountRoles refuses a caller who may not give or take these account roles: only owners deal in ownership.
+func (r *Registry) CheckAccountRoles(ctx context.Context, info request.Info, roles ...string) error {
+	own, err := r.AccountRole(ctx, info)
+	if errors.Is(err, store.ErrNotFound) {
+		return errBeyond // The membership ended meanwhile.
+	}
+	if err != nil {
+		return err
+	}
+	for _, id := range roles {
+		role, ok := access.AccountRole(id)
+		if !ok {
+			return rpc.Invalid(rpc.BodyFault("value_error", "Value error, no account role has this id", "account_role_id"))
+		}
+		if mine, _ := access.AccountRole(own); !mine.Scopes.Covers(role.Scopes) {
+			return errBeyond
+		}
+	}
+	return nil
+}
+
+// RoleScopes are all scopes of a workspace role of an account; ErrNotFound when there is no such role.
+func (r *Registry) RoleScopes(ctx context.Context, account uuid.UUID, id string) (access.Set, error) {
+	if builtIn, ok := access.WorkspaceRole(id); ok {
+		return builtIn.Scopes, nil
+	}
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return nil, errors.Join(store.ErrNotFound, err)
+	}
+	role, err := r.Roles.Get(ctx, account, parsed)
+	if err != nil {
+		return nil, err
+	}
+	return scopesOf(role), nil
+}
+
+// WorkspaceScopes are what the caller may do in a workspace of the account that the call is bound to.
+func (r *Registry) WorkspaceScopes(ctx context.Context, info request.Info, workspace uuid.UUID) (access.Set, error) {
+	role, err := r.AccountRole(ctx, info)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if access.OwnsWorkspaces(role) {
+		owner, _ := access.WorkspaceRole(access.WorkspaceOwner)
+		return owner.Scopes, nil
+	}
+	given, err := r.Access.First(ctx, workspace, bson.D{{Key: "actor_id", Value: store.Binary(info.Caller.Actor)}})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	scopes, err := r.RoleScopes(ctx, info.Account, given.GetWorkspaceRoleId())
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil // The role was deleted; it allows nothing any more.
+	}
+	return scopes, err
+}
+
+// CheckWorkspaceRole refuses a caller who may not give this workspace role: it must not allow more than their own.
+func (r *Registry) CheckWorkspaceRole(ctx context.Context, info request.Info, role string) error {
+	wanted, err := r.RoleScopes(ctx, info.Account, role)
+	if errors.Is(err, store.ErrNotFound) {
+		return rpc.Invalid(rpc.BodyFault("value_error", "Value error, no workspace role has this id", "workspace_role_id"))
+	}
+	if err != nil {
+		return err
+	}
+	own, err := r.WorkspaceScopes(ctx, info, info.Workspace)
+	if err != nil {
+		return err
+	}
+	// What no operation asks for allows nothing, and so may be given by everybody.
+	asked := access.Set{}
+	for scope := range wanted {
+		if access.Scopes(orchv1.Realm_REALM_UNSPECIFIED).Has(scope) {
+			asked[scope] = true
+		}
+	}
+	if !own.Covers(asked) {
+		return errBeyond
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/directory"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// KindDirectory is the effect that brings an entry of the directory up to date.
+const KindDirectory = "directory"
+
+// Follow is the effect that brings the entry of a document up to date. Its body names the document; the document is read
+// when it is carried out, so that an effect that comes late writes nothing old.
+func (r *Registry) Follow(kind directory.Kind, owner, id uuid.UUID) store.Effect {
+	body := append(append(append([]byte(nil), owner[:]...), id[:]...), kind...)
+	return store.Effect{ID: r.Store.NewID(), At: r.Store.Now(), Kind: KindDirectory, Body: body}
+}
+
+// Publish carries out effects of KindDirectory.
+func (r *Registry) Publish(ctx context.Context, effects []store.Effect) error {
+	for _, e := range effects {
+		if len(e.Body) < 32 {
+			return fmt.Errorf("read an effect: %d bytes name no document", len(e.Body))
+		}
+		owner, id, kind := uuid.UUID(e.Body[:16]), uuid.UUID(e.Body[16:32]), directory.Kind(e.Body[32:])
+		if err := r.write(ctx, kind, owner, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write brings one entry up to date. The store is read after the entry that is replaced, so whoever writes last writes
+// what is true. A document that is gone leaves an entry that says so: were it removed, a writer that was held up could
+// bring the old one back.
+func (r *Registry) write(ctx context.Context, kind directory.Kind, owner, id uuid.UUID) error {
+	key := directory.Key(kind, id.String())
+	err := r.directory.Swap(ctx, key, func(current []byte) ([]byte, error) {
+		entry, err := r.entry(ctx, kind, owner, id)
+		if err != nil {
+			return nil, err
+		}
+		if known, err := directory.Decode(current); err == nil && current != nil && proto.Equal(known, entry) {
+			return nil, nil
+		}
+		return directory.Encode(entry)
+	})
+	if err != nil {
+		return fmt.Errorf("bring the directory up to date: %w", err)
+	}
+	return nil
+}
+
+// entry is what the directory must hold of a document.
+func (r *Registry) entry(ctx context.Context, kind directory.Kind, owner, id uuid.UUID) (*orchv1.DirectoryEntry, error) {
+	switch kind {
+	case directory.Account:
+		return entryOf(ctx, r.Accounts, owner, id, accountEntry)
+	case directory.Workspace:
+		return entryOf(ctx, r.Workspaces, owner, id, workspaceEntry)
+	case directory.User:
+		return entryOf(ctx, r.Users, owner, id, userEntry)
+	case directory.ServiceAccount:
+		return entryOf(ctx, r.ServiceAccounts, owner, id, serviceAccountEntry)
+	case directory.Membership:
+		return entryOf(ctx, r.Memberships, owner, id, func(m *orchv1.AccountMembership, e *orchv1.DirectoryEntry) {
+			e.Membership = &orchv1.DirectoryMembership{AccountId: owner.String(), ActorId: m.GetActorId(), AccountRoleId: m.GetAccountRoleId()}
+		})
+	case directory.Access:
+		return entryOf(ctx, r.Access, owner, id, func(a *orchv1.WorkspaceAccess, e *orchv1.DirectoryEntry) {
+			e.Access = &orchv1.DirectoryAccess{WorkspaceId: owner.String(), ActorId: a.GetActorId(), WorkspaceRoleId: a.GetWorkspaceRoleId()}
+		})
+	case directory.Role:
+		return entryOf(ctx, r.Roles, owner, id, func(role *orchv1.WorkspaceRole, e *orchv1.DirectoryEntry) {
+			e.Role = &orchv1.DirectoryRole{AccountId: owner.String(), Scopes: scopesOf(role).Sorted()}
+		})
+	}
+	return nil, fmt.Errorf("bring the directory up to date: no kind %q", kind)
+}
+
+func entryOf[M proto.Message](
+	ctx context.Context, from *store.Collection[M], owner, id uuid.UUID, fill func(M, *orchv1.DirectoryEntry),
+) (*orchv1.DirectoryEntry, error) {
+	document, revision, err := from.GetRevision(ctx, owner, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return &orchv1.DirectoryEntry{Id: id.String(), Revision: math.MaxInt64}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	entry := &orchv1.DirectoryEntry{Id: id.String(), Revision: revision}
+	fill(document, entry)
+	return entry, nil
+}
+
+func accountEntry(a *orchv1.Account, e *orchv1.DirectoryEntry) {
+	e.Account = &orchv1.DirectoryAccount{Handle: a.GetHandle()}
+}
+
+func workspaceEntry(w *orchv1.Workspace, e *orchv1.DirectoryEntry) {
+	e.Workspace = &orchv1.DirectoryWorkspace{AccountId: w.GetAccountId(), Name: w.GetName()}
+}
+
+func userEntry(u *orchv1.User, e *orchv1.DirectoryEntry) {
+	e.Actor = &orchv1.DirectoryActor{
+		ActorId: u.GetActorId(), Name: u.GetHandle(), Administrator: u.GetAdministrator(), Keys: keyEntries(u.GetKeys()),
+	}
+}
+
+func serviceAccountEntry(s *orchv1.ServiceAccount, e *orchv1.DirectoryEntry) {
+	e.Actor = &orchv1.DirectoryActor{
+		ActorId: s.GetActorId(), Name: s.GetName(), AccountId: proto.String(s.GetAccountId()),
+		AccountRoleId: proto.String(s.GetAccountRoleId()), Keys: keyEntries(s.GetKeys()),
+	}
+}
+
+func keyEntries(keys []*orchv1.ApiKey) []*orchv1.DirectoryKey {
+	var entries []*orchv1.DirectoryKey
+	for _, k := range keys {
+		entries = append(entries, &orchv1.DirectoryKey{Id: k.GetId(), Digest: k.GetDigest(), Expiration: k.Expiration})
+	}
+	return entries
+}
+
+// scopesOf are all scopes of a role that an account made.
+func scopesOf(role *orchv1.WorkspaceRole) access.Set {
+	own := access.NewSet(role.GetScopes()...)
+	if role.InheritedRoleId == nil {
+		return own
+	}
+	inherited, _ := access.WorkspaceRole(role.GetInheritedRoleId())
+	return access.Union(own, inherited.Scopes)
+}

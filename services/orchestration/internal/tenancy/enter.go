@@ -1,0 +1,111 @@
+package tenancy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/directory"
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// Enterable lists the ids of the workspaces that the caller may enter by a role of their own, in the form of the store;
+// nil means all of the account's. Some may be of other accounts: whoever asks looks among those of one account.
+func (r *Registry) Enterable(ctx context.Context, info request.Info) (bson.A, error) {
+	role, err := r.AccountRole(ctx, info)
+	if errors.Is(err, store.ErrNotFound) {
+		return bson.A{}, nil
+	}
+	if err != nil || access.OwnsWorkspaces(role) {
+		return nil, err
+	}
+	ids := bson.A{}
+	err = r.Access.EachAcross(ctx, bson.D{{Key: "actor_id", Value: store.Binary(info.Caller.Actor)}}, func(ws uuid.UUID, _ *orchv1.WorkspaceAccess) error {
+		ids = append(ids, store.Binary(ws))
+		return nil
+	})
+	return ids, err
+}
+
+// RevokeAll takes back every role that an actor has in the workspaces of an account.
+func (r *Registry) RevokeAll(ctx context.Context, account, actor uuid.UUID) error {
+	var held []store.Owned[uuid.UUID]
+	err := r.Access.EachAcross(ctx, bson.D{{Key: "actor_id", Value: store.Binary(actor)}}, func(ws uuid.UUID, a *orchv1.WorkspaceAccess) error {
+		id, err := uuid.Parse(a.GetId())
+		held = append(held, store.Owned[uuid.UUID]{Workspace: ws, Message: id})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, one := range held {
+		_, err := r.Workspaces.Get(ctx, account, one.Workspace)
+		if errors.Is(err, store.ErrNotFound) {
+			continue // A workspace of another account.
+		}
+		if err != nil {
+			return err
+		}
+		if err := r.Revoke(ctx, one.Workspace, one.Message); err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Revoke deletes an access without a word: what caused it is told.
+func (r *Registry) Revoke(ctx context.Context, workspace, id uuid.UUID) error {
+	err := r.Access.Delete(ctx, workspace, id, func(*orchv1.WorkspaceAccess) ([]store.Effect, error) {
+		return []store.Effect{r.Follow(directory.Access, workspace, id)}, nil
+	})
+	if err == nil {
+		r.Spread(ctx, query.WorkspaceAccess, id)
+	}
+	return err
+}
+
+// RevokeIn takes back every role in a workspace that is gone.
+func (r *Registry) RevokeIn(ctx context.Context, workspace uuid.UUID) error {
+	var ids []uuid.UUID
+	err := r.Access.Each(ctx, workspace, nil, nil, func(a *orchv1.WorkspaceAccess) bool {
+		id, err := uuid.Parse(a.GetId())
+		ids = append(ids, id)
+		return err == nil
+	})
+	for _, id := range ids {
+		if err == nil {
+			err = r.Revoke(ctx, workspace, id)
+		}
+	}
+	return err
+}
+
+// KindDismiss is the effect that takes back every role that an actor has in the workspaces of an account.
+const KindDismiss = "actor_dismissed"
+
+// Dismiss is an effect of KindDismiss.
+func (r *Registry) Dismiss(account, actor uuid.UUID) store.Effect {
+	return store.Effect{
+		ID: r.Store.NewID(), At: r.Store.Now(), Kind: KindDismiss, Body: append(append([]byte(nil), account[:]...), actor[:]...),
+	}
+}
+
+// CarryOutDismissals carries out effects of KindDismiss.
+func (r *Registry) CarryOutDismissals(ctx context.Context, effects []store.Effect) error {
+	for _, e := range effects {
+		if len(e.Body) != 32 {
+			return fmt.Errorf("read an effect: %d bytes name nobody", len(e.Body))
+		}
+		if err := r.RevokeAll(ctx, uuid.UUID(e.Body[:16]), uuid.UUID(e.Body[16:])); err != nil {
+			return err
+		}
+	}
+	return nil
+}

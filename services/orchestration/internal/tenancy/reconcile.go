@@ -1,0 +1,131 @@
+package tenancy
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/orch-project/orch/pkg/directory"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// Reconciler makes the directory equal to the store: a broker that lost its data, or was replaced, gets all entries
+// again, and a store that was restored takes back what was made since. Running it in several replicas is harmless.
+type Reconciler struct{ Registry *Registry }
+
+const (
+	// reconcileEvery is how often the directory is compared with the store.
+	reconcileEvery = 5 * time.Minute
+	// retryEvery is how long a failed comparison waits.
+	retryEvery = 5 * time.Second
+)
+
+// Name implements run.Worker.
+func (r Reconciler) Name() string { return "directory reconciler" }
+
+// Run compares at once, and then again and again until the context ends.
+func (r Reconciler) Run(ctx context.Context) error {
+	for {
+		wait := reconcileEvery
+		if err := r.Registry.Reconcile(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil //nolint:nilerr // The end that was asked for.
+			}
+			r.Registry.log.WarnContext(ctx, "the directory is not complete yet", "error", err)
+			wait = retryEvery
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+	}
+}
+
+// Reconcile writes every entry that is missing or wrong.
+func (r *Registry) Reconcile(ctx context.Context) error {
+	present := map[string]bool{}
+	for _, walk := range []func() error{
+		func() error { return each(ctx, r, directory.Account, r.Accounts, present) },
+		func() error { return each(ctx, r, directory.Workspace, r.Workspaces, present) },
+		func() error { return each(ctx, r, directory.User, r.Users, present) },
+		func() error { return each(ctx, r, directory.ServiceAccount, r.ServiceAccounts, present) },
+		func() error { return each(ctx, r, directory.Membership, r.Memberships, present) },
+		func() error { return each(ctx, r, directory.Access, r.Access, present) },
+		func() error { return each(ctx, r, directory.Role, r.Roles, present) },
+	} {
+		if err := walk(); err != nil {
+			return err
+		}
+	}
+	keys, err := r.directory.Keys(ctx)
+	if err != nil {
+		return fmt.Errorf("list the directory: %w", err)
+	}
+	for _, key := range keys {
+		if present[key] {
+			continue
+		}
+		if err := r.bury(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each brings the entries of one collection up to date, and notes their keys.
+func each[M proto.Message](ctx context.Context, r *Registry, kind directory.Kind, from *store.Collection[M], present map[string]bool) error {
+	type owned struct{ owner, id uuid.UUID }
+	var all []owned
+	err := from.EachOfAll(ctx, func(owner uuid.UUID, _ int64, m M) error {
+		fields := m.ProtoReflect().Descriptor().Fields()
+		id, err := uuid.Parse(m.ProtoReflect().Get(fields.ByName(protoreflect.Name("id"))).String())
+		all = append(all, owned{owner, id})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		present[directory.Key(kind, one.id.String())] = true
+		if err := r.write(ctx, kind, one.owner, one.id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bury marks the entry of a document that was not there as gone, unless it was made meanwhile. A document that is not in
+// the place that its entry names is looked for there.
+func (r *Registry) bury(ctx context.Context, key string) error {
+	kind, text, _ := strings.Cut(key, ".")
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return fmt.Errorf("read the key %q of the directory: %w", key, err)
+	}
+	value, err := r.directory.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	entry, err := directory.Decode(value)
+	if err != nil {
+		return err
+	}
+	owner := Server
+	for _, place := range []string{
+		entry.GetWorkspace().GetAccountId(), entry.GetActor().GetAccountId(), entry.GetMembership().GetAccountId(),
+		entry.GetAccess().GetWorkspaceId(), entry.GetRole().GetAccountId(),
+	} {
+		if place != "" {
+			if owner, err = uuid.Parse(place); err != nil {
+				return fmt.Errorf("read the entry %q of the directory: %w", key, err)
+			}
+		}
+	}
+	return r.write(ctx, directory.Kind(kind), owner, id)
+}

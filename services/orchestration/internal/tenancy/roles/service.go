@@ -1,0 +1,138 @@
+// Package roles keeps the roles of workspaces that accounts make, and shows the server's own, which are code
+// (package access).
+package roles
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// Service serves roles.
+type Service struct {
+	orchv1.UnimplementedRoleServiceServer
+	registry *tenancy.Registry
+}
+
+// New returns the service.
+func New(registry *tenancy.Registry) *Service { return &Service{registry: registry} }
+
+// born is when the server's own roles were made, as clients want to know of everything.
+var born = timestamppb.New(time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC))
+
+func accountRole(role access.Role) *orchv1.AccountRole {
+	return &orchv1.AccountRole{
+		Id: role.ID, Created: born, Updated: born, Name: role.Name, Permissions: role.Scopes.Sorted(), IsSystemRole: true,
+	}
+}
+
+func workspaceRole(role access.Role) *orchv1.WorkspaceRole {
+	return &orchv1.WorkspaceRole{
+		Id: role.ID, Created: born, Updated: born, Name: role.Name, Description: &role.Description, Scopes: role.Scopes.Sorted(),
+	}
+}
+
+// matches tells whether a role is among those that were asked for; an operand that is null asks for nothing.
+func matches(filter *orchv1.RoleFilter, id, name string) bool {
+	if any := filter.GetId().GetAny_(); any != nil && !slices.Contains(any.GetValues(), id) {
+		return false
+	}
+	any := filter.GetName().GetAny_()
+	return any == nil || slices.Contains(any.GetValues(), name)
+}
+
+// ReadAccountRoles answers the account roles that match, by falling power.
+func (s *Service) ReadAccountRoles(_ context.Context, r *orchv1.ReadAccountRolesRequest) (*orchv1.AccountRoleList, error) {
+	list := &orchv1.AccountRoleList{}
+	for _, role := range access.AccountRoles() {
+		if matches(r.GetQuery().GetAccountRoles(), role.ID, role.Name) {
+			list.Roles = append(list.Roles, accountRole(role))
+		}
+	}
+	return list, nil
+}
+
+// ReadAccountRole answers an account role.
+func (s *Service) ReadAccountRole(_ context.Context, r *orchv1.ReadAccountRoleRequest) (*orchv1.AccountRole, error) {
+	role, ok := access.AccountRole(r.GetId())
+	if !ok {
+		return nil, rpc.Detail(http.StatusNotFound, "Account role not found")
+	}
+	return accountRole(role), nil
+}
+
+// ReadWorkspaceRoles answers the workspace roles that match: the server's own by falling power, the account's by name.
+func (s *Service) ReadWorkspaceRoles(ctx context.Context, r *orchv1.ReadWorkspaceRolesRequest) (*orchv1.WorkspaceRoleList, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own, err := s.registry.Roles.Find(ctx, info.Account, bson.D{}, bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}, 0, -1)
+	if err != nil {
+		return nil, err
+	}
+	list := &orchv1.WorkspaceRoleList{}
+	filter := r.GetQuery().GetWorkspaceRoles()
+	for _, role := range access.WorkspaceRoles() {
+		if matches(filter, role.ID, role.Name) {
+			list.Roles = append(list.Roles, workspaceRole(role))
+		}
+	}
+	for _, role := range own {
+		if matches(filter, role.GetId(), role.GetName()) {
+			list.Roles = append(list.Roles, role)
+		}
+	}
+	return list, nil
+}
+
+// ReadWorkspaceRole answers a workspace role.
+func (s *Service) ReadWorkspaceRole(ctx context.Context, r *orchv1.ReadWorkspaceRoleRequest) (*orchv1.WorkspaceRole, error) {
+	if role, ok := access.WorkspaceRole(r.GetId()); ok {
+		return workspaceRole(role), nil
+	}
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	id, err := call.ParseID(r.GetId())
+	if err != nil {
+		return nil, tenancy.Missing(err, "Workspace role")
+	}
+	role, err := s.registry.Roles.Get(ctx, info.Account, id)
+	return role, tenancy.Missing(err, "Workspace role")
+}
+
+// ReadWorkspaceScopes answers every scope that an operation in a workspace asks for.
+func (s *Service) ReadWorkspaceScopes(context.Context, *emptypb.Empty) (*orchv1.WorkspaceScopeList, error) {
+	return &orchv1.WorkspaceScopeList{Scopes: access.Scopes(orchv1.Realm_REALM_UNSPECIFIED).Sorted()}, nil
+}
+
+// check refuses a role that cannot be.
+func check(write *orchv1.WorkspaceRoleWrite) error {
+	if id := write.InheritedRoleId; id != nil {
+		if _, ok := access.WorkspaceRole(*id); !ok {
+			return rpc.Invalid(rpc.BodyFault("value_error", "Value error, only the server's own roles can be inherited", "inherited_role_id"))
+		}
+	}
+	for _, scope := range write.GetScopes() {
+		if scope == "" || strings.Trim(scope, "abcdefghijklmnopqrstuvwxyz_") != "" {
+			return rpc.Invalid(rpc.BodyFault("value_error", "Value error, a scope consists of lower-case letters and underscores", "scopes"))
+		}
+	}
+	return nil
+}

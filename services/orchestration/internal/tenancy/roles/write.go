@@ -1,0 +1,115 @@
+package roles
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/directory"
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+)
+
+const taken = "A workspace role with this name exists in the account already."
+
+// CreateWorkspaceRole makes a role.
+func (s *Service) CreateWorkspaceRole(ctx context.Context, r *orchv1.CreateWorkspaceRoleRequest) (*orchv1.WorkspaceRole, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	write, of := r.GetRole(), s.registry
+	if err := of.Require(ctx, info.Account, tenancy.CustomRoles); err != nil {
+		return nil, err
+	}
+	if err := check(write); err != nil {
+		return nil, err
+	}
+	id := of.Store.NewID()
+	account := info.Account.String()
+	role := &orchv1.WorkspaceRole{Id: id.String(), AccountId: &account}
+	fill(role, write)
+	effects, err := of.Effects(info, of.Follow(directory.Role, info.Account, id), deed(role, id, "created"))
+	if err != nil {
+		return nil, err
+	}
+	if err := of.Roles.Insert(ctx, info.Account, role, effects...); err != nil {
+		return nil, tenancy.Taken(err, taken)
+	}
+	of.Spread(ctx, query.WorkspaceRole, id)
+	return role, nil
+}
+
+func fill(role *orchv1.WorkspaceRole, write *orchv1.WorkspaceRoleWrite) {
+	role.Name, role.Description = write.GetName(), write.Description
+	role.Scopes, role.InheritedRoleId = write.GetScopes(), write.InheritedRoleId
+}
+
+func deed(role *orchv1.WorkspaceRole, id uuid.UUID, action string) tenancy.Deed {
+	return tenancy.Deed{Kind: "workspace-role", Action: action, Of: id, Name: role.GetName()}
+}
+
+// own finds a role that may be changed: the account's, not the server's.
+func (s *Service) own(ctx context.Context, id string) (request.Info, uuid.UUID, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return info, uuid.Nil, err
+	}
+	if _, ok := access.WorkspaceRole(id); ok {
+		return info, uuid.Nil, rpc.Detail(http.StatusForbidden, "The server's own roles cannot be changed.")
+	}
+	parsed, err := call.ParseID(id)
+	return info, parsed, tenancy.Missing(err, "Workspace role")
+}
+
+// UpdateWorkspaceRole makes a role what was sent.
+func (s *Service) UpdateWorkspaceRole(ctx context.Context, r *orchv1.UpdateWorkspaceRoleRequest) (*emptypb.Empty, error) {
+	info, id, err := s.own(ctx, r.GetId())
+	if err != nil {
+		return nil, err
+	}
+	if err := check(r.GetRole()); err != nil {
+		return nil, err
+	}
+	of := s.registry
+	_, err = of.Roles.Mutate(ctx, info.Account, id, func(current *orchv1.WorkspaceRole, _ int64) (*store.Change[*orchv1.WorkspaceRole], error) {
+		next := proto.Clone(current).(*orchv1.WorkspaceRole)
+		fill(next, r.GetRole())
+		if proto.Equal(current, next) {
+			return nil, nil
+		}
+		effects, err := of.Effects(info, of.Follow(directory.Role, info.Account, id), deed(next, id, "updated"))
+		return &store.Change[*orchv1.WorkspaceRole]{Message: next, Effects: effects}, err
+	})
+	if err != nil {
+		return nil, tenancy.Missing(tenancy.Taken(err, taken), "Workspace role")
+	}
+	of.Spread(ctx, query.WorkspaceRole, id)
+	return &emptypb.Empty{}, nil
+}
+
+// DeleteWorkspaceRole deletes a role. Those who have it keep a role that allows nothing.
+func (s *Service) DeleteWorkspaceRole(ctx context.Context, r *orchv1.DeleteWorkspaceRoleRequest) (*emptypb.Empty, error) {
+	info, id, err := s.own(ctx, r.GetId())
+	if err != nil {
+		return nil, err
+	}
+	of := s.registry
+	err = of.Roles.Delete(ctx, info.Account, id, func(current *orchv1.WorkspaceRole) ([]store.Effect, error) {
+		return of.Effects(info, of.Follow(directory.Role, info.Account, id), deed(current, id, "deleted"))
+	})
+	if err != nil {
+		return nil, tenancy.Missing(err, "Workspace role")
+	}
+	of.Spread(ctx, query.WorkspaceRole, id)
+	return &emptypb.Empty{}, nil
+}

@@ -1,0 +1,50 @@
+package serviceaccounts
+
+import (
+	"context"
+
+	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/directory"
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+)
+
+// CreateServiceAccount makes a service account with a key. This answer alone shows the key.
+func (s *Service) CreateServiceAccount(ctx context.Context, r *orchv1.CreateServiceAccountRequest) (*orchv1.ServiceAccount, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	create, of := r.GetServiceAccount(), s.registry
+	if err := of.Require(ctx, info.Account, tenancy.ServiceAccounts); err != nil {
+		return nil, err
+	}
+	if err := of.CheckExpiration(create.ApiKeyExpiration, "api_key_expiration"); err != nil {
+		return nil, err
+	}
+	role := access.AccountMember
+	if create.AccountRoleId != nil {
+		role = create.GetAccountRoleId()
+	}
+	if err := of.CheckAccountRoles(ctx, info, role); err != nil {
+		return nil, err
+	}
+	id := of.Store.NewID()
+	stored, shown := of.NewKey(of.Words.BotKeyPrefix(), create.GetName(), create.ApiKeyExpiration)
+	b := &orchv1.ServiceAccount{
+		Id: id.String(), ActorId: of.Store.NewID().String(), AccountId: info.Account.String(), Name: create.GetName(),
+		AccountRoleId: role, Keys: []*orchv1.ApiKey{stored},
+	}
+	effects, err := of.Effects(info, of.Follow(directory.ServiceAccount, info.Account, id), deed(b, id, "created"))
+	if err != nil {
+		return nil, err
+	}
+	if err := of.ServiceAccounts.Insert(ctx, info.Account, b, effects...); err != nil {
+		return nil, tenancy.Taken(err, taken)
+	}
+	of.Spread(ctx, query.ServiceAccount, id)
+	present(b).ApiKey = shown
+	return b, nil
+}

@@ -1,0 +1,60 @@
+package serviceaccounts
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/orch-project/orch/pkg/directory"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+)
+
+// KindUnbind is the effect that deletes the webhooks that were bound to a service account.
+const KindUnbind = "service_account_webhooks"
+
+// DeleteServiceAccount deletes a service account. Its keys are refused first; then its webhooks and its roles go.
+func (s *Service) DeleteServiceAccount(ctx context.Context, r *orchv1.DeleteServiceAccountRequest) (*emptypb.Empty, error) {
+	info, id, err := locate(ctx, r.GetId())
+	if err != nil {
+		return nil, err
+	}
+	of := s.registry
+	err = of.ServiceAccounts.Delete(ctx, info.Account, id, func(current *orchv1.ServiceAccount) ([]store.Effect, error) {
+		if err := of.CheckAccountRoles(ctx, info, current.GetAccountRoleId()); err != nil {
+			return nil, err
+		}
+		actor, err := call.ParseID(current.GetActorId())
+		if err != nil {
+			return nil, err
+		}
+		effects, err := of.Effects(info, of.Follow(directory.ServiceAccount, info.Account, id), deed(current, id, "deleted"))
+		unbind := store.Effect{
+			ID: of.Store.NewID(), At: of.Store.Now(), Kind: KindUnbind, Body: append(append([]byte(nil), info.Account[:]...), id[:]...),
+		}
+		return append(effects, unbind, of.Dismiss(info.Account, actor)), err
+	})
+	if err != nil {
+		return nil, tenancy.Missing(err, noun)
+	}
+	of.Spread(ctx, query.ServiceAccount, id)
+	return &emptypb.Empty{}, nil
+}
+
+// Unbind carries out effects of KindUnbind.
+func (s *Service) Unbind(ctx context.Context, effects []store.Effect) error {
+	for _, e := range effects {
+		if len(e.Body) != 32 {
+			return fmt.Errorf("read an effect: %d bytes name no service account", len(e.Body))
+		}
+		if err := s.unbind(ctx, uuid.UUID(e.Body[:16]), uuid.UUID(e.Body[16:])); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package serviceaccounts
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+)
+
+// maxKeys bounds the keys that are valid side by side: they are part of one document.
+const maxKeys = 50
+
+// RotateServiceAccountApiKey gives a service account a new key, which this answer alone shows. The old ones stay valid
+// for as long as was asked for, and never longer than they were.
+func (s *Service) RotateServiceAccountApiKey(ctx context.Context, r *orchv1.RotateServiceAccountApiKeyRequest) (*orchv1.ServiceAccount, error) { //nolint:revive,stylecheck // The contract's name.
+	info, id, err := locate(ctx, r.GetId())
+	if err != nil {
+		return nil, err
+	}
+	rotation, of := r.GetRotation(), s.registry
+	if err := of.CheckExpiration(rotation.GetApiKeyExpiration(), "api_key_expiration"); err != nil {
+		return nil, err
+	}
+	overlap := time.Duration(rotation.GetOldKeyExpiresInSeconds()) * time.Second
+	var shown *orchv1.ApiKey
+	b, err := s.mutate(ctx, info, id, "rotated", func(next *orchv1.ServiceAccount) (*orchv1.ServiceAccount, error) {
+		var stored *orchv1.ApiKey
+		stored, shown = of.NewKey(of.Words.BotKeyPrefix(), next.GetName(), rotation.GetApiKeyExpiration())
+		next.Keys = append(expiring(next.GetKeys(), of.Store.Now(), overlap), stored)
+		if len(next.GetKeys()) > maxKeys {
+			return nil, rpc.Detail(http.StatusConflict, "Too many keys of this service account are still valid; wait, or let them expire at once.")
+		}
+		return next, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.ApiKey = shown
+	return b, nil
+}
+
+// expiring are the keys that are still valid, none of them for longer than the overlap.
+func expiring(keys []*orchv1.ApiKey, now time.Time, overlap time.Duration) []*orchv1.ApiKey {
+	if overlap == 0 {
+		return nil
+	}
+	end := now.Add(overlap)
+	keys = tenancy.Alive(keys, now)
+	for _, k := range keys {
+		if k.Expiration == nil || k.GetExpiration().AsTime().After(end) {
+			k.Expiration = timestamppb.New(end)
+		}
+	}
+	return keys
+}

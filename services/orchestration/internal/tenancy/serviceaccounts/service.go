@@ -1,0 +1,153 @@
+// Package serviceaccounts keeps service accounts, which paths call bots, with their keys.
+//
+//	           rotate                       old_key_expires_in_seconds over
+//	key ──► two valid keys ──────────────────────────────────────────────────► new key
+//
+// The keys are part of the service account's document, so a rotation is one write: there is no moment without a valid
+// key. What a service account has beside it (webhooks that are bound to it, roles in workspaces) goes with it.
+package serviceaccounts
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/directory"
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/page"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+)
+
+const (
+	noun  = "Service account"
+	taken = "A service account with this name exists in the account already."
+)
+
+// Service serves service accounts.
+type Service struct {
+	orchv1.UnimplementedServiceAccountServiceServer
+	registry *tenancy.Registry
+	// unbind deletes the webhooks that are bound to a service account.
+	unbind func(ctx context.Context, account, serviceAccount uuid.UUID) error
+}
+
+// New returns the service.
+func New(registry *tenancy.Registry, deleteWebhooks func(ctx context.Context, account, serviceAccount uuid.UUID) error) *Service {
+	return &Service{registry: registry, unbind: deleteWebhooks}
+}
+
+// present fills in what a service account shows and does not store. Its newest key is the one that it shows.
+func present(b *orchv1.ServiceAccount) *orchv1.ServiceAccount {
+	role, _ := access.AccountRole(b.GetAccountRoleId())
+	b.AccountRoleName = role.Name
+	if n := len(b.GetKeys()); n > 0 {
+		b.ApiKey = tenancy.ShowKey(b.GetKeys()[n-1])
+	}
+	return b
+}
+
+func locate(ctx context.Context, id string) (request.Info, uuid.UUID, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return info, uuid.Nil, err
+	}
+	parsed, err := call.ParseID(id)
+	return info, parsed, tenancy.Missing(err, noun)
+}
+
+// mutate changes a service account and spreads the change; nil from edit means no change. Whoever changes one must have
+// as much power as it has: its keys are its power.
+func (s *Service) mutate(
+	ctx context.Context, info request.Info, id uuid.UUID, action string, edit func(*orchv1.ServiceAccount) (*orchv1.ServiceAccount, error),
+) (*orchv1.ServiceAccount, error) {
+	of := s.registry
+	changed, err := of.ServiceAccounts.Mutate(ctx, info.Account, id, func(current *orchv1.ServiceAccount, _ int64) (*store.Change[*orchv1.ServiceAccount], error) {
+		next, err := edit(proto.Clone(current).(*orchv1.ServiceAccount))
+		if err != nil {
+			return nil, err
+		}
+		if err := of.CheckAccountRoles(ctx, info, current.GetAccountRoleId(), next.GetAccountRoleId()); err != nil {
+			return nil, err
+		}
+		if proto.Equal(current, next) {
+			return nil, nil
+		}
+		effects, err := of.Effects(info, of.Follow(directory.ServiceAccount, info.Account, id), deed(next, id, action))
+		return &store.Change[*orchv1.ServiceAccount]{Message: next, Effects: effects}, err
+	})
+	if err != nil {
+		return nil, tenancy.Missing(tenancy.Taken(err, taken), noun)
+	}
+	of.Spread(ctx, query.ServiceAccount, id)
+	return present(changed), nil
+}
+
+func deed(b *orchv1.ServiceAccount, id uuid.UUID, action string) tenancy.Deed {
+	return tenancy.Deed{Kind: "service-account", Action: action, Of: id, Name: b.GetName()}
+}
+
+// ReadServiceAccount answers a service account.
+func (s *Service) ReadServiceAccount(ctx context.Context, r *orchv1.ReadServiceAccountRequest) (*orchv1.ServiceAccount, error) {
+	info, id, err := locate(ctx, r.GetId())
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.registry.ServiceAccounts.Get(ctx, info.Account, id)
+	if err != nil {
+		return nil, tenancy.Missing(err, noun)
+	}
+	return present(b), nil
+}
+
+// ReadServiceAccounts answers the service accounts that match, by name.
+func (s *Service) ReadServiceAccounts(ctx context.Context, r *orchv1.ReadServiceAccountsRequest) (*orchv1.ServiceAccountList, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q := r.GetQuery()
+	limit, err := page.Limit(q.GetLimit())
+	if err != nil {
+		return nil, err
+	}
+	criteria, err := query.Compile(q.GetServiceAccounts())
+	if err != nil {
+		return nil, err
+	}
+	filter, err := criteria.BSON()
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.registry.ServiceAccounts.Find(ctx, info.Account, filter, bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}, q.GetOffset(), limit)
+	for _, b := range found {
+		present(b)
+	}
+	return &orchv1.ServiceAccountList{ServiceAccounts: found}, err
+}
+
+// UpdateServiceAccount changes what was sent; null leaves it.
+func (s *Service) UpdateServiceAccount(ctx context.Context, r *orchv1.UpdateServiceAccountRequest) (*emptypb.Empty, error) {
+	info, id, err := locate(ctx, r.GetId())
+	if err != nil {
+		return nil, err
+	}
+	update := r.GetServiceAccount()
+	_, err = s.mutate(ctx, info, id, "updated", func(next *orchv1.ServiceAccount) (*orchv1.ServiceAccount, error) {
+		if update.Name != nil {
+			next.Name = update.GetName()
+		}
+		if update.AccountRoleId != nil {
+			next.AccountRoleId = update.GetAccountRoleId()
+		}
+		return next, nil
+	})
+	return &emptypb.Empty{}, err
+}

@@ -1,0 +1,111 @@
+package users
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+)
+
+// maxKeys bounds the keys of one user: they are part of the user's document.
+const maxKeys = 200
+
+var errNoKey = rpc.Detail(http.StatusNotFound, "API key not found")
+
+// CreateUserApiKey makes a key. This answer alone shows it.
+func (s *Service) CreateUserApiKey(ctx context.Context, r *orchv1.CreateUserApiKeyRequest) (*orchv1.ApiKey, error) { //nolint:revive,stylecheck // The contract's name.
+	info, id, err := self(ctx, r.GetUserId())
+	if err != nil {
+		return nil, err
+	}
+	create, of := r.GetApiKey(), s.registry
+	if err := of.CheckExpiration(create.Expiration, "expiration"); err != nil {
+		return nil, err
+	}
+	stored, shown := of.NewKey(of.Words.UserKeyPrefix(), create.GetName(), create.Expiration)
+	_, err = s.mutate(ctx, info, id, func(current *orchv1.User) (*orchv1.User, tenancy.Deed, error) {
+		next := proto.Clone(current).(*orchv1.User)
+		next.Keys = append(tenancy.Alive(next.GetKeys(), of.Store.Now()), stored)
+		if len(next.GetKeys()) > maxKeys {
+			return nil, tenancy.Deed{}, rpc.Detail(http.StatusConflict, "A user has at most 200 API keys.")
+		}
+		return next, keyDeed(stored, "created"), nil
+	})
+	if err != nil {
+		return nil, tenancy.Missing(err, "User")
+	}
+	return shown, nil
+}
+
+func keyDeed(k *orchv1.ApiKey, action string) tenancy.Deed {
+	return tenancy.Deed{Kind: "api-key", Action: action, Of: uuid.MustParse(k.GetId()), Name: k.GetName()}
+}
+
+// ReadUserApiKeys answers a user's keys that have not expired, the oldest first.
+func (s *Service) ReadUserApiKeys(ctx context.Context, r *orchv1.ReadUserApiKeysRequest) (*orchv1.ApiKeyList, error) { //nolint:revive,stylecheck // The contract's name.
+	_, id, err := self(ctx, r.GetUserId())
+	if err != nil {
+		return nil, err
+	}
+	u, err := s.registry.Users.Get(ctx, tenancy.Server, id)
+	if err != nil {
+		return nil, tenancy.Missing(err, "User")
+	}
+	list := &orchv1.ApiKeyList{}
+	for _, k := range tenancy.Alive(u.GetKeys(), s.registry.Store.Now()) {
+		list.ApiKeys = append(list.ApiKeys, tenancy.ShowKey(k))
+	}
+	return list, nil
+}
+
+// ReadUserApiKey answers a key, without the key itself.
+func (s *Service) ReadUserApiKey(ctx context.Context, r *orchv1.ReadUserApiKeyRequest) (*orchv1.ApiKey, error) { //nolint:revive,stylecheck // The contract's name.
+	_, id, err := self(ctx, r.GetUserId())
+	if err != nil {
+		return nil, err
+	}
+	u, err := s.registry.Users.Get(ctx, tenancy.Server, id)
+	if err != nil {
+		return nil, tenancy.Missing(err, "User")
+	}
+	at := indexOf(u, r.GetId())
+	if at < 0 {
+		return nil, errNoKey
+	}
+	return tenancy.ShowKey(u.GetKeys()[at]), nil
+}
+
+// indexOf finds a key by its id; -1 when there is none.
+func indexOf(u *orchv1.User, id string) int {
+	return slices.IndexFunc(u.GetKeys(), func(k *orchv1.ApiKey) bool { return k.GetId() == id })
+}
+
+// DeleteUserApiKey deletes a key.
+func (s *Service) DeleteUserApiKey(ctx context.Context, r *orchv1.DeleteUserApiKeyRequest) (*emptypb.Empty, error) { //nolint:revive,stylecheck // The contract's name.
+	info, id, err := self(ctx, r.GetUserId())
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.mutate(ctx, info, id, func(current *orchv1.User) (*orchv1.User, tenancy.Deed, error) {
+		at := indexOf(current, r.GetId())
+		if at < 0 {
+			return nil, tenancy.Deed{}, errNoKey
+		}
+		next := proto.Clone(current).(*orchv1.User)
+		gone := next.GetKeys()[at]
+		next.Keys = slices.Delete(next.GetKeys(), at, at+1)
+		return next, keyDeed(gone, "deleted"), nil
+	})
+	if err != nil {
+		return nil, tenancy.Missing(err, "User")
+	}
+	return &emptypb.Empty{}, nil
+}

@@ -1,0 +1,201 @@
+package users
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/directory"
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+)
+
+// present fills in what a membership shows of its user and role.
+func present(m *orchv1.AccountMembership, u *orchv1.User) *orchv1.AccountMembership {
+	role, _ := access.AccountRole(m.GetAccountRoleId())
+	m.AccountRoleName = role.Name
+	m.FirstName, m.LastName, m.Handle, m.Email = u.GetFirstName(), u.GetLastName(), u.GetHandle(), u.GetEmail()
+	return m
+}
+
+// CreateAccountMembership makes a user who is a member of the account, with a first key. A user whom another account
+// made is not taken over: whether there is one is nobody's business.
+func (s *Service) CreateAccountMembership(ctx context.Context, r *orchv1.CreateAccountMembershipRequest) (*orchv1.AccountMembership, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	create, of := r.GetMembership(), s.registry
+	role := access.AccountMember
+	if create.AccountRoleId != nil {
+		role = create.GetAccountRoleId()
+	}
+	if err := of.CheckAccountRoles(ctx, info, role); err != nil {
+		return nil, err
+	}
+	if _, err := of.Accounts.Get(ctx, tenancy.Server, info.Account); err != nil {
+		return nil, tenancy.Missing(err, "Account")
+	}
+	id := of.Store.NewID()
+	stored, shown := of.NewKey(of.Words.UserKeyPrefix(), "first key", nil)
+	u := &orchv1.User{
+		Id: id.String(), ActorId: of.Store.NewID().String(), Handle: create.GetHandle(), Email: create.GetEmail(),
+		FirstName: create.GetFirstName(), LastName: create.GetLastName(), Keys: []*orchv1.ApiKey{stored}, Welcomed: true,
+	}
+	if create.Handle == nil {
+		u.Handle, _, _ = strings.Cut(create.GetEmail(), "@")
+	}
+	effects, err := of.Effects(info, of.Follow(directory.User, tenancy.Server, id), tenancy.Deed{Kind: "user", Action: "created", Of: id, Name: u.GetHandle()})
+	if err != nil {
+		return nil, err
+	}
+	if err := of.Users.Insert(ctx, tenancy.Server, u, effects...); err != nil {
+		return nil, tenancy.Taken(err, "This e-mail address cannot be added.")
+	}
+	m := &orchv1.AccountMembership{
+		Id: tenancy.MembershipID(info.Account, id).String(), UserId: u.GetId(), ActorId: u.GetActorId(), AccountRoleId: role,
+	}
+	membership := uuid.MustParse(m.GetId())
+	effects, err = of.Effects(info, of.Follow(directory.Membership, info.Account, membership), deed(m, membership, "created"))
+	if err != nil {
+		return nil, err
+	}
+	if err := of.Memberships.Insert(ctx, info.Account, m, effects...); err != nil {
+		return nil, err
+	}
+	of.Spread(ctx, query.User, id)
+	of.Spread(ctx, query.Membership, membership)
+	m.ApiKey = shown
+	return present(m, u), nil
+}
+
+func deed(m *orchv1.AccountMembership, id uuid.UUID, action string) tenancy.Deed {
+	return tenancy.Deed{Kind: "account-membership", Action: action, Of: id, Name: m.GetUserId()}
+}
+
+// ReadAccountMemberships answers the members that match, by e-mail address.
+func (s *Service) ReadAccountMemberships(ctx context.Context, r *orchv1.ReadAccountMembershipsRequest) (*orchv1.AccountMembershipList, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	of := s.registry
+	members, err := of.Memberships.Find(ctx, info.Account, bson.D{}, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	if err != nil {
+		return nil, err
+	}
+	list := &orchv1.AccountMembershipList{}
+	wanted := r.GetQuery().GetAccountMemberships().GetEmail().GetAny_()
+	for _, m := range members {
+		id, err := call.ParseID(m.GetUserId())
+		if err != nil {
+			return nil, err
+		}
+		u, err := of.Users.Get(ctx, tenancy.Server, id)
+		if err != nil {
+			return nil, err
+		}
+		if wanted == nil || slices.Contains(wanted.GetValues(), u.GetEmail()) {
+			list.Memberships = append(list.Memberships, present(m, u))
+		}
+	}
+	slices.SortStableFunc(list.Memberships, func(a, b *orchv1.AccountMembership) int { return strings.Compare(a.GetEmail(), b.GetEmail()) })
+	return list, nil
+}
+
+// locate reads the account of a call and the id of a membership.
+func locate(ctx context.Context, id string) (request.Info, uuid.UUID, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return info, uuid.Nil, err
+	}
+	parsed, err := call.ParseID(id)
+	return info, parsed, tenancy.Missing(err, "Account membership")
+}
+
+// UpdateAccountMembership gives a member another role.
+func (s *Service) UpdateAccountMembership(ctx context.Context, r *orchv1.UpdateAccountMembershipRequest) (*emptypb.Empty, error) {
+	info, id, err := locate(ctx, r.GetId())
+	if err != nil {
+		return nil, err
+	}
+	of, role := s.registry, r.GetMembership().GetAccountRoleId()
+	_, err = of.Memberships.Mutate(ctx, info.Account, id, func(current *orchv1.AccountMembership, _ int64) (*store.Change[*orchv1.AccountMembership], error) {
+		if err := of.CheckAccountRoles(ctx, info, role, current.GetAccountRoleId()); err != nil {
+			return nil, err
+		}
+		if current.GetAccountRoleId() == role {
+			return nil, nil
+		}
+		if err := s.keepsOwner(ctx, info.Account, current); err != nil {
+			return nil, err
+		}
+		next := proto.Clone(current).(*orchv1.AccountMembership)
+		next.AccountRoleId = role
+		effects, err := of.Effects(info, of.Follow(directory.Membership, info.Account, id), deed(next, id, "updated"))
+		return &store.Change[*orchv1.AccountMembership]{Message: next, Effects: effects}, err
+	})
+	if err != nil {
+		return nil, tenancy.Missing(err, "Account membership")
+	}
+	of.Spread(ctx, query.Membership, id)
+	return &emptypb.Empty{}, nil
+}
+
+// keepsOwner refuses to take the last owner from an account.
+func (s *Service) keepsOwner(ctx context.Context, account uuid.UUID, m *orchv1.AccountMembership) error {
+	if m.GetAccountRoleId() != access.AccountOwner {
+		return nil
+	}
+	members, err := s.registry.Memberships.Find(ctx, account, bson.D{}, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	if err != nil {
+		return err
+	}
+	for _, other := range members {
+		if other.GetAccountRoleId() == access.AccountOwner && other.GetId() != m.GetId() {
+			return nil
+		}
+	}
+	return rpc.Detail(http.StatusConflict, "An account needs an owner.")
+}
+
+// DeleteAccountMembership ends a membership, with every role that the user has in the account's workspaces.
+func (s *Service) DeleteAccountMembership(ctx context.Context, r *orchv1.DeleteAccountMembershipRequest) (*emptypb.Empty, error) {
+	info, id, err := locate(ctx, r.GetId())
+	if err != nil {
+		return nil, err
+	}
+	of := s.registry
+	var actor uuid.UUID
+	err = of.Memberships.Delete(ctx, info.Account, id, func(current *orchv1.AccountMembership) ([]store.Effect, error) {
+		if err := of.CheckAccountRoles(ctx, info, current.GetAccountRoleId()); err != nil {
+			return nil, err
+		}
+		if err := s.keepsOwner(ctx, info.Account, current); err != nil {
+			return nil, err
+		}
+		var err error
+		if actor, err = call.ParseID(current.GetActorId()); err != nil {
+			return nil, err
+		}
+		effects, err := of.Effects(info, of.Follow(directory.Membership, info.Account, id), deed(current, id, "deleted"))
+		return append(effects, of.Dismiss(info.Account, actor)), err
+	})
+	if err != nil {
+		return nil, tenancy.Missing(err, "Account membership")
+	}
+	of.Spread(ctx, query.Membership, id)
+	return &emptypb.Empty{}, nil
+}

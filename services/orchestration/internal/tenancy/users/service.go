@@ -1,0 +1,67 @@
+// Package users keeps users with their API keys, and their memberships of accounts.
+//
+// Nobody reads another user's profile or keys by an address of the user: it is not there for them. What a member of an
+// account shows to the others is the membership.
+package users
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/directory"
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+)
+
+// Service serves users.
+type Service struct {
+	orchv1.UnimplementedUserServiceServer
+	registry *tenancy.Registry
+}
+
+// New returns the service.
+func New(registry *tenancy.Registry) *Service { return &Service{registry: registry} }
+
+// self reads the user that a call is about, which must be the caller. On a server without keys everybody is everybody.
+func self(ctx context.Context, id string) (request.Info, uuid.UUID, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return info, uuid.Nil, err
+	}
+	parsed, err := call.ParseID(id)
+	if err == nil && info.Caller.Known() && (info.Caller.ServiceAccount || info.Caller.ID != parsed) {
+		err = store.ErrNotFound
+	}
+	return info, parsed, tenancy.Missing(err, "User")
+}
+
+// me is the user that the caller is: on a server without keys the first one.
+func me(info request.Info) uuid.UUID {
+	if info.Caller.Known() {
+		return info.Caller.ID
+	}
+	return tenancy.OwnerID
+}
+
+// mutate changes a user, and spreads the change. Edit says what was done; an empty deed means nothing.
+func (s *Service) mutate(ctx context.Context, info request.Info, id uuid.UUID, edit func(*orchv1.User) (*orchv1.User, tenancy.Deed, error)) (*orchv1.User, error) {
+	of := s.registry
+	changed, err := of.Users.Mutate(ctx, tenancy.Server, id, func(current *orchv1.User, _ int64) (*store.Change[*orchv1.User], error) {
+		next, deed, err := edit(current)
+		if err != nil || next == nil {
+			return nil, err
+		}
+		effects, err := of.Effects(info, of.Follow(directory.User, tenancy.Server, id), deed)
+		return &store.Change[*orchv1.User]{Message: next, Effects: effects}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	of.Spread(ctx, query.User, id)
+	return changed, nil
+}
