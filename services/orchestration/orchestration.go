@@ -45,6 +45,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/savedsearches"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/taskruns"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 	"github.com/orch-project/orch/services/orchestration/internal/variables"
 	"github.com/orch-project/orch/services/orchestration/internal/webhooks"
 )
@@ -102,6 +103,7 @@ type Orchestration struct {
 	variables   *variables.Service
 	searches    *savedsearches.Service
 	admin       *admin.Service
+	hosted      hosted
 	every       Timers
 }
 
@@ -156,22 +158,27 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	})
 	o.events = events.New(o.store, deps.Broker, cfg.Vocabulary, cfg.EventsRetention)
 	o.events.OnStored(o.tasks.Record)
+	registry, err := o.openRegistry(ctx, cfg, deps.Broker)
+	if err != nil {
+		return nil, err
+	}
 	o.webhooks = webhooks.New(webhooks.Deps{
-		Store: o.store, Catalogue: definitions, Compile: deps.CompileTemplate, Flush: o.flush, Log: o.log,
+		Store: o.store, Catalogue: definitions, Tenancy: registry, Compile: deps.CompileTemplate, Flush: o.flush, Log: o.log,
 	})
+	o.host(registry)
 	handlers, err := outbox.Merge(outbox.Handlers{
 		events.KindPublish:            o.events.PublishEffects,
 		webhooks.KindCatalogue:        o.webhooks.Publish,
 		artifacts.KindFollow:          o.artifacts.Follow,
 		artifacts.KindDeleteOfFlowRun: o.artifacts.DeleteOfFlowRuns,
-	}, o.runs.Handlers(), o.tasks.Handlers(), o.deployments.Handlers(), o.limits.Handlers())
+	}, o.runs.Handlers(), o.tasks.Handlers(), o.deployments.Handlers(), o.limits.Handlers(), o.hosted.handlers())
 	if err != nil {
 		return nil, err
 	}
-	o.relay = outbox.New(o.store, []query.Collection{
+	o.relay = outbox.New(o.store, append([]query.Collection{
 		query.Flow, query.FlowRun, query.TaskRun, query.Deployment, query.ConcurrencyLimit, query.Webhook,
 		query.Artifact, query.ArtifactLatest, query.Variable, query.SavedSearch,
-	}, handlers, o.log)
+	}, hostedCollections...), handlers, o.log)
 	o.store.OnEffects(o.relay.Wake)
 	return o, nil
 }
@@ -197,6 +204,7 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterVariableServiceServer(r, o.variables)
 	orchv1.RegisterSavedSearchServiceServer(r, o.searches)
 	orchv1.RegisterAdminServiceServer(r, o.admin)
+	o.hosted.register(r)
 }
 
 // Interceptors are what the service's calls pass through, the first one outermost.
@@ -209,6 +217,7 @@ func (o *Orchestration) Workers() []run.Worker {
 	return append([]run.Worker{
 		o.relay,
 		outbox.Sweeper{Relay: o.relay},
+		tenancy.Reconciler{Registry: o.hosted.registry},
 		webhooks.Reconciler{Service: o.webhooks},
 		events.Persister{Service: o.events},
 		concurrency.Repossessor{Limits: o.limits.Limits, Log: o.log},

@@ -74,7 +74,7 @@ func TestCatalogueFollowsBeforeTheAnswer(t *testing.T) {
 func TestReplaceKeepsWhatIsNotSent(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
-	account := "0e2d0a3c-31f1-4e58-9c3c-6b8f0f7f7d11"
+	account := d.bot("sender").GetId()
 	w := call[*orchv1.Webhook](d, orchv1.WebhookService_CreateWebhook_FullMethodName, &orchv1.CreateWebhookRequest{
 		Webhook: &orchv1.WebhookCreate{Name: "gh", Template: "{}", Description: "old", ServiceAccountId: &account},
 	})

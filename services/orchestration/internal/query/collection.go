@@ -1,5 +1,7 @@
 package query
 
+import "slices"
+
 // Collection is the name of a collection.
 type Collection string
 
@@ -38,6 +40,17 @@ const (
 	ConcurrencyLimit Collection = "concurrency_limit"
 	ConcurrencyLease Collection = "concurrency_lease"
 )
+
+// Collections lists all collections that have indexes, which is all that hold documents of workspaces.
+func Collections() []Collection {
+	var all []Collection
+	for _, index := range Indexes() {
+		if !slices.Contains(all, index.Collection) {
+			all = append(all, index.Collection)
+		}
+	}
+	return all
+}
 
 // queryFields are the fields of query messages that hold filters, with the collection that each speaks of.
 var queryFields = map[string]Collection{

@@ -3,7 +3,6 @@ package tenancy
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -73,18 +72,7 @@ func (r *Registry) Revoke(ctx context.Context, workspace, id uuid.UUID) error {
 
 // RevokeIn takes back every role in a workspace that is gone.
 func (r *Registry) RevokeIn(ctx context.Context, workspace uuid.UUID) error {
-	var ids []uuid.UUID
-	err := r.Access.Each(ctx, workspace, nil, nil, func(a *orchv1.WorkspaceAccess) bool {
-		id, err := uuid.Parse(a.GetId())
-		ids = append(ids, id)
-		return err == nil
-	})
-	for _, id := range ids {
-		if err == nil {
-			err = r.Revoke(ctx, workspace, id)
-		}
-	}
-	return err
+	return r.Access.Drain(ctx, workspace, nil, func(id uuid.UUID) error { return r.Revoke(ctx, workspace, id) })
 }
 
 // KindDismiss is the effect that takes back every role that an actor has in the workspaces of an account.
@@ -92,20 +80,10 @@ const KindDismiss = "actor_dismissed"
 
 // Dismiss is an effect of KindDismiss.
 func (r *Registry) Dismiss(account, actor uuid.UUID) store.Effect {
-	return store.Effect{
-		ID: r.Store.NewID(), At: r.Store.Now(), Kind: KindDismiss, Body: append(append([]byte(nil), account[:]...), actor[:]...),
-	}
+	return r.Store.About(KindDismiss, account, actor)
 }
 
 // CarryOutDismissals carries out effects of KindDismiss.
 func (r *Registry) CarryOutDismissals(ctx context.Context, effects []store.Effect) error {
-	for _, e := range effects {
-		if len(e.Body) != 32 {
-			return fmt.Errorf("read an effect: %d bytes name nobody", len(e.Body))
-		}
-		if err := r.RevokeAll(ctx, uuid.UUID(e.Body[:16]), uuid.UUID(e.Body[16:])); err != nil {
-			return err
-		}
-	}
-	return nil
+	return store.EachSubject(effects, func(account, actor uuid.UUID) error { return r.RevokeAll(ctx, account, actor) })
 }

@@ -36,6 +36,9 @@ func (s *Service) Publish(ctx context.Context, effects []store.Effect) error {
 			return fmt.Errorf("read an effect: %d bytes name no webhook", len(e.Body))
 		}
 		ws, id := uuid.UUID(e.Body[:16]), uuid.UUID(e.Body[16:32])
+		if err := s.settle(ctx, ws, id); err != nil {
+			return fmt.Errorf("look at a webhook again: %w", err)
+		}
 		for _, key := range strings.Fields(string(e.Body[32:])) {
 			err := s.catalogue.Swap(ctx, key, func([]byte) ([]byte, error) { return s.entry(ctx, ws, id, key) })
 			if err != nil {
@@ -64,6 +67,13 @@ func (s *Service) entry(ctx context.Context, ws, id uuid.UUID, key string) ([]by
 		definition.Name = w.GetName()
 		definition.Template = w.GetTemplate()
 		definition.Enabled = w.GetEnabled()
+		if open(w) {
+			forbidden, err := s.enforced(ctx, w)
+			if err != nil {
+				return nil, err
+			}
+			definition.Enabled = !forbidden
+		}
 		definition.ServiceAccountId = w.ServiceAccountId
 	}
 	return catalogue.Encode(definition)

@@ -66,7 +66,7 @@ func (s *Service) change(ctx context.Context, id, template string, edit func(*or
 			return nil, err
 		}
 	}
-	if _, err := s.mutate(ctx, id, edit); err != nil {
+	if _, err := s.mutate(ctx, id, "updated", edit); err != nil {
 		return nil, err
 	}
 	return &emptypb.Empty{}, nil
@@ -75,10 +75,10 @@ func (s *Service) change(ctx context.Context, id, template string, edit func(*or
 // RotateWebhook gives a webhook a new address; everything else stays.
 func (s *Service) RotateWebhook(ctx context.Context, r *orchv1.RotateWebhookRequest) (*orchv1.Webhook, error) {
 	slug := newSlug()
-	return s.mutate(ctx, r.GetId(), func(w *orchv1.Webhook) { w.Slug = slug })
+	return s.mutate(ctx, r.GetId(), "rotated", func(w *orchv1.Webhook) { w.Slug = slug })
 }
 
-func (s *Service) mutate(ctx context.Context, id string, edit func(*orchv1.Webhook)) (*orchv1.Webhook, error) {
+func (s *Service) mutate(ctx context.Context, id, action string, edit func(*orchv1.Webhook)) (*orchv1.Webhook, error) {
 	info, key, err := locate(ctx, id)
 	if err != nil {
 		return nil, translate(err)
@@ -86,20 +86,27 @@ func (s *Service) mutate(ctx context.Context, id string, edit func(*orchv1.Webho
 	changed, err := s.webhooks.Mutate(ctx, info.Workspace, key, func(current *orchv1.Webhook, _ int64) (*store.Change[*orchv1.Webhook], error) {
 		next := proto.Clone(current).(*orchv1.Webhook)
 		edit(next)
+		if err := s.check(ctx, info, current, next); err != nil {
+			return nil, err
+		}
 		if proto.Equal(current, next) {
 			return nil, nil
+		}
+		told, err := s.told(info, info.Workspace, next, action)
+		if err != nil {
+			return nil, err
 		}
 		slugs := []string{current.GetSlug()}
 		if next.GetSlug() != current.GetSlug() {
 			slugs = append(slugs, next.GetSlug())
 		}
-		return &store.Change[*orchv1.Webhook]{Message: next, Effects: []store.Effect{s.publish(info.Workspace, key, slugs...)}}, nil
+		return &store.Change[*orchv1.Webhook]{Message: next, Effects: []store.Effect{s.publish(info.Workspace, key, slugs...), told}}, nil
 	})
 	if err != nil {
 		return nil, translate(err)
 	}
 	s.spread(ctx, key)
-	return present(info, changed), nil
+	return present(info, changed), s.hide(ctx, changed)
 }
 
 // DeleteWebhook deletes a webhook; its address is gone at once.
@@ -109,7 +116,8 @@ func (s *Service) DeleteWebhook(ctx context.Context, r *orchv1.DeleteWebhookRequ
 		return nil, translate(err)
 	}
 	err = s.webhooks.Delete(ctx, info.Workspace, id, func(current *orchv1.Webhook) ([]store.Effect, error) {
-		return []store.Effect{s.publish(info.Workspace, id, current.GetSlug())}, nil
+		told, err := s.told(info, info.Workspace, current, "deleted")
+		return []store.Effect{s.publish(info.Workspace, id, current.GetSlug()), told}, err
 	})
 	if err != nil {
 		return nil, translate(err)

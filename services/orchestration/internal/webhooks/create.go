@@ -28,9 +28,16 @@ func (s *Service) CreateWebhook(ctx context.Context, r *orchv1.CreateWebhookRequ
 		ServiceAccountId: create.ServiceAccountId,
 		Slug:             newSlug(),
 	}
-	if err := s.webhooks.Insert(ctx, info.Workspace, w, s.publish(info.Workspace, id, w.GetSlug())); err != nil {
+	if err := s.check(ctx, info, nil, w); err != nil {
+		return nil, err
+	}
+	told, err := s.told(info, info.Workspace, w, "created")
+	if err != nil {
+		return nil, err
+	}
+	if err := s.webhooks.Insert(ctx, info.Workspace, w, s.publish(info.Workspace, id, w.GetSlug()), told); err != nil {
 		return nil, err
 	}
 	s.spread(ctx, id)
-	return present(info, w), nil
+	return present(info, w), s.hide(ctx, w)
 }

@@ -17,7 +17,7 @@ func (s *Service) ReadWebhook(ctx context.Context, r *orchv1.ReadWebhookRequest)
 	if err != nil {
 		return nil, translate(err)
 	}
-	return present(info, w), nil
+	return present(info, w), s.hide(ctx, w)
 }
 
 // ListWebhooks answers the webhooks by name, all of them or those of one name.
@@ -46,7 +46,7 @@ func (s *Service) list(ctx context.Context, q *orchv1.WebhookQuery) (*orchv1.Web
 	for _, w := range found {
 		present(info, w)
 	}
-	return &orchv1.WebhookList{Webhooks: found}, nil
+	return &orchv1.WebhookList{Webhooks: found}, s.hide(ctx, found...)
 }
 
 // CountWebhooks counts the webhooks that match.

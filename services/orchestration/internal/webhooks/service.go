@@ -25,6 +25,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/page"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
 // Service serves webhooks.
@@ -33,6 +34,7 @@ type Service struct {
 	webhooks  *store.Collection[*orchv1.Webhook]
 	source    page.Source[*orchv1.Webhook]
 	catalogue *broker.KV
+	tenancy   *tenancy.Registry
 	// compile tells what is wrong with a template, at save rather than at the first request.
 	compile func(template string) error
 	// flush carries out the effects of a webhook's document now.
@@ -44,6 +46,7 @@ type Service struct {
 type Deps struct {
 	Store     *store.Store
 	Catalogue *broker.KV
+	Tenancy   *tenancy.Registry
 	Compile   func(template string) error
 	Flush     func(ctx context.Context, collection query.Collection, id uuid.UUID) error
 	Log       *slog.Logger
@@ -56,6 +59,7 @@ func New(d Deps) *Service {
 		webhooks:  webhooks,
 		source:    page.NewSource(webhooks, orchv1.WebhookSort_WEBHOOK_SORT_NAME_ASC),
 		catalogue: d.Catalogue,
+		tenancy:   d.Tenancy,
 		compile:   d.Compile,
 		flush:     d.Flush,
 		log:       d.Log,

@@ -6,7 +6,6 @@ package accounts
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/google/uuid"
 
@@ -20,11 +19,11 @@ type Service struct {
 	orchv1.UnimplementedAccountServiceServer
 	registry *tenancy.Registry
 	// disable disables the webhooks of an account that have no service account.
-	disable func(ctx context.Context, info request.Info) error
+	disable func(ctx context.Context, account uuid.UUID) error
 }
 
 // New returns the service.
-func New(registry *tenancy.Registry, disableOpenWebhooks func(ctx context.Context, info request.Info) error) *Service {
+func New(registry *tenancy.Registry, disableOpenWebhooks func(ctx context.Context, account uuid.UUID) error) *Service {
 	return &Service{registry: registry, disable: disableOpenWebhooks}
 }
 
@@ -82,13 +81,4 @@ func (s *Service) ReadAccountSettings(ctx context.Context, _ *orchv1.ReadAccount
 func (s *Service) ReadAccountDomains(ctx context.Context, _ *orchv1.ReadAccountDomainsRequest) (*orchv1.AccountDomainList, error) {
 	_, _, err := s.get(ctx)
 	return &orchv1.AccountDomainList{}, err
-}
-
-// Enforced tells whether an account enforces the authentication of webhooks.
-func (s *Service) Enforced(ctx context.Context, account uuid.UUID) (bool, error) {
-	a, err := s.registry.Accounts.Get(ctx, tenancy.Server, account)
-	if err != nil {
-		return false, fmt.Errorf("ask whether webhooks need authentication: %w", err)
-	}
-	return a.GetSettings().GetEnforceWebhookAuthentication(), nil
 }

@@ -82,7 +82,7 @@ func (s *Service) UpdateAccountSettings(ctx context.Context, r *orchv1.UpdateAcc
 		return nil, err
 	}
 	if update.GetEnforceWebhookAuthentication() {
-		if err := s.disable(ctx, info); err != nil {
+		if err := s.disable(ctx, info.Account); err != nil {
 			return nil, err
 		}
 	}
@@ -103,9 +103,7 @@ func (s *Service) decide(info request.Info, kind string, edit func(*orchv1.Accou
 			tenancy.Deed{Kind: kind, Action: "updated", Of: info.Account, Name: next.GetName()})
 		// An interruption must not leave webhooks open.
 		if next.GetSettings().GetEnforceWebhookAuthentication() && !current.GetSettings().GetEnforceWebhookAuthentication() {
-			effects = append(effects, store.Effect{
-				ID: s.registry.Store.NewID(), At: s.registry.Store.Now(), Kind: KindEnforce, Body: info.Account[:],
-			})
+			effects = append(effects, s.registry.Store.About(KindEnforce, tenancy.Server, info.Account))
 		}
 		return &store.Change[*orchv1.Account]{Message: next, Effects: effects}, err
 	}

@@ -2,7 +2,6 @@ package serviceaccounts
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/types/known/emptypb"
@@ -34,10 +33,7 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, r *orchv1.DeleteServ
 			return nil, err
 		}
 		effects, err := of.Effects(info, of.Follow(directory.ServiceAccount, info.Account, id), deed(current, id, "deleted"))
-		unbind := store.Effect{
-			ID: of.Store.NewID(), At: of.Store.Now(), Kind: KindUnbind, Body: append(append([]byte(nil), info.Account[:]...), id[:]...),
-		}
-		return append(effects, unbind, of.Dismiss(info.Account, actor)), err
+		return append(effects, of.Store.About(KindUnbind, info.Account, id), of.Dismiss(info.Account, actor)), err
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, noun)
@@ -48,13 +44,5 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, r *orchv1.DeleteServ
 
 // Unbind carries out effects of KindUnbind.
 func (s *Service) Unbind(ctx context.Context, effects []store.Effect) error {
-	for _, e := range effects {
-		if len(e.Body) != 32 {
-			return fmt.Errorf("read an effect: %d bytes name no service account", len(e.Body))
-		}
-		if err := s.unbind(ctx, uuid.UUID(e.Body[:16]), uuid.UUID(e.Body[16:])); err != nil {
-			return err
-		}
-	}
-	return nil
+	return store.EachSubject(effects, func(account, id uuid.UUID) error { return s.unbind(ctx, account, id) })
 }

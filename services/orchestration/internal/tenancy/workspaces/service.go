@@ -4,7 +4,6 @@ package workspaces
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -197,7 +196,7 @@ func (s *Service) DeleteWorkspace(ctx context.Context, r *orchv1.DeleteWorkspace
 	of := s.registry
 	err = of.Workspaces.Delete(ctx, info.Account, id, func(current *orchv1.Workspace) ([]store.Effect, error) {
 		effects, err := of.Effects(info, of.Follow(directory.Workspace, info.Account, id), deed(current, id, "deleted"))
-		return append(effects, store.Effect{ID: of.Store.NewID(), At: of.Store.Now(), Kind: KindEmpty, Body: id[:]}), err
+		return append(effects, of.Store.About(KindEmpty, info.Account, id)), err
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, "Workspace")
@@ -208,14 +207,5 @@ func (s *Service) DeleteWorkspace(ctx context.Context, r *orchv1.DeleteWorkspace
 
 // Empty carries out effects of KindEmpty.
 func (s *Service) Empty(ctx context.Context, effects []store.Effect) error {
-	for _, e := range effects {
-		id, err := uuid.FromBytes(e.Body)
-		if err != nil {
-			return fmt.Errorf("read an effect: %w", err)
-		}
-		if err := s.empty(ctx, id); err != nil {
-			return err
-		}
-	}
-	return nil
+	return store.EachSubject(effects, func(_, workspace uuid.UUID) error { return s.empty(ctx, workspace) })
 }

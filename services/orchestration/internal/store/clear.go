@@ -1,0 +1,22 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+)
+
+// Clear removes every document of a workspace from the collections, with what its writes still had to cause: nobody is
+// left to whom it would matter. Documents of other owners stay.
+func (s *Store) Clear(ctx context.Context, ws uuid.UUID, collections []query.Collection) error {
+	for _, collection := range collections {
+		if _, err := s.db.Collection(string(collection)).DeleteMany(ctx, query.Scope(ws, bson.D{})); err != nil {
+			return fmt.Errorf("clear the workspace of its %ss: %w", collection, outage(err))
+		}
+	}
+	return nil
+}
