@@ -118,12 +118,11 @@ func Incoming(ctx context.Context) (Info, error) {
 	if err != nil {
 		return Info{}, fmt.Errorf("read the account of the call: %w", err)
 	}
-	info := Info{
 	caller, err := parseCaller(first(keyCaller))
 	if err != nil {
 		return Info{}, err
 	}
-	return Info{
+	info := Info{
 		Caller:    caller,
 		Account:   account,
 		Workspace: workspace,
