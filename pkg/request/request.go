@@ -74,7 +74,7 @@ const (
 	// The automation's id and name, the latter in base64: metadata carries plain text only.
 	keyAutomation     = "orch-automation"
 	keyAutomationName = "orch-automation-name"
-	keyCaller    = "orch-caller" // Kind, id and actor, parted by blanks.
+	keyCaller         = "orch-caller" // Kind, id and actor, parted by blanks.
 )
 
 // Outgoing returns a context whose gRPC calls carry the information.

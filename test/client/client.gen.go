@@ -328,6 +328,24 @@ func (e FlowSort) Valid() bool {
 	}
 }
 
+// Defines values for GraphNodeKind.
+const (
+	GraphNodeKindFlowRun GraphNodeKind = "flow-run"
+	GraphNodeKindTaskRun GraphNodeKind = "task-run"
+)
+
+// Valid indicates whether the value is a known member of the GraphNodeKind enum.
+func (e GraphNodeKind) Valid() bool {
+	switch e {
+	case GraphNodeKindFlowRun:
+		return true
+	case GraphNodeKindTaskRun:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Operator.
 const (
 	OperatorAnd Operator = "and_"
@@ -1181,6 +1199,12 @@ type BodyIncrementConcurrencyLimitsV1ConcurrencyLimitsIncrementPost struct {
 	TaskRunId openapi_types.UUID `json:"task_run_id"`
 }
 
+// BodyNextRunsByFlowUiFlowsNextRunsPost defines model for Body_next_runs_by_flow_ui_flows_next_runs_post.
+type BodyNextRunsByFlowUiFlowsNextRunsPost struct {
+	// FlowIds At most 200.
+	FlowIds []openapi_types.UUID `json:"flow_ids"`
+}
+
 // BodyPaginateDeploymentsDeploymentsPaginatePost DeploymentPageQuery selects one page of deployments.
 type BodyPaginateDeploymentsDeploymentsPaginatePost struct {
 	Deployments *DeploymentFilter `json:"deployments,omitempty"`
@@ -1279,6 +1303,18 @@ type BodyReadConcurrencyLimitsConcurrencyLimitsFilterPost struct {
 	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
 	Limit  *int64 `json:"limit,omitempty"`
 	Offset *int64 `json:"offset,omitempty"`
+}
+
+// BodyReadDashboardTaskRunCountsUiTaskRunsDashboardCountsPost DashboardTaskRunQuery selects task runs; task_runs.start_time.after_ says where the first stretch begins.
+type BodyReadDashboardTaskRunCountsUiTaskRunsDashboardCountsPost struct {
+	Deployments *DeploymentFilter `json:"deployments,omitempty"`
+	FlowRuns    *FlowRunFilter    `json:"flow_runs,omitempty"`
+	Flows       *FlowFilter       `json:"flows,omitempty"`
+
+	// TaskRuns TaskRunFilter selects task runs.
+	TaskRuns   TaskRunFilter    `json:"task_runs"`
+	WorkPools  *WorkPoolFilter  `json:"work_pools,omitempty"`
+	WorkQueues *WorkQueueFilter `json:"work_queues,omitempty"`
 }
 
 // BodyReadDeploymentsDeploymentsFilterPost DeploymentQuery selects and orders deployments, by their own fields and by those of what belongs to them.
@@ -1391,6 +1427,14 @@ type BodyReadSavedSearchesSavedSearchesFilterPost struct {
 	Offset *int64 `json:"offset,omitempty"`
 }
 
+// BodyReadTaskRunCountsByStateUiTaskRunsCountPost TaskRunCountByStateQuery selects task runs.
+type BodyReadTaskRunCountsByStateUiTaskRunsCountPost struct {
+	Deployments *DeploymentFilter `json:"deployments,omitempty"`
+	FlowRuns    *FlowRunFilter    `json:"flow_runs,omitempty"`
+	Flows       *FlowFilter       `json:"flows,omitempty"`
+	TaskRuns    *TaskRunFilter    `json:"task_runs,omitempty"`
+}
+
 // BodyReadTaskRunsTaskRunsFilterPost TaskRunQuery selects and orders task runs, by their own fields and by those of what they belong to.
 type BodyReadTaskRunsTaskRunsFilterPost struct {
 	Deployments *DeploymentFilter `json:"deployments,omitempty"`
@@ -1465,6 +1509,14 @@ type BodyTaskRunHistoryTaskRunsHistoryPost struct {
 
 	// TaskRuns TaskRunFilter selects task runs.
 	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
+}
+
+// BodyValidateObjUiSchemasValidatePost defines model for Body_validate_obj_ui_schemas_validate_post.
+type BodyValidateObjUiSchemasValidatePost struct {
+	Schema map[string]interface{} `json:"schema"`
+
+	// Values Markers are replaced before the values are checked, templates excepted.
+	Values map[string]interface{} `json:"values"`
 }
 
 // BotAccessGrant defines model for BotAccessGrant.
@@ -1580,6 +1632,19 @@ type Constant struct {
 // ConstantInputType defines model for Constant.InputType.
 type ConstantInputType string
 
+// CountByState CountByState counts runs by the type of their state.
+type CountByState struct {
+	CANCELLED  *int64 `json:"CANCELLED,omitempty"`
+	CANCELLING *int64 `json:"CANCELLING,omitempty"`
+	COMPLETED  *int64 `json:"COMPLETED,omitempty"`
+	CRASHED    *int64 `json:"CRASHED,omitempty"`
+	FAILED     *int64 `json:"FAILED,omitempty"`
+	PAUSED     *int64 `json:"PAUSED,omitempty"`
+	PENDING    *int64 `json:"PENDING,omitempty"`
+	RUNNING    *int64 `json:"RUNNING,omitempty"`
+	SCHEDULED  *int64 `json:"SCHEDULED,omitempty"`
+}
+
 // Countable defines model for Countable.
 type Countable string
 
@@ -1609,6 +1674,24 @@ type CsrfToken struct {
 	Id         openapi_types.UUID `json:"id"`
 	Token      string             `json:"token"`
 	Updated    *time.Time         `json:"updated"`
+}
+
+// DependencyResult DependencyResult is a task run with those that it depends on.
+type DependencyResult struct {
+	EndTime *time.Time `json:"end_time"`
+
+	// EstimatedRunTime Seconds, with the present stretch.
+	EstimatedRunTime  *float64           `json:"estimated_run_time"`
+	ExpectedStartTime *time.Time         `json:"expected_start_time"`
+	Id                openapi_types.UUID `json:"id"`
+	Name              string             `json:"name"`
+	StartTime         *time.Time         `json:"start_time"`
+	State             *State             `json:"state"`
+
+	// TotalRunTime Seconds.
+	TotalRunTime         *float64        `json:"total_run_time"`
+	UntrackableResult    bool            `json:"untrackable_result"`
+	UpstreamDependencies []TaskRunResult `json:"upstream_dependencies"`
 }
 
 // DeploymentBulkDeleteResponse defines model for DeploymentBulkDeleteResponse.
@@ -1845,6 +1928,11 @@ type DeploymentUpdate struct {
 	VersionInfo              *VersionInfo                `json:"version_info,omitempty"`
 	WorkPoolName             *string                     `json:"work_pool_name,omitempty"`
 	WorkQueueName            *string                     `json:"work_queue_name,omitempty"`
+}
+
+// Edge GraphEdge leads to another node.
+type Edge struct {
+	Id openapi_types.UUID `json:"id"`
 }
 
 // Error Error says what went wrong, under one of two keys.
@@ -2365,6 +2453,56 @@ type GlobalConcurrencyLimitResponse struct {
 	Updated            *time.Time         `json:"updated"`
 }
 
+// Graph Graph is what became of a flow run's tasks.
+type Graph struct {
+	// Artifacts Those that belong to no task run.
+	Artifacts []GraphArtifact `json:"artifacts"`
+	EndTime   *time.Time      `json:"end_time"`
+
+	// Nodes Earliest first.
+	Nodes [][]Graph_Nodes_Item `json:"nodes"`
+
+	// RootNodeIds The nodes without parents.
+	RootNodeIds []openapi_types.UUID `json:"root_node_ids"`
+	StartTime   *time.Time           `json:"start_time"`
+
+	// States Oldest first.
+	States []GraphState `json:"states"`
+}
+
+// GraphNodes0 defines model for Graph.Nodes.0.
+type GraphNodes0 = openapi_types.UUID
+
+// Graph_Nodes_Item defines model for Graph.nodes.Item.
+type Graph_Nodes_Item struct {
+	union json.RawMessage
+}
+
+// GraphArtifact GraphArtifact is an artifact that was made by the flow run or by one of its task runs.
+type GraphArtifact struct {
+	Created time.Time `json:"created"`
+
+	// Data Only that of artifacts that show progress.
+	Data interface{}        `json:"data"`
+	Id   openapi_types.UUID `json:"id"`
+
+	// IsLatest No younger artifact has its key.
+	IsLatest bool    `json:"is_latest"`
+	Key      *string `json:"key"`
+	Type     *string `json:"type"`
+}
+
+// GraphNodeKind defines model for GraphNodeKind.
+type GraphNodeKind string
+
+// GraphState GraphState is a state that the flow run was in.
+type GraphState struct {
+	Id        openapi_types.UUID `json:"id"`
+	Name      string             `json:"name"`
+	Timestamp time.Time          `json:"timestamp"`
+	Type      StateType          `json:"type"`
+}
+
 // HTTPValidationError The request is not valid. Faults of the schema are listed in exception_detail; a rule that no schema can say is told in detail alone.
 type HTTPValidationError struct {
 	Detail           *string            `json:"detail,omitempty"`
@@ -2433,6 +2571,28 @@ type MyWorkspace struct {
 	WorkspaceName        string             `json:"workspace_name"`
 }
 
+// Node GraphNode is a task run, or the flow run that a task run stands for.
+type Node struct {
+	Artifacts []GraphArtifact `json:"artifacts"`
+
+	// Children Which took its result, earliest first.
+	Children []Edge `json:"children"`
+
+	// Encapsulating Which it ran inside of, earliest first.
+	Encapsulating []Edge             `json:"encapsulating"`
+	EndTime       *time.Time         `json:"end_time"`
+	Id            openapi_types.UUID `json:"id"`
+	Kind          GraphNodeKind      `json:"kind"`
+	Label         string             `json:"label"`
+
+	// Parents Whose results it took, earliest first.
+	Parents []Edge `json:"parents"`
+
+	// StartTime When it started or, where it has not, is expected to.
+	StartTime time.Time `json:"start_time"`
+	StateType StateType `json:"state_type"`
+}
+
 // Operator Operator joins the criteria of one filter.
 type Operator string
 
@@ -2465,6 +2625,12 @@ type Profile struct {
 
 	// Type user or service_account.
 	Type string `json:"type"`
+}
+
+// QueueFilter QueueFilter chose the runs of a queue before there were pools.
+type QueueFilter struct {
+	DeploymentIds *[]openapi_types.UUID `json:"deployment_ids,omitempty"`
+	Tags          *[]string             `json:"tags,omitempty"`
 }
 
 // RRuleSchedule defines model for RRuleSchedule.
@@ -2582,6 +2748,32 @@ type ScheduleOutput struct {
 	union json.RawMessage
 }
 
+// SchemaValueError SchemaValueError is what is wrong with a value: in words, or which part of it is wrong.
+type SchemaValueError struct {
+	union json.RawMessage
+}
+
+// SchemaValueError0 defines model for SchemaValueError.0.
+type SchemaValueError0 = string
+
+// SchemaValueIndexError SchemaValueIndexError is what is wrong with an element of a list.
+type SchemaValueIndexError struct {
+	Errors []SchemaValueError `json:"errors"`
+	Index  int64              `json:"index"`
+}
+
+// SchemaValuePropertyError SchemaValuePropertyError is what is wrong with a member of an object.
+type SchemaValuePropertyError struct {
+	Errors   []SchemaValueError `json:"errors"`
+	Property string             `json:"property"`
+}
+
+// SchemaValuesValidationResponse defines model for SchemaValuesValidationResponse.
+type SchemaValuesValidationResponse struct {
+	Errors []SchemaValueError `json:"errors"`
+	Valid  bool               `json:"valid"`
+}
+
 // ServerDefaultResultStorage ServerDefaultResultStorage names the block that keeps the results of those who name none.
 type ServerDefaultResultStorage struct {
 	DefaultResultStorageBlockId *openapi_types.UUID `json:"default_result_storage_block_id,omitempty"`
@@ -2668,6 +2860,16 @@ type SimpleFlowRun struct {
 
 	// Timestamp When the run started or, where it has not, is expected to.
 	Timestamp time.Time `json:"timestamp"`
+}
+
+// SimpleNextFlowRun SimpleNextFlowRun is a flow run that is to start.
+type SimpleNextFlowRun struct {
+	FlowId                 openapi_types.UUID `json:"flow_id"`
+	Id                     openapi_types.UUID `json:"id"`
+	Name                   string             `json:"name"`
+	NextScheduledStartTime time.Time          `json:"next_scheduled_start_time"`
+	StateName              string             `json:"state_name"`
+	StateType              StateType          `json:"state_type"`
 }
 
 // State State is where a run stands since a moment.
@@ -2815,6 +3017,9 @@ type TaskRun struct {
 	TotalRunTime *float64   `json:"total_run_time,omitempty"`
 	Updated      *time.Time `json:"updated"`
 }
+
+// TaskRunCount TaskRunOutcomes counts task runs: completed and failed.
+type TaskRunCount map[string]int64
 
 // TaskRunCreate defines model for TaskRunCreate.
 type TaskRunCreate struct {
@@ -2995,6 +3200,40 @@ type TimeUnit string
 // TransitionDetails defines model for TransitionDetails.
 type TransitionDetails struct {
 	union json.RawMessage
+}
+
+// UITaskRun UiTaskRun is a task run with the name of its flow run. What is said of the fields of TaskRun holds here.
+type UITaskRun struct {
+	CacheExpiration *time.Time `json:"cache_expiration,omitempty"`
+	CacheKey        *string    `json:"cache_key,omitempty"`
+	Created         *time.Time `json:"created"`
+	DynamicKey      string     `json:"dynamic_key"`
+
+	// EmpiricalPolicy TaskRunPolicy says how a task run is retried.
+	EmpiricalPolicy         *TaskRunPolicy          `json:"empirical_policy,omitempty"`
+	EndTime                 *time.Time              `json:"end_time,omitempty"`
+	EstimatedRunTime        *float64                `json:"estimated_run_time,omitempty"`
+	EstimatedStartTimeDelta *float64                `json:"estimated_start_time_delta,omitempty"`
+	ExpectedStartTime       *time.Time              `json:"expected_start_time,omitempty"`
+	FlowRunId               *openapi_types.UUID     `json:"flow_run_id,omitempty"`
+	FlowRunName             *string                 `json:"flow_run_name,omitempty"`
+	FlowRunRunCount         *int64                  `json:"flow_run_run_count,omitempty"`
+	Id                      openapi_types.UUID      `json:"id"`
+	Labels                  *map[string]Scalar      `json:"labels,omitempty"`
+	Name                    *string                 `json:"name,omitempty"`
+	NextScheduledStartTime  *time.Time              `json:"next_scheduled_start_time,omitempty"`
+	RunCount                *int64                  `json:"run_count,omitempty"`
+	StartTime               *time.Time              `json:"start_time,omitempty"`
+	State                   *State                  `json:"state,omitempty"`
+	StateId                 *openapi_types.UUID     `json:"state_id,omitempty"`
+	StateName               *string                 `json:"state_name,omitempty"`
+	StateType               *StateType              `json:"state_type,omitempty"`
+	Tags                    *[]string               `json:"tags,omitempty"`
+	TaskInputs              *map[string][]TaskInput `json:"task_inputs,omitempty"`
+	TaskKey                 string                  `json:"task_key"`
+	TaskVersion             *string                 `json:"task_version,omitempty"`
+	TotalRunTime            *float64                `json:"total_run_time,omitempty"`
+	Updated                 *time.Time              `json:"updated"`
 }
 
 // UpdatedBy UpdatedBy tells who changed a deployment.
@@ -3250,6 +3489,24 @@ type WorkPoolFilterName struct {
 // WorkPoolFilterType defines model for WorkPoolFilterType.
 type WorkPoolFilterType struct {
 	Any *[]string `json:"any_,omitempty"`
+}
+
+// WorkQueue WorkQueue is a queue of runs.
+type WorkQueue struct {
+	ConcurrencyLimit *int64     `json:"concurrency_limit,omitempty"`
+	Created          *time.Time `json:"created"`
+	Description      *string    `json:"description,omitempty"`
+	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+	Filter     *QueueFilter       `json:"filter,omitempty"`
+	Id         openapi_types.UUID `json:"id"`
+	IsPaused   *bool              `json:"is_paused,omitempty"`
+	LastPolled *time.Time         `json:"last_polled,omitempty"`
+	Name       string             `json:"name"`
+
+	// Priority Queues of a smaller number are served first.
+	Priority   *int64              `json:"priority,omitempty"`
+	Updated    *time.Time          `json:"updated"`
+	WorkPoolId *openapi_types.UUID `json:"work_pool_id,omitempty"`
 }
 
 // WorkQueueFilter WorkQueueFilter selects work queues.
@@ -3550,6 +3807,12 @@ type ReadWorkspaceParams struct {
 
 // UpdateWorkspaceParams defines parameters for UpdateWorkspace.
 type UpdateWorkspaceParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadSettingsParams defines parameters for ReadSettings.
+type ReadSettingsParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -3858,6 +4121,12 @@ type UpdateDeploymentScheduleParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// WorkQueueCheckForDeploymentParams defines parameters for WorkQueueCheckForDeployment.
+type WorkQueueCheckForDeploymentParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // CreateEventsJSONBody defines parameters for CreateEvents.
 type CreateEventsJSONBody = []Event
 
@@ -3973,6 +4242,21 @@ type ReadFlowRunParams struct {
 
 // UpdateFlowRunParams defines parameters for UpdateFlowRun.
 type UpdateFlowRunParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadFlowRunGraphV1Params defines parameters for ReadFlowRunGraphV1.
+type ReadFlowRunGraphV1Params struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadFlowRunGraphV2Params defines parameters for ReadFlowRunGraphV2.
+type ReadFlowRunGraphV2Params struct {
+	// Since Nodes that ended before are left out.
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -4232,6 +4516,36 @@ type ReadSimpleFlowRunsParams struct {
 
 // CountDeploymentsByFlowParams defines parameters for CountDeploymentsByFlow.
 type CountDeploymentsByFlowParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// NextRunsByFlowParams defines parameters for NextRunsByFlow.
+type NextRunsByFlowParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ValidateObjParams defines parameters for ValidateObj.
+type ValidateObjParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadTaskRunCountsByStateParams defines parameters for ReadTaskRunCountsByState.
+type ReadTaskRunCountsByStateParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadDashboardTaskRunCountsParams defines parameters for ReadDashboardTaskRunCounts.
+type ReadDashboardTaskRunCountsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadTaskRunWithFlowRunNameParams defines parameters for ReadTaskRunWithFlowRunName.
+type ReadTaskRunWithFlowRunNameParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -4723,6 +5037,18 @@ type ReadSimpleFlowRunsJSONRequestBody = BodyReadFlowRunHistoryUiFlowRunsHistory
 // CountDeploymentsByFlowJSONRequestBody defines body for CountDeploymentsByFlow for application/json ContentType.
 type CountDeploymentsByFlowJSONRequestBody = BodyCountDeploymentsByFlowUiFlowsCountDeploymentsPost
 
+// NextRunsByFlowJSONRequestBody defines body for NextRunsByFlow for application/json ContentType.
+type NextRunsByFlowJSONRequestBody = BodyNextRunsByFlowUiFlowsNextRunsPost
+
+// ValidateObjJSONRequestBody defines body for ValidateObj for application/json ContentType.
+type ValidateObjJSONRequestBody = BodyValidateObjUiSchemasValidatePost
+
+// ReadTaskRunCountsByStateJSONRequestBody defines body for ReadTaskRunCountsByState for application/json ContentType.
+type ReadTaskRunCountsByStateJSONRequestBody = BodyReadTaskRunCountsByStateUiTaskRunsCountPost
+
+// ReadDashboardTaskRunCountsJSONRequestBody defines body for ReadDashboardTaskRunCounts for application/json ContentType.
+type ReadDashboardTaskRunCountsJSONRequestBody = BodyReadDashboardTaskRunCountsUiTaskRunsDashboardCountsPost
+
 // GrantUserAccessJSONRequestBody defines body for GrantUserAccess for application/json ContentType.
 type GrantUserAccessJSONRequestBody = UserAccessGrants
 
@@ -5050,6 +5376,68 @@ func (t EventRelatedFilters) MarshalJSON() ([]byte, error) {
 }
 
 func (t *EventRelatedFilters) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsGraphNodes0 returns the union data inside the Graph_Nodes_Item as a GraphNodes0
+func (t Graph_Nodes_Item) AsGraphNodes0() (GraphNodes0, error) {
+	var body GraphNodes0
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromGraphNodes0 overwrites any union data inside the Graph_Nodes_Item as the provided GraphNodes0
+func (t *Graph_Nodes_Item) FromGraphNodes0(v GraphNodes0) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeGraphNodes0 performs a merge with any union data inside the Graph_Nodes_Item, using the provided GraphNodes0
+func (t *Graph_Nodes_Item) MergeGraphNodes0(v GraphNodes0) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsNode returns the union data inside the Graph_Nodes_Item as a Node
+func (t Graph_Nodes_Item) AsNode() (Node, error) {
+	var body Node
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromNode overwrites any union data inside the Graph_Nodes_Item as the provided Node
+func (t *Graph_Nodes_Item) FromNode(v Node) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeNode performs a merge with any union data inside the Graph_Nodes_Item, using the provided Node
+func (t *Graph_Nodes_Item) MergeNode(v Node) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t Graph_Nodes_Item) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *Graph_Nodes_Item) UnmarshalJSON(b []byte) error {
 	err := t.union.UnmarshalJSON(b)
 	return err
 }
@@ -5428,6 +5816,94 @@ func (t ScheduleOutput) MarshalJSON() ([]byte, error) {
 }
 
 func (t *ScheduleOutput) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsSchemaValueError0 returns the union data inside the SchemaValueError as a SchemaValueError0
+func (t SchemaValueError) AsSchemaValueError0() (SchemaValueError0, error) {
+	var body SchemaValueError0
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSchemaValueError0 overwrites any union data inside the SchemaValueError as the provided SchemaValueError0
+func (t *SchemaValueError) FromSchemaValueError0(v SchemaValueError0) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSchemaValueError0 performs a merge with any union data inside the SchemaValueError, using the provided SchemaValueError0
+func (t *SchemaValueError) MergeSchemaValueError0(v SchemaValueError0) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsSchemaValuePropertyError returns the union data inside the SchemaValueError as a SchemaValuePropertyError
+func (t SchemaValueError) AsSchemaValuePropertyError() (SchemaValuePropertyError, error) {
+	var body SchemaValuePropertyError
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSchemaValuePropertyError overwrites any union data inside the SchemaValueError as the provided SchemaValuePropertyError
+func (t *SchemaValueError) FromSchemaValuePropertyError(v SchemaValuePropertyError) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSchemaValuePropertyError performs a merge with any union data inside the SchemaValueError, using the provided SchemaValuePropertyError
+func (t *SchemaValueError) MergeSchemaValuePropertyError(v SchemaValuePropertyError) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsSchemaValueIndexError returns the union data inside the SchemaValueError as a SchemaValueIndexError
+func (t SchemaValueError) AsSchemaValueIndexError() (SchemaValueIndexError, error) {
+	var body SchemaValueIndexError
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSchemaValueIndexError overwrites any union data inside the SchemaValueError as the provided SchemaValueIndexError
+func (t *SchemaValueError) FromSchemaValueIndexError(v SchemaValueIndexError) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeSchemaValueIndexError performs a merge with any union data inside the SchemaValueError, using the provided SchemaValueIndexError
+func (t *SchemaValueError) MergeSchemaValueIndexError(v SchemaValueIndexError) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t SchemaValueError) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *SchemaValueError) UnmarshalJSON(b []byte) error {
 	err := t.union.UnmarshalJSON(b)
 	return err
 }
@@ -6361,6 +6837,11 @@ type ClientInterface interface {
 	// Corresponds with PATCH /accounts/{account_id}/workspaces/{id} (the `UpdateWorkspace` operationId).
 	UpdateWorkspace(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceParams, body UpdateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ReadSettings Read the settings that the server runs with, by their names; secrets are not shown
+	//
+	// Corresponds with GET /admin/settings (the `ReadSettings` operationId).
+	ReadSettings(ctx context.Context, params *ReadSettingsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ClearServerDefaultResultStorage Leave it to each client again where results are kept
 	//
 	// Corresponds with DELETE /admin/storage (the `ClearServerDefaultResultStorage` operationId).
@@ -6839,6 +7320,13 @@ type ClientInterface interface {
 	// Corresponds with PATCH /deployments/{id}/schedules/{schedule_id} (the `UpdateDeploymentSchedule` operationId).
 	UpdateDeploymentSchedule(ctx context.Context, id openapi_types.UUID, scheduleId openapi_types.UUID, params *UpdateDeploymentScheduleParams, body UpdateDeploymentScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// WorkQueueCheckForDeployment Read the work queues that would pick up runs of a deployment
+	//
+	// Corresponds with GET /deployments/{id}/work_queue_check (the `WorkQueueCheckForDeployment` operationId).
+	//
+	// Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+	WorkQueueCheckForDeployment(ctx context.Context, id openapi_types.UUID, params *WorkQueueCheckForDeploymentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CreateEventsWithBody Take events in
 	//
 	// Take events in. The answer means that they are stored durably; they can be read soon after.
@@ -7044,6 +7532,16 @@ type ClientInterface interface {
 	//
 	// Corresponds with PATCH /flow_runs/{id} (the `UpdateFlowRun` operationId).
 	UpdateFlowRun(ctx context.Context, id openapi_types.UUID, params *UpdateFlowRunParams, body UpdateFlowRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadFlowRunGraphV1 Read the task runs of a flow run with those that each depends on
+	//
+	// Corresponds with GET /flow_runs/{id}/graph (the `ReadFlowRunGraphV1` operationId).
+	ReadFlowRunGraphV1(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunGraphV1Params, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadFlowRunGraphV2 Read the task runs and subflows of a flow run as a graph, or what of it changed since a moment
+	//
+	// Corresponds with GET /flow_runs/{id}/graph-v2 (the `ReadFlowRunGraphV2` operationId).
+	ReadFlowRunGraphV2(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunGraphV2Params, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateFlowRunInputWithBody Store an input under a key that is free
 	//
@@ -7474,6 +7972,67 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /ui/flows/count-deployments (the `CountDeploymentsByFlow` operationId).
 	CountDeploymentsByFlow(ctx context.Context, params *CountDeploymentsByFlowParams, body CountDeploymentsByFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// NextRunsByFlowWithBody Read the run of each of some flows that is to start next
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /ui/flows/next-runs (the `NextRunsByFlow` operationId).
+	NextRunsByFlowWithBody(ctx context.Context, params *NextRunsByFlowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// NextRunsByFlow Read the run of each of some flows that is to start next
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /ui/flows/next-runs (the `NextRunsByFlow` operationId).
+	NextRunsByFlow(ctx context.Context, params *NextRunsByFlowParams, body NextRunsByFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ValidateObjWithBody Tell what is wrong with values that are to fit a JSON schema
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /ui/schemas/validate (the `ValidateObj` operationId).
+	ValidateObjWithBody(ctx context.Context, params *ValidateObjParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ValidateObj Tell what is wrong with values that are to fit a JSON schema
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /ui/schemas/validate (the `ValidateObj` operationId).
+	ValidateObj(ctx context.Context, params *ValidateObjParams, body ValidateObjJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadTaskRunCountsByStateWithBody Count the task runs that match by the type of their state
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /ui/task_runs/count (the `ReadTaskRunCountsByState` operationId).
+	ReadTaskRunCountsByStateWithBody(ctx context.Context, params *ReadTaskRunCountsByStateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadTaskRunCountsByState Count the task runs that match by the type of their state
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /ui/task_runs/count (the `ReadTaskRunCountsByState` operationId).
+	ReadTaskRunCountsByState(ctx context.Context, params *ReadTaskRunCountsByStateParams, body ReadTaskRunCountsByStateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadDashboardTaskRunCountsWithBody Count the task runs that match and have ended, in twenty stretches of time
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /ui/task_runs/dashboard/counts (the `ReadDashboardTaskRunCounts` operationId).
+	ReadDashboardTaskRunCountsWithBody(ctx context.Context, params *ReadDashboardTaskRunCountsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadDashboardTaskRunCounts Count the task runs that match and have ended, in twenty stretches of time
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /ui/task_runs/dashboard/counts (the `ReadDashboardTaskRunCounts` operationId).
+	ReadDashboardTaskRunCounts(ctx context.Context, params *ReadDashboardTaskRunCountsParams, body ReadDashboardTaskRunCountsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadTaskRunWithFlowRunName Read a task run with the name of its flow run
+	//
+	// Corresponds with GET /ui/task_runs/{id} (the `ReadTaskRunWithFlowRunName` operationId).
+	ReadTaskRunWithFlowRunName(ctx context.Context, id openapi_types.UUID, params *ReadTaskRunWithFlowRunNameParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GrantUserAccessWithBody Give a user a role in the workspace; one that has a role there gets the other one, under the same id
 	//
@@ -8658,6 +9217,21 @@ func (c *Client) UpdateWorkspaceWithBody(ctx context.Context, accountId openapi_
 // Corresponds with PATCH /accounts/{account_id}/workspaces/{id} (the `UpdateWorkspace` operationId).
 func (c *Client) UpdateWorkspace(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceParams, body UpdateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateWorkspaceRequest(c.Server, accountId, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadSettings Read the settings that the server runs with, by their names; secrets are not shown
+//
+// Corresponds with GET /admin/settings (the `ReadSettings` operationId).
+func (c *Client) ReadSettings(ctx context.Context, params *ReadSettingsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadSettingsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -9886,6 +10460,22 @@ func (c *Client) UpdateDeploymentSchedule(ctx context.Context, id openapi_types.
 	return c.Client.Do(req)
 }
 
+// WorkQueueCheckForDeployment Read the work queues that would pick up runs of a deployment
+//
+// Corresponds with GET /deployments/{id}/work_queue_check (the `WorkQueueCheckForDeployment` operationId).
+// Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+func (c *Client) WorkQueueCheckForDeployment(ctx context.Context, id openapi_types.UUID, params *WorkQueueCheckForDeploymentParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewWorkQueueCheckForDeploymentRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // CreateEventsWithBody Take events in
 //
 // Take events in. The answer means that they are stored durably; they can be read soon after.
@@ -10382,6 +10972,36 @@ func (c *Client) UpdateFlowRunWithBody(ctx context.Context, id openapi_types.UUI
 // Corresponds with PATCH /flow_runs/{id} (the `UpdateFlowRun` operationId).
 func (c *Client) UpdateFlowRun(ctx context.Context, id openapi_types.UUID, params *UpdateFlowRunParams, body UpdateFlowRunJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateFlowRunRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadFlowRunGraphV1 Read the task runs of a flow run with those that each depends on
+//
+// Corresponds with GET /flow_runs/{id}/graph (the `ReadFlowRunGraphV1` operationId).
+func (c *Client) ReadFlowRunGraphV1(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunGraphV1Params, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadFlowRunGraphV1Request(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadFlowRunGraphV2 Read the task runs and subflows of a flow run as a graph, or what of it changed since a moment
+//
+// Corresponds with GET /flow_runs/{id}/graph-v2 (the `ReadFlowRunGraphV2` operationId).
+func (c *Client) ReadFlowRunGraphV2(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunGraphV2Params, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadFlowRunGraphV2Request(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -11472,6 +12092,157 @@ func (c *Client) CountDeploymentsByFlowWithBody(ctx context.Context, params *Cou
 // Corresponds with POST /ui/flows/count-deployments (the `CountDeploymentsByFlow` operationId).
 func (c *Client) CountDeploymentsByFlow(ctx context.Context, params *CountDeploymentsByFlowParams, body CountDeploymentsByFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCountDeploymentsByFlowRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// NextRunsByFlowWithBody Read the run of each of some flows that is to start next
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /ui/flows/next-runs (the `NextRunsByFlow` operationId).
+func (c *Client) NextRunsByFlowWithBody(ctx context.Context, params *NextRunsByFlowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewNextRunsByFlowRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// NextRunsByFlow Read the run of each of some flows that is to start next
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /ui/flows/next-runs (the `NextRunsByFlow` operationId).
+func (c *Client) NextRunsByFlow(ctx context.Context, params *NextRunsByFlowParams, body NextRunsByFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewNextRunsByFlowRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ValidateObjWithBody Tell what is wrong with values that are to fit a JSON schema
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /ui/schemas/validate (the `ValidateObj` operationId).
+func (c *Client) ValidateObjWithBody(ctx context.Context, params *ValidateObjParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewValidateObjRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ValidateObj Tell what is wrong with values that are to fit a JSON schema
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /ui/schemas/validate (the `ValidateObj` operationId).
+func (c *Client) ValidateObj(ctx context.Context, params *ValidateObjParams, body ValidateObjJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewValidateObjRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadTaskRunCountsByStateWithBody Count the task runs that match by the type of their state
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /ui/task_runs/count (the `ReadTaskRunCountsByState` operationId).
+func (c *Client) ReadTaskRunCountsByStateWithBody(ctx context.Context, params *ReadTaskRunCountsByStateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadTaskRunCountsByStateRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadTaskRunCountsByState Count the task runs that match by the type of their state
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /ui/task_runs/count (the `ReadTaskRunCountsByState` operationId).
+func (c *Client) ReadTaskRunCountsByState(ctx context.Context, params *ReadTaskRunCountsByStateParams, body ReadTaskRunCountsByStateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadTaskRunCountsByStateRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadDashboardTaskRunCountsWithBody Count the task runs that match and have ended, in twenty stretches of time
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /ui/task_runs/dashboard/counts (the `ReadDashboardTaskRunCounts` operationId).
+func (c *Client) ReadDashboardTaskRunCountsWithBody(ctx context.Context, params *ReadDashboardTaskRunCountsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadDashboardTaskRunCountsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadDashboardTaskRunCounts Count the task runs that match and have ended, in twenty stretches of time
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /ui/task_runs/dashboard/counts (the `ReadDashboardTaskRunCounts` operationId).
+func (c *Client) ReadDashboardTaskRunCounts(ctx context.Context, params *ReadDashboardTaskRunCountsParams, body ReadDashboardTaskRunCountsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadDashboardTaskRunCountsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadTaskRunWithFlowRunName Read a task run with the name of its flow run
+//
+// Corresponds with GET /ui/task_runs/{id} (the `ReadTaskRunWithFlowRunName` operationId).
+func (c *Client) ReadTaskRunWithFlowRunName(ctx context.Context, id openapi_types.UUID, params *ReadTaskRunWithFlowRunNameParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadTaskRunWithFlowRunNameRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -14208,6 +14979,48 @@ func NewUpdateWorkspaceRequestWithBody(server string, accountId openapi_types.UU
 	return req, nil
 }
 
+// NewReadSettingsRequest constructs an http.Request for the ReadSettings method
+func NewReadSettingsRequest(server string, params *ReadSettingsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/settings")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewClearServerDefaultResultStorageRequest constructs an http.Request for the ClearServerDefaultResultStorage method
 func NewClearServerDefaultResultStorageRequest(server string, params *ClearServerDefaultResultStorageParams) (*http.Request, error) {
 	var err error
@@ -16859,6 +17672,55 @@ func NewUpdateDeploymentScheduleRequestWithBody(server string, id openapi_types.
 	return req, nil
 }
 
+// NewWorkQueueCheckForDeploymentRequest constructs an http.Request for the WorkQueueCheckForDeployment method
+func NewWorkQueueCheckForDeploymentRequest(server string, id openapi_types.UUID, params *WorkQueueCheckForDeploymentParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/deployments/%s/work_queue_check", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewCreateEventsRequest calls the generic CreateEvents builder with application/json body
 func NewCreateEventsRequest(server string, params *CreateEventsParams, body CreateEventsJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -17872,6 +18734,131 @@ func NewUpdateFlowRunRequestWithBody(server string, id openapi_types.UUID, param
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadFlowRunGraphV1Request constructs an http.Request for the ReadFlowRunGraphV1 method
+func NewReadFlowRunGraphV1Request(server string, id openapi_types.UUID, params *ReadFlowRunGraphV1Params) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/flow_runs/%s/graph", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadFlowRunGraphV2Request constructs an http.Request for the ReadFlowRunGraphV2 method
+func NewReadFlowRunGraphV2Request(server string, id openapi_types.UUID, params *ReadFlowRunGraphV2Params) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/flow_runs/%s/graph-v2", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	if params != nil {
 
@@ -20181,6 +21168,275 @@ func NewCountDeploymentsByFlowRequestWithBody(server string, params *CountDeploy
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewNextRunsByFlowRequest calls the generic NextRunsByFlow builder with application/json body
+func NewNextRunsByFlowRequest(server string, params *NextRunsByFlowParams, body NextRunsByFlowJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewNextRunsByFlowRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewNextRunsByFlowRequestWithBody constructs an http.Request for the NextRunsByFlow method, with any body, and a specified content type
+func NewNextRunsByFlowRequestWithBody(server string, params *NextRunsByFlowParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/ui/flows/next-runs")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewValidateObjRequest calls the generic ValidateObj builder with application/json body
+func NewValidateObjRequest(server string, params *ValidateObjParams, body ValidateObjJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewValidateObjRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewValidateObjRequestWithBody constructs an http.Request for the ValidateObj method, with any body, and a specified content type
+func NewValidateObjRequestWithBody(server string, params *ValidateObjParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/ui/schemas/validate")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadTaskRunCountsByStateRequest calls the generic ReadTaskRunCountsByState builder with application/json body
+func NewReadTaskRunCountsByStateRequest(server string, params *ReadTaskRunCountsByStateParams, body ReadTaskRunCountsByStateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadTaskRunCountsByStateRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadTaskRunCountsByStateRequestWithBody constructs an http.Request for the ReadTaskRunCountsByState method, with any body, and a specified content type
+func NewReadTaskRunCountsByStateRequestWithBody(server string, params *ReadTaskRunCountsByStateParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/ui/task_runs/count")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadDashboardTaskRunCountsRequest calls the generic ReadDashboardTaskRunCounts builder with application/json body
+func NewReadDashboardTaskRunCountsRequest(server string, params *ReadDashboardTaskRunCountsParams, body ReadDashboardTaskRunCountsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadDashboardTaskRunCountsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadDashboardTaskRunCountsRequestWithBody constructs an http.Request for the ReadDashboardTaskRunCounts method, with any body, and a specified content type
+func NewReadDashboardTaskRunCountsRequestWithBody(server string, params *ReadDashboardTaskRunCountsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/ui/task_runs/dashboard/counts")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadTaskRunWithFlowRunNameRequest constructs an http.Request for the ReadTaskRunWithFlowRunName method
+func NewReadTaskRunWithFlowRunNameRequest(server string, id openapi_types.UUID, params *ReadTaskRunWithFlowRunNameParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/ui/task_runs/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	if params != nil {
 
@@ -22854,6 +24110,13 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /accounts/{account_id}/workspaces/{id} (the `UpdateWorkspace` operationId).
 	UpdateWorkspaceWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceParams, body UpdateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateWorkspaceResult, error)
 
+	// ReadSettingsWithResponse Read the settings that the server runs with, by their names; secrets are not shown
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /admin/settings (the `ReadSettings` operationId).
+	ReadSettingsWithResponse(ctx context.Context, params *ReadSettingsParams, reqEditors ...RequestEditorFn) (*ReadSettingsResult, error)
+
 	// ClearServerDefaultResultStorageWithResponse Leave it to each client again where results are kept
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -23376,6 +24639,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /deployments/{id}/schedules/{schedule_id} (the `UpdateDeploymentSchedule` operationId).
 	UpdateDeploymentScheduleWithResponse(ctx context.Context, id openapi_types.UUID, scheduleId openapi_types.UUID, params *UpdateDeploymentScheduleParams, body UpdateDeploymentScheduleJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateDeploymentScheduleResult, error)
 
+	// WorkQueueCheckForDeploymentWithResponse Read the work queues that would pick up runs of a deployment
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /deployments/{id}/work_queue_check (the `WorkQueueCheckForDeployment` operationId).
+	//
+	// Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+	WorkQueueCheckForDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *WorkQueueCheckForDeploymentParams, reqEditors ...RequestEditorFn) (*WorkQueueCheckForDeploymentResult, error)
+
 	// CreateEventsWithBodyWithResponse Take events in
 	//
 	// Take events in. The answer means that they are stored durably; they can be read soon after.
@@ -23593,6 +24865,20 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PATCH /flow_runs/{id} (the `UpdateFlowRun` operationId).
 	UpdateFlowRunWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateFlowRunParams, body UpdateFlowRunJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateFlowRunResult, error)
+
+	// ReadFlowRunGraphV1WithResponse Read the task runs of a flow run with those that each depends on
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /flow_runs/{id}/graph (the `ReadFlowRunGraphV1` operationId).
+	ReadFlowRunGraphV1WithResponse(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunGraphV1Params, reqEditors ...RequestEditorFn) (*ReadFlowRunGraphV1Result, error)
+
+	// ReadFlowRunGraphV2WithResponse Read the task runs and subflows of a flow run as a graph, or what of it changed since a moment
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /flow_runs/{id}/graph-v2 (the `ReadFlowRunGraphV2` operationId).
+	ReadFlowRunGraphV2WithResponse(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunGraphV2Params, reqEditors ...RequestEditorFn) (*ReadFlowRunGraphV2Result, error)
 
 	// CreateFlowRunInputWithBodyWithResponse Store an input under a key that is free
 	//
@@ -24059,6 +25345,69 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /ui/flows/count-deployments (the `CountDeploymentsByFlow` operationId).
 	CountDeploymentsByFlowWithResponse(ctx context.Context, params *CountDeploymentsByFlowParams, body CountDeploymentsByFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*CountDeploymentsByFlowResult, error)
+
+	// NextRunsByFlowWithBodyWithResponse Read the run of each of some flows that is to start next
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /ui/flows/next-runs (the `NextRunsByFlow` operationId).
+	NextRunsByFlowWithBodyWithResponse(ctx context.Context, params *NextRunsByFlowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*NextRunsByFlowResult, error)
+
+	// NextRunsByFlowWithResponse Read the run of each of some flows that is to start next
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /ui/flows/next-runs (the `NextRunsByFlow` operationId).
+	NextRunsByFlowWithResponse(ctx context.Context, params *NextRunsByFlowParams, body NextRunsByFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*NextRunsByFlowResult, error)
+
+	// ValidateObjWithBodyWithResponse Tell what is wrong with values that are to fit a JSON schema
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /ui/schemas/validate (the `ValidateObj` operationId).
+	ValidateObjWithBodyWithResponse(ctx context.Context, params *ValidateObjParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ValidateObjResult, error)
+
+	// ValidateObjWithResponse Tell what is wrong with values that are to fit a JSON schema
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /ui/schemas/validate (the `ValidateObj` operationId).
+	ValidateObjWithResponse(ctx context.Context, params *ValidateObjParams, body ValidateObjJSONRequestBody, reqEditors ...RequestEditorFn) (*ValidateObjResult, error)
+
+	// ReadTaskRunCountsByStateWithBodyWithResponse Count the task runs that match by the type of their state
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /ui/task_runs/count (the `ReadTaskRunCountsByState` operationId).
+	ReadTaskRunCountsByStateWithBodyWithResponse(ctx context.Context, params *ReadTaskRunCountsByStateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadTaskRunCountsByStateResult, error)
+
+	// ReadTaskRunCountsByStateWithResponse Count the task runs that match by the type of their state
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /ui/task_runs/count (the `ReadTaskRunCountsByState` operationId).
+	ReadTaskRunCountsByStateWithResponse(ctx context.Context, params *ReadTaskRunCountsByStateParams, body ReadTaskRunCountsByStateJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadTaskRunCountsByStateResult, error)
+
+	// ReadDashboardTaskRunCountsWithBodyWithResponse Count the task runs that match and have ended, in twenty stretches of time
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /ui/task_runs/dashboard/counts (the `ReadDashboardTaskRunCounts` operationId).
+	ReadDashboardTaskRunCountsWithBodyWithResponse(ctx context.Context, params *ReadDashboardTaskRunCountsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadDashboardTaskRunCountsResult, error)
+
+	// ReadDashboardTaskRunCountsWithResponse Count the task runs that match and have ended, in twenty stretches of time
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /ui/task_runs/dashboard/counts (the `ReadDashboardTaskRunCounts` operationId).
+	ReadDashboardTaskRunCountsWithResponse(ctx context.Context, params *ReadDashboardTaskRunCountsParams, body ReadDashboardTaskRunCountsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadDashboardTaskRunCountsResult, error)
+
+	// ReadTaskRunWithFlowRunNameWithResponse Read a task run with the name of its flow run
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /ui/task_runs/{id} (the `ReadTaskRunWithFlowRunName` operationId).
+	ReadTaskRunWithFlowRunNameWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadTaskRunWithFlowRunNameParams, reqEditors ...RequestEditorFn) (*ReadTaskRunWithFlowRunNameResult, error)
 
 	// GrantUserAccessWithBodyWithResponse Give a user a role in the workspace; one that has a role there gets the other one, under the same id
 	//
@@ -25982,6 +27331,61 @@ func (r UpdateWorkspaceResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdateWorkspaceResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadSettingsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *map[string]interface{}
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadSettingsResult) GetJSON200() *map[string]interface{} {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadSettingsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadSettingsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadSettingsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadSettingsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadSettingsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadSettingsResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -28614,6 +30018,61 @@ func (r UpdateDeploymentScheduleResult) ContentType() string {
 	return ""
 }
 
+type WorkQueueCheckForDeploymentResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]WorkQueue
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r WorkQueueCheckForDeploymentResult) GetJSON200() *[]WorkQueue {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r WorkQueueCheckForDeploymentResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r WorkQueueCheckForDeploymentResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r WorkQueueCheckForDeploymentResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r WorkQueueCheckForDeploymentResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r WorkQueueCheckForDeploymentResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r WorkQueueCheckForDeploymentResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CreateEventsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -29584,6 +31043,116 @@ func (r UpdateFlowRunResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdateFlowRunResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadFlowRunGraphV1Result struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]DependencyResult
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadFlowRunGraphV1Result) GetJSON200() *[]DependencyResult {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadFlowRunGraphV1Result) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadFlowRunGraphV1Result) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadFlowRunGraphV1Result) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadFlowRunGraphV1Result) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadFlowRunGraphV1Result) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadFlowRunGraphV1Result) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadFlowRunGraphV2Result struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Graph
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadFlowRunGraphV2Result) GetJSON200() *Graph {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadFlowRunGraphV2Result) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadFlowRunGraphV2Result) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadFlowRunGraphV2Result) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadFlowRunGraphV2Result) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadFlowRunGraphV2Result) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadFlowRunGraphV2Result) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -31880,6 +33449,281 @@ func (r CountDeploymentsByFlowResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CountDeploymentsByFlowResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type NextRunsByFlowResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *map[string]*SimpleNextFlowRun
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r NextRunsByFlowResult) GetJSON200() *map[string]*SimpleNextFlowRun {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r NextRunsByFlowResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r NextRunsByFlowResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r NextRunsByFlowResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r NextRunsByFlowResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r NextRunsByFlowResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r NextRunsByFlowResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ValidateObjResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SchemaValuesValidationResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ValidateObjResult) GetJSON200() *SchemaValuesValidationResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ValidateObjResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ValidateObjResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ValidateObjResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ValidateObjResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ValidateObjResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ValidateObjResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadTaskRunCountsByStateResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *CountByState
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadTaskRunCountsByStateResult) GetJSON200() *CountByState {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadTaskRunCountsByStateResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadTaskRunCountsByStateResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadTaskRunCountsByStateResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadTaskRunCountsByStateResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadTaskRunCountsByStateResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadTaskRunCountsByStateResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadDashboardTaskRunCountsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]TaskRunCount
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadDashboardTaskRunCountsResult) GetJSON200() *[]TaskRunCount {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadDashboardTaskRunCountsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadDashboardTaskRunCountsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadDashboardTaskRunCountsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadDashboardTaskRunCountsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadDashboardTaskRunCountsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadDashboardTaskRunCountsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadTaskRunWithFlowRunNameResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UITaskRun
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadTaskRunWithFlowRunNameResult) GetJSON200() *UITaskRun {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadTaskRunWithFlowRunNameResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadTaskRunWithFlowRunNameResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadTaskRunWithFlowRunNameResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadTaskRunWithFlowRunNameResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadTaskRunWithFlowRunNameResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadTaskRunWithFlowRunNameResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -34658,6 +36502,19 @@ func (c *ClientWithResponses) UpdateWorkspaceWithResponse(ctx context.Context, a
 	return ParseUpdateWorkspaceResult(rsp)
 }
 
+// ReadSettingsWithResponse Read the settings that the server runs with, by their names; secrets are not shown
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /admin/settings (the `ReadSettings` operationId).
+func (c *ClientWithResponses) ReadSettingsWithResponse(ctx context.Context, params *ReadSettingsParams, reqEditors ...RequestEditorFn) (*ReadSettingsResult, error) {
+	rsp, err := c.ReadSettings(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadSettingsResult(rsp)
+}
+
 // ClearServerDefaultResultStorageWithResponse Leave it to each client again where results are kept
 //
 // Returns a wrapper object for the known response body format(s).
@@ -35624,6 +37481,21 @@ func (c *ClientWithResponses) UpdateDeploymentScheduleWithResponse(ctx context.C
 	return ParseUpdateDeploymentScheduleResult(rsp)
 }
 
+// WorkQueueCheckForDeploymentWithResponse Read the work queues that would pick up runs of a deployment
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /deployments/{id}/work_queue_check (the `WorkQueueCheckForDeployment` operationId).
+//
+// Deprecated: this operation has been marked as deprecated upstream, but no `x-deprecated-reason` was set
+func (c *ClientWithResponses) WorkQueueCheckForDeploymentWithResponse(ctx context.Context, id openapi_types.UUID, params *WorkQueueCheckForDeploymentParams, reqEditors ...RequestEditorFn) (*WorkQueueCheckForDeploymentResult, error) {
+	rsp, err := c.WorkQueueCheckForDeployment(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseWorkQueueCheckForDeploymentResult(rsp)
+}
+
 // CreateEventsWithBodyWithResponse Take events in
 //
 // Take events in. The answer means that they are stored durably; they can be read soon after.
@@ -36020,6 +37892,32 @@ func (c *ClientWithResponses) UpdateFlowRunWithResponse(ctx context.Context, id 
 		return nil, err
 	}
 	return ParseUpdateFlowRunResult(rsp)
+}
+
+// ReadFlowRunGraphV1WithResponse Read the task runs of a flow run with those that each depends on
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /flow_runs/{id}/graph (the `ReadFlowRunGraphV1` operationId).
+func (c *ClientWithResponses) ReadFlowRunGraphV1WithResponse(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunGraphV1Params, reqEditors ...RequestEditorFn) (*ReadFlowRunGraphV1Result, error) {
+	rsp, err := c.ReadFlowRunGraphV1(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadFlowRunGraphV1Result(rsp)
+}
+
+// ReadFlowRunGraphV2WithResponse Read the task runs and subflows of a flow run as a graph, or what of it changed since a moment
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /flow_runs/{id}/graph-v2 (the `ReadFlowRunGraphV2` operationId).
+func (c *ClientWithResponses) ReadFlowRunGraphV2WithResponse(ctx context.Context, id openapi_types.UUID, params *ReadFlowRunGraphV2Params, reqEditors ...RequestEditorFn) (*ReadFlowRunGraphV2Result, error) {
+	rsp, err := c.ReadFlowRunGraphV2(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadFlowRunGraphV2Result(rsp)
 }
 
 // CreateFlowRunInputWithBodyWithResponse Store an input under a key that is free
@@ -36882,6 +38780,123 @@ func (c *ClientWithResponses) CountDeploymentsByFlowWithResponse(ctx context.Con
 		return nil, err
 	}
 	return ParseCountDeploymentsByFlowResult(rsp)
+}
+
+// NextRunsByFlowWithBodyWithResponse Read the run of each of some flows that is to start next
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /ui/flows/next-runs (the `NextRunsByFlow` operationId).
+func (c *ClientWithResponses) NextRunsByFlowWithBodyWithResponse(ctx context.Context, params *NextRunsByFlowParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*NextRunsByFlowResult, error) {
+	rsp, err := c.NextRunsByFlowWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseNextRunsByFlowResult(rsp)
+}
+
+// NextRunsByFlowWithResponse Read the run of each of some flows that is to start next
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /ui/flows/next-runs (the `NextRunsByFlow` operationId).
+func (c *ClientWithResponses) NextRunsByFlowWithResponse(ctx context.Context, params *NextRunsByFlowParams, body NextRunsByFlowJSONRequestBody, reqEditors ...RequestEditorFn) (*NextRunsByFlowResult, error) {
+	rsp, err := c.NextRunsByFlow(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseNextRunsByFlowResult(rsp)
+}
+
+// ValidateObjWithBodyWithResponse Tell what is wrong with values that are to fit a JSON schema
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /ui/schemas/validate (the `ValidateObj` operationId).
+func (c *ClientWithResponses) ValidateObjWithBodyWithResponse(ctx context.Context, params *ValidateObjParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ValidateObjResult, error) {
+	rsp, err := c.ValidateObjWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseValidateObjResult(rsp)
+}
+
+// ValidateObjWithResponse Tell what is wrong with values that are to fit a JSON schema
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /ui/schemas/validate (the `ValidateObj` operationId).
+func (c *ClientWithResponses) ValidateObjWithResponse(ctx context.Context, params *ValidateObjParams, body ValidateObjJSONRequestBody, reqEditors ...RequestEditorFn) (*ValidateObjResult, error) {
+	rsp, err := c.ValidateObj(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseValidateObjResult(rsp)
+}
+
+// ReadTaskRunCountsByStateWithBodyWithResponse Count the task runs that match by the type of their state
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /ui/task_runs/count (the `ReadTaskRunCountsByState` operationId).
+func (c *ClientWithResponses) ReadTaskRunCountsByStateWithBodyWithResponse(ctx context.Context, params *ReadTaskRunCountsByStateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadTaskRunCountsByStateResult, error) {
+	rsp, err := c.ReadTaskRunCountsByStateWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadTaskRunCountsByStateResult(rsp)
+}
+
+// ReadTaskRunCountsByStateWithResponse Count the task runs that match by the type of their state
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /ui/task_runs/count (the `ReadTaskRunCountsByState` operationId).
+func (c *ClientWithResponses) ReadTaskRunCountsByStateWithResponse(ctx context.Context, params *ReadTaskRunCountsByStateParams, body ReadTaskRunCountsByStateJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadTaskRunCountsByStateResult, error) {
+	rsp, err := c.ReadTaskRunCountsByState(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadTaskRunCountsByStateResult(rsp)
+}
+
+// ReadDashboardTaskRunCountsWithBodyWithResponse Count the task runs that match and have ended, in twenty stretches of time
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /ui/task_runs/dashboard/counts (the `ReadDashboardTaskRunCounts` operationId).
+func (c *ClientWithResponses) ReadDashboardTaskRunCountsWithBodyWithResponse(ctx context.Context, params *ReadDashboardTaskRunCountsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadDashboardTaskRunCountsResult, error) {
+	rsp, err := c.ReadDashboardTaskRunCountsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadDashboardTaskRunCountsResult(rsp)
+}
+
+// ReadDashboardTaskRunCountsWithResponse Count the task runs that match and have ended, in twenty stretches of time
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /ui/task_runs/dashboard/counts (the `ReadDashboardTaskRunCounts` operationId).
+func (c *ClientWithResponses) ReadDashboardTaskRunCountsWithResponse(ctx context.Context, params *ReadDashboardTaskRunCountsParams, body ReadDashboardTaskRunCountsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadDashboardTaskRunCountsResult, error) {
+	rsp, err := c.ReadDashboardTaskRunCounts(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadDashboardTaskRunCountsResult(rsp)
+}
+
+// ReadTaskRunWithFlowRunNameWithResponse Read a task run with the name of its flow run
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /ui/task_runs/{id} (the `ReadTaskRunWithFlowRunName` operationId).
+func (c *ClientWithResponses) ReadTaskRunWithFlowRunNameWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadTaskRunWithFlowRunNameParams, reqEditors ...RequestEditorFn) (*ReadTaskRunWithFlowRunNameResult, error) {
+	rsp, err := c.ReadTaskRunWithFlowRunName(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadTaskRunWithFlowRunNameResult(rsp)
 }
 
 // GrantUserAccessWithBodyWithResponse Give a user a role in the workspace; one that has a role there gets the other one, under the same id
@@ -38779,6 +40794,46 @@ func ParseUpdateWorkspaceResult(rsp *http.Response) (*UpdateWorkspaceResult, err
 	switch {
 	case rsp.StatusCode == 204:
 		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadSettingsResult parses an HTTP response from a ReadSettingsWithResponse call
+func ParseReadSettingsResult(rsp *http.Response) (*ReadSettingsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadSettingsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest map[string]interface{}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError
@@ -40729,6 +42784,46 @@ func ParseUpdateDeploymentScheduleResult(rsp *http.Response) (*UpdateDeploymentS
 	return response, nil
 }
 
+// ParseWorkQueueCheckForDeploymentResult parses an HTTP response from a WorkQueueCheckForDeploymentWithResponse call
+func ParseWorkQueueCheckForDeploymentResult(rsp *http.Response) (*WorkQueueCheckForDeploymentResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &WorkQueueCheckForDeploymentResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []WorkQueue
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseCreateEventsResult parses an HTTP response from a CreateEventsWithResponse call
 func ParseCreateEventsResult(rsp *http.Response) (*CreateEventsResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -41424,6 +43519,86 @@ func ParseUpdateFlowRunResult(rsp *http.Response) (*UpdateFlowRunResult, error) 
 	switch {
 	case rsp.StatusCode == 204:
 		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadFlowRunGraphV1Result parses an HTTP response from a ReadFlowRunGraphV1WithResponse call
+func ParseReadFlowRunGraphV1Result(rsp *http.Response) (*ReadFlowRunGraphV1Result, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadFlowRunGraphV1Result{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []DependencyResult
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadFlowRunGraphV2Result parses an HTTP response from a ReadFlowRunGraphV2WithResponse call
+func ParseReadFlowRunGraphV2Result(rsp *http.Response) (*ReadFlowRunGraphV2Result, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadFlowRunGraphV2Result{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Graph
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError
@@ -43107,6 +45282,206 @@ func ParseCountDeploymentsByFlowResult(rsp *http.Response) (*CountDeploymentsByF
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest map[string]int64
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseNextRunsByFlowResult parses an HTTP response from a NextRunsByFlowWithResponse call
+func ParseNextRunsByFlowResult(rsp *http.Response) (*NextRunsByFlowResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &NextRunsByFlowResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest map[string]*SimpleNextFlowRun
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseValidateObjResult parses an HTTP response from a ValidateObjWithResponse call
+func ParseValidateObjResult(rsp *http.Response) (*ValidateObjResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ValidateObjResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SchemaValuesValidationResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadTaskRunCountsByStateResult parses an HTTP response from a ReadTaskRunCountsByStateWithResponse call
+func ParseReadTaskRunCountsByStateResult(rsp *http.Response) (*ReadTaskRunCountsByStateResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadTaskRunCountsByStateResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest CountByState
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadDashboardTaskRunCountsResult parses an HTTP response from a ReadDashboardTaskRunCountsWithResponse call
+func ParseReadDashboardTaskRunCountsResult(rsp *http.Response) (*ReadDashboardTaskRunCountsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadDashboardTaskRunCountsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []TaskRunCount
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadTaskRunWithFlowRunNameResult parses an HTTP response from a ReadTaskRunWithFlowRunNameWithResponse call
+func ParseReadTaskRunWithFlowRunNameResult(rsp *http.Response) (*ReadTaskRunWithFlowRunNameResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadTaskRunWithFlowRunNameResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UITaskRun
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -273,6 +273,8 @@ func Of(fullName string) string {
 		return "Ignored: limits are made by those who may."
 	case "orch.v1.ConcurrencySlotsIncrementWithLease.lease_duration":
 		return "Seconds after which the slots come back unless the lease is renewed."
+	case "orch.v1.CountByState":
+		return "CountByState counts runs by the type of their state."
 	case "orch.v1.CountResponse":
 		return "CountResponse is a bare number in REST."
 	case "orch.v1.CountsById":
@@ -285,6 +287,14 @@ func Of(fullName string) string {
 		return "Whether one of day and day of week is enough, as in cron."
 	case "orch.v1.CsrfToken":
 		return "CsrfToken proves that a request comes from a client that was asked for it."
+	case "orch.v1.DashboardTaskRunQuery":
+		return "DashboardTaskRunQuery selects task runs; task_runs.start_time.after_ says where the first stretch begins."
+	case "orch.v1.DependencyResult":
+		return "DependencyResult is a task run with those that it depends on."
+	case "orch.v1.DependencyResult.estimated_run_time":
+		return "Seconds, with the present stretch."
+	case "orch.v1.DependencyResult.total_run_time":
+		return "Seconds."
 	case "orch.v1.Deployment":
 		return "Deployment is a flow made ready to be run."
 	case "orch.v1.Deployment.concurrency_limit":
@@ -373,6 +383,8 @@ func Of(fullName string) string {
 		return "Change a deployment; what is not sent stays."
 	case "orch.v1.DeploymentService.UpdateDeploymentSchedule":
 		return "Change a schedule of a deployment; what is not sent stays."
+	case "orch.v1.DeploymentService.WorkQueueCheckForDeployment":
+		return "Read the work queues that would pick up runs of a deployment."
 	case "orch.v1.DirectoryAccess":
 		return "DirectoryAccess is an actor's role in a workspace."
 	case "orch.v1.DirectoryAccount":
@@ -469,6 +481,8 @@ func Of(fullName string) string {
 		return "FlowFilter selects flows."
 	case "orch.v1.FlowFilter.deployment":
 		return "Whether the flow has a deployment."
+	case "orch.v1.FlowNextRunQuery.flow_ids":
+		return "At most 200."
 	case "orch.v1.FlowPage":
 		return "FlowPage is one page of the flows that match."
 	case "orch.v1.FlowPage.count":
@@ -503,6 +517,12 @@ func Of(fullName string) string {
 		return "FlowRunFilter selects flow runs."
 	case "orch.v1.FlowRunFilter.parent_flow_run_id":
 		return "Subflows of the given flow runs."
+	case "orch.v1.FlowRunGraphService":
+		return "FlowRunGraphService draws flow runs."
+	case "orch.v1.FlowRunGraphService.ReadFlowRunGraphV1":
+		return "Read the task runs of a flow run with those that each depends on."
+	case "orch.v1.FlowRunGraphService.ReadFlowRunGraphV2":
+		return "Read the task runs and subflows of a flow run as a graph, or what of it changed since a moment."
 	case "orch.v1.FlowRunHistoryQuery":
 		return "FlowRunHistoryQuery selects flow runs and says how time is cut."
 	case "orch.v1.FlowRunHistoryQuery.history_interval_seconds":
@@ -615,6 +635,38 @@ func Of(fullName string) string {
 		return "Change a flow; what is not sent stays."
 	case "orch.v1.Format":
 		return "Format refines what a proto type means in JSON."
+	case "orch.v1.Graph":
+		return "Graph is what became of a flow run's tasks."
+	case "orch.v1.Graph.artifacts":
+		return "Those that belong to no task run."
+	case "orch.v1.Graph.nodes":
+		return "Earliest first."
+	case "orch.v1.Graph.root_node_ids":
+		return "The nodes without parents."
+	case "orch.v1.Graph.states":
+		return "Oldest first."
+	case "orch.v1.GraphArtifact":
+		return "GraphArtifact is an artifact that was made by the flow run or by one of its task runs."
+	case "orch.v1.GraphArtifact.data":
+		return "Only that of artifacts that show progress."
+	case "orch.v1.GraphArtifact.is_latest":
+		return "No younger artifact has its key."
+	case "orch.v1.GraphEdge":
+		return "GraphEdge leads to another node."
+	case "orch.v1.GraphEntry":
+		return "GraphEntry is a node behind its id."
+	case "orch.v1.GraphNode":
+		return "GraphNode is a task run, or the flow run that a task run stands for."
+	case "orch.v1.GraphNode.children":
+		return "Which took its result, earliest first."
+	case "orch.v1.GraphNode.encapsulating":
+		return "Which it ran inside of, earliest first."
+	case "orch.v1.GraphNode.parents":
+		return "Whose results it took, earliest first."
+	case "orch.v1.GraphNode.start_time":
+		return "When it started or, where it has not, is expected to."
+	case "orch.v1.GraphState":
+		return "GraphState is a state that the flow run was in."
 	case "orch.v1.HistoryResponse":
 		return "HistoryResponse counts the runs that were expected to start in one interval, its end excluded."
 	case "orch.v1.HistoryResponse.states":
@@ -653,6 +705,10 @@ func Of(fullName string) string {
 		return "MyWorkspace is a workspace and its account in one, for choosing among them."
 	case "orch.v1.NameFilter.like_":
 		return "A part of the name, in any case."
+	case "orch.v1.NextRun":
+		return "NextRun is the run of a flow that is to start next; null when none is."
+	case "orch.v1.NextRuns":
+		return "NextRuns are the next runs by the ids of their flows."
 	case "orch.v1.NumberList":
 		return "NumberList is a list that may be null."
 	case "orch.v1.Operator":
@@ -669,6 +725,8 @@ func Of(fullName string) string {
 		return "Profile is the caller: a user, or a service account."
 	case "orch.v1.Profile.type":
 		return "user or service_account."
+	case "orch.v1.QueueFilter":
+		return "QueueFilter chose the runs of a queue before there were pools."
 	case "orch.v1.REALM_ACCOUNT":
 		return "The account that the path names as account_id: what the caller's account role allows."
 	case "orch.v1.REALM_SELF":
@@ -677,6 +735,8 @@ func Of(fullName string) string {
 		return "The whole server: its administrators alone."
 	case "orch.v1.REALM_UNSPECIFIED":
 		return "The workspace that the request is bound to: what the caller's role there allows."
+	case "orch.v1.ReadFlowRunGraphV2Request.since":
+		return "Nodes that ended before are left out."
 	case "orch.v1.Realm":
 		return "Realm is what a caller must hold an operation's scope in."
 	case "orch.v1.ReceivedEvent":
@@ -817,6 +877,14 @@ func Of(fullName string) string {
 		return "ScheduledFlowRunsOfDeployments asks for the runs that a process serving these deployments may start."
 	case "orch.v1.ScheduledFlowRunsOfDeployments.scheduled_before":
 		return "At or before; all when absent."
+	case "orch.v1.SchemaValueError":
+		return "SchemaValueError is what is wrong with a value: in words, or which part of it is wrong."
+	case "orch.v1.SchemaValueIndexError":
+		return "SchemaValueIndexError is what is wrong with an element of a list."
+	case "orch.v1.SchemaValuePropertyError":
+		return "SchemaValuePropertyError is what is wrong with a member of an object."
+	case "orch.v1.SchemaValues.values":
+		return "Markers are replaced before the values are checked, templates excepted."
 	case "orch.v1.ServerDefaultResultStorage":
 		return "ServerDefaultResultStorage names the block that keeps the results of those who name none."
 	case "orch.v1.ServerDefaultResultStorage.id":
@@ -831,6 +899,8 @@ func Of(fullName string) string {
 		return "Say hello."
 	case "orch.v1.ServerService.PerformReadinessCheck":
 		return "Tell whether requests can be served."
+	case "orch.v1.ServerService.ReadSettings":
+		return "Read the settings that the server runs with, by their names; secrets are not shown."
 	case "orch.v1.ServerService.ReadVersion":
 		return "Tell the version of the server."
 	case "orch.v1.ServerService.ServerVersion":
@@ -863,6 +933,8 @@ func Of(fullName string) string {
 		return "Give a service account a new key. The old ones stay valid for as long as is said, at most 48 hours."
 	case "orch.v1.ServiceAccountService.UpdateServiceAccount":
 		return "Change a service account; what is not sent stays."
+	case "orch.v1.Settings":
+		return "Settings are the server's, by name."
 	case "orch.v1.SimpleFlowRun":
 		return "SimpleFlowRun is a flow run as a point of a chart."
 	case "orch.v1.SimpleFlowRun.duration":
@@ -873,6 +945,8 @@ func Of(fullName string) string {
 		return "When the run started or, where it has not, is expected to."
 	case "orch.v1.SimpleFlowRunQuery":
 		return "SimpleFlowRunQuery selects and orders flow runs."
+	case "orch.v1.SimpleNextFlowRun":
+		return "SimpleNextFlowRun is a flow run that is to start."
 	case "orch.v1.State":
 		return "State is where a run stands since a moment."
 	case "orch.v1.StateCreate":
@@ -917,6 +991,8 @@ func Of(fullName string) string {
 		return "The flow and the deployment of the flow run, which never change: filters find task runs by them directly."
 	case "orch.v1.TaskRun.flow_run_run_count":
 		return "The attempt of the flow run in which the task run last began to run."
+	case "orch.v1.TaskRun.slot_lease_id":
+		return "The lease of the slots that the server took of the limits of the run's tags, while the run has them."
 	case "orch.v1.TaskRun.sort_start":
 		return "The start, or where the run has not started its expected start."
 	case "orch.v1.TaskRun.task_key":
@@ -927,6 +1003,8 @@ func Of(fullName string) string {
 		return "TaskRunCacheEntry is a state that later runs with the same cache key take over, as it is stored. Its id is the state's."
 	case "orch.v1.TaskRunCacheEntry.expiration":
 		return "Absent when it holds for ever."
+	case "orch.v1.TaskRunCountByStateQuery":
+		return "TaskRunCountByStateQuery selects task runs."
 	case "orch.v1.TaskRunCountQuery":
 		return "TaskRunCountQuery selects task runs."
 	case "orch.v1.TaskRunCreate.id":
@@ -939,6 +1017,8 @@ func Of(fullName string) string {
 		return "TaskRunHistoryQuery selects task runs and cuts a stretch of time."
 	case "orch.v1.TaskRunHistoryQuery.history_interval_seconds":
 		return "The length of each interval, a second at least."
+	case "orch.v1.TaskRunOutcomes":
+		return "TaskRunOutcomes counts task runs: completed and failed."
 	case "orch.v1.TaskRunPageQuery":
 		return "TaskRunPageQuery selects and orders task runs, page by page; the first page is 1."
 	case "orch.v1.TaskRunPolicy":
@@ -997,8 +1077,24 @@ func Of(fullName string) string {
 		return "Count the deployments of each of some flows."
 	case "orch.v1.UiFlowService.CountTaskRunsByFlowRun":
 		return "Count the task runs of each of some flow runs."
+	case "orch.v1.UiFlowService.NextRunsByFlow":
+		return "Read the run of each of some flows that is to start next."
 	case "orch.v1.UiFlowService.ReadSimpleFlowRuns":
 		return "Read the least of the flow runs that match: what a chart of them needs."
+	case "orch.v1.UiSchemaService":
+		return "UiSchemaService checks what somebody fills into a form."
+	case "orch.v1.UiSchemaService.ValidateObj":
+		return "Tell what is wrong with values that are to fit a JSON schema."
+	case "orch.v1.UiTaskRun":
+		return "UiTaskRun is a task run with the name of its flow run. What is said of the fields of TaskRun holds here."
+	case "orch.v1.UiTaskRunService":
+		return "UiTaskRunService answers the user interface about task runs."
+	case "orch.v1.UiTaskRunService.ReadDashboardTaskRunCounts":
+		return "Count the task runs that match and have ended, in twenty stretches of time."
+	case "orch.v1.UiTaskRunService.ReadTaskRunCountsByState":
+		return "Count the task runs that match by the type of their state."
+	case "orch.v1.UiTaskRunService.ReadTaskRunWithFlowRunName":
+		return "Read a task run with the name of its flow run."
 	case "orch.v1.UpdateFlowRunLabelsRequest.labels":
 		return "An object of texts, numbers and booleans."
 	case "orch.v1.UpdatedBy":
@@ -1115,6 +1211,10 @@ func Of(fullName string) string {
 		return "Change a webhook; what is not sent stays."
 	case "orch.v1.WorkPoolFilter":
 		return "WorkPoolFilter selects work pools."
+	case "orch.v1.WorkQueue":
+		return "WorkQueue is a queue of runs."
+	case "orch.v1.WorkQueue.priority":
+		return "Queues of a smaller number are served first."
 	case "orch.v1.WorkQueueFilter":
 		return "WorkQueueFilter selects work queues."
 	case "orch.v1.Workspace":
