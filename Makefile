@@ -69,6 +69,10 @@ bench: build ## measure start and memory of the single binary, then run the benc
 bench-jinja: $(VENV)/oracle ## measure the template engine beside CPython's Jinja2
 	cd pkg && JINJA_BENCH_PYTHON=$(VENV)/oracle/bin/python go test -count=1 -v -run='^TestBesideCPython$$' ./jinja/bench
 
+.PHONY: bench-api
+bench-api: build $(VENV)/prefect ## measure the API beside the Python server on Postgres; BENCHFLAGS="-rows get,create" chooses
+	go run ./test/bench/api -prefect $(VENV)/prefect/bin/prefect $(BENCHFLAGS)
+
 .PHONY: bench-store
 bench-store: ## measure the embedded store beside raw Pebble, with a million documents
 	cd pkg && go run ./embeddedmongo/bench $(BENCHFLAGS)

@@ -1,0 +1,93 @@
+// Command api measures the REST API beside the Python server, on one machine in one run, and exits with 1 when a row falls
+// short of its floor. Package beside says how.
+//
+//	make bench-api BENCHFLAGS="-round 10s -rows create,get"
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/orch-project/orch/test/bench/beside"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "bench-api:", err)
+		stop()
+		os.Exit(1) //nolint:gocritic // The deferred stop was called by hand.
+	}
+}
+
+func run(ctx context.Context) (err error) {
+	orch := flag.String("orch", "bin/orch", "our binary")
+	prefect := flag.String("prefect", ".venv/prefect/bin/prefect", "the Python server's program")
+	servers := flag.String("servers", "both", "both, orch or reference")
+	names := flag.String("rows", "", "comma-separated names; all when empty")
+	seed := flag.Int("seed", 10_000, "flow runs that are stored before the reading rows")
+	var load beside.Load
+	flag.IntVar(&load.Conns, "c", 8, "connections")
+	flag.DurationVar(&load.Round, "round", 4*time.Second, "the counted time of a round")
+	flag.DurationVar(&load.Warm, "warm", time.Second, "the time before it that is not counted")
+	flag.IntVar(&load.Rounds, "rounds", 2, "rounds of each server in each row")
+	env := flag.String("env", "", "comma-separated settings of our server, NAME=value")
+	pause := flag.Bool("hold", false, "keep the servers running after the table until interrupted")
+	flag.Parse()
+
+	b := &bench{seed: *seed, conns: load.Conns, flows: map[*beside.Server]string{}, stock: map[*beside.Server]chan string{}}
+	rows, err := b.rows(*names)
+	if err != nil {
+		return err
+	}
+	var reference, ours *beside.Server
+	stopAll := func() {
+		for _, s := range []*beside.Server{reference, ours} {
+			if s != nil {
+				err = errors.Join(err, s.Stop())
+			}
+		}
+	}
+	defer func() { stopAll() }()
+	if *servers != "orch" {
+		if reference, err = beside.StartReference(*prefect); err != nil {
+			return err
+		}
+	}
+	if *servers != "reference" {
+		if ours, err = beside.StartOrch(*orch, strings.FieldsFunc(*env, func(r rune) bool { return r == ',' })...); err != nil {
+			return err
+		}
+	}
+	for _, s := range []*beside.Server{reference, ours} {
+		if s == nil {
+			continue
+		}
+		fmt.Fprintf(os.Stderr, "%s: process %d on %s\n", s.Name, s.PID(), s.Address)
+		if err := b.prepare(ctx, s); err != nil {
+			return err
+		}
+	}
+	outcomes, err := beside.Compare(ctx, rows, reference, ours, load, os.Stderr)
+	if err != nil {
+		return err
+	}
+	demands := beside.Demands{Memory: 0.5, LowerP99: true}
+	if *servers != "both" {
+		_ = beside.Report(os.Stdout, outcomes, beside.Demands{}) // Nothing to compare with.
+	} else {
+		err = beside.Report(os.Stdout, outcomes, demands)
+	}
+	if *pause {
+		<-ctx.Done()
+	}
+	return err
+}

@@ -1,0 +1,126 @@
+package beside
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// callTimeout bounds one call: a server that hangs is an error, not a long wait.
+const callTimeout = 60 * time.Second
+
+// Conn is one kept-alive connection. It is plain HTTP/1.1 without net/http's transport, because the generator takes its
+// share of the machine away from the servers. It belongs to one goroutine.
+type Conn struct {
+	address, prefix string
+	conn            net.Conn
+	in              *bufio.Reader
+	out             []byte
+	body            bytes.Buffer
+}
+
+// NewConn returns a connection to the server at an address; paths are below prefix. It connects when it is used.
+func NewConn(address, prefix string) *Conn { return &Conn{address: address, prefix: prefix} }
+
+// Close ends the connection.
+func (c *Conn) Close() {
+	if c.conn != nil {
+		_ = c.conn.Close() // Nothing is lost.
+		c.conn = nil
+	}
+}
+
+// Answer is what a server said. The body is as it was sent, and valid until the next call.
+type Answer struct {
+	Status int
+	Body   []byte
+	Gzip   bool
+}
+
+// Text is the body, unpacked.
+func (a Answer) Text() ([]byte, error) {
+	if !a.Gzip {
+		return a.Body, nil
+	}
+	z, err := gzip.NewReader(bytes.NewReader(a.Body))
+	if err != nil {
+		return nil, fmt.Errorf("unpack an answer: %w", err)
+	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		return nil, fmt.Errorf("unpack an answer: %w", err)
+	}
+	return text, nil
+}
+
+// Call sends a request as the Python client does (JSON, gzip understood, its version of the API) and reads the answer. Any
+// status but those wanted is an error; no wanted status means any below 300.
+func (c *Conn) Call(method, path string, body []byte, wanted ...int) (Answer, error) {
+	answer, err := c.exchange(method, path, body)
+	if err != nil {
+		c.Close()
+		return answer, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	for _, w := range wanted {
+		if answer.Status == w {
+			return answer, nil
+		}
+	}
+	if len(wanted) == 0 && answer.Status < http.StatusMultipleChoices {
+		return answer, nil
+	}
+	text, _ := answer.Text() // It only decorates the error.
+	return answer, &StatusError{Method: method, Path: path, Status: answer.Status, Text: string(text[:min(len(text), 200)])}
+}
+
+// StatusError is an answer that was not wanted.
+type StatusError struct {
+	Method, Path string
+	Status       int
+	Text         string
+}
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s %s: %d %s", e.Method, e.Path, e.Status, e.Text)
+}
+
+func (c *Conn) exchange(method, path string, body []byte) (Answer, error) {
+	if c.conn == nil {
+		conn, err := net.DialTimeout("tcp", c.address, callTimeout)
+		if err != nil {
+			return Answer{}, err
+		}
+		c.conn, c.in = conn, bufio.NewReaderSize(conn, 64<<10)
+	}
+	if err := c.conn.SetDeadline(time.Now().Add(callTimeout)); err != nil {
+		return Answer{}, err
+	}
+	o := append(c.out[:0], method...)
+	o = append(append(append(o, ' '), c.prefix...), path...)
+	o = append(append(append(o, " HTTP/1.1\r\nHost: "...), c.address...), "\r\nAccept: */*\r\nAccept-Encoding: gzip, deflate\r\n"...)
+	o = append(o, "Content-Type: application/json\r\nX-Prefect-Api-Version: 0.8.4\r\nContent-Length: "...)
+	o = append(append(strconv.AppendInt(o, int64(len(body)), 10), "\r\n\r\n"...), body...)
+	c.out = o
+	if _, err := c.conn.Write(o); err != nil {
+		return Answer{}, err
+	}
+	response, err := http.ReadResponse(c.in, nil)
+	if err != nil {
+		return Answer{}, err
+	}
+	c.body.Reset()
+	_, err = c.body.ReadFrom(response.Body)
+	if closing := response.Body.Close(); err == nil {
+		err = closing
+	}
+	if err == nil && response.Close {
+		c.Close()
+	}
+	return Answer{Status: response.StatusCode, Body: c.body.Bytes(), Gzip: response.Header.Get("Content-Encoding") == "gzip"}, err
+}

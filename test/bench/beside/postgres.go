@@ -1,0 +1,94 @@
+package beside
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// ErrNoPostgres means that there is no Postgres on this machine.
+var ErrNoPostgres = errors.New("the programs initdb and postgres are missing: install Debian's package postgresql (apt-get update && apt-get install postgresql)")
+
+// postgres starts a database cluster of its own, with default settings, and returns its address as a URL. The server's Stop
+// stops it and removes its files.
+func (s *Server) postgres() (string, error) {
+	bin, err := postgresPrograms()
+	if err != nil {
+		return "", err
+	}
+	as, err := postgresUser()
+	if err != nil {
+		return "", err
+	}
+	dir, err := s.tempDir("orch-bench-postgres-")
+	if err != nil {
+		return "", err
+	}
+	if as != nil {
+		if err := os.Chown(dir, int(as.Uid), int(as.Gid)); err != nil {
+			return "", fmt.Errorf("give Postgres its directory: %w", err)
+		}
+	}
+	data := filepath.Join(dir, "data")
+	initdb := exec.Command(filepath.Join(bin, "initdb"), "--pgdata="+data, "--username=orch", "--auth=trust", "--encoding=UTF8", "--locale=C")
+	initdb.Dir = dir
+	initdb.SysProcAttr = &syscall.SysProcAttr{Credential: as}
+	if out, err := initdb.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("make a Postgres cluster: %w\n%s", err, out)
+	}
+	port, err := freePort()
+	if err != nil {
+		return "", err
+	}
+	p, err := start("postgres", dir, nil, as, filepath.Join(bin, "postgres"), "-D", data, "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-k", dir)
+	if err != nil {
+		return "", err
+	}
+	// SIGINT: end the sessions and stop.
+	s.stops = append(s.stops, func() error { return p.stop(syscall.SIGINT) })
+	err = p.eventually("ready", time.Minute, func() bool {
+		return exec.Command(filepath.Join(bin, "pg_isready"), "-q", "-h", "127.0.0.1", "-p", strconv.Itoa(port)).Run() == nil
+	})
+	return fmt.Sprintf("postgresql://orch@127.0.0.1:%d/postgres", port), err
+}
+
+// postgresPrograms is the directory of the newest Postgres: Debian keeps it out of the path.
+func postgresPrograms() (string, error) {
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if path, err := exec.LookPath("initdb"); err == nil {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			found = append(found, real)
+		}
+	}
+	if len(found) == 0 {
+		return "", ErrNoPostgres
+	}
+	return filepath.Dir(slices.Max(found)), nil
+}
+
+// postgresUser is who runs Postgres: it refuses to be root. Nil means whoever runs this program.
+func postgresUser() (*syscall.Credential, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		return nil, errors.Join(ErrNoPostgres, err)
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("read the id of the user postgres: %w", err)
+	}
+	gid, err := strconv.ParseUint(u.Gid, 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("read the id of the user postgres: %w", err)
+	}
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+}

@@ -1,0 +1,167 @@
+package beside
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a server that runs; its output goes to a file.
+type process struct {
+	name  string
+	log   string
+	cmd   *exec.Cmd
+	ended chan struct{}
+}
+
+// start starts a program in a process group of its own, so that stopping it reaches its children.
+func start(name, logDir string, env []string, as *syscall.Credential, program string, args ...string) (*process, error) {
+	p := &process{name: name, log: filepath.Join(logDir, name+".log"), cmd: exec.Command(program, args...), ended: make(chan struct{})}
+	out, err := os.Create(p.log)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	defer out.Close()
+	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Stdout, p.cmd.Stderr = out, out
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: as}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	go func() {
+		_ = p.cmd.Wait() // Whoever waits for something of it asks hasEnded.
+		close(p.ended)
+	}()
+	return p, nil
+}
+
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// stop asks the process to end, and ends what is left of its group when it does not.
+func (p *process) stop(ask syscall.Signal) error {
+	if p.hasEnded() {
+		return fmt.Errorf("%s ended by itself:\n%s", p.name, p.tail())
+	}
+	_ = p.cmd.Process.Signal(ask) // It may be ending at this moment.
+	select {
+	case <-p.ended:
+	case <-time.After(20 * time.Second):
+	}
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // Mostly there is nobody left.
+	<-p.ended
+	return nil
+}
+
+// tail is the end of the output, for errors.
+func (p *process) tail() string {
+	f, err := os.Open(p.log)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if size, err := f.Seek(0, io.SeekEnd); err == nil {
+		_, _ = f.Seek(max(0, size-2000), io.SeekStart) // At worst the whole output is shown.
+	}
+	text, _ := io.ReadAll(f)
+	return string(text)
+}
+
+// usage is what a process and its children take.
+type usage struct {
+	// resident memory in bytes.
+	resident int64
+	// cpu is the processor time since the start, of all threads, in user and kernel.
+	cpu time.Duration
+}
+
+// kernelTick is the unit of the processor time in /proc: 100 Hz on every Linux that Go runs on.
+const kernelTick = 10 * time.Millisecond
+
+// usageOf reads what a process and all its descendants take.
+func usageOf(pid int) usage {
+	children := map[int][]int{}
+	ticks := map[int]int64{}
+	dirs, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range dirs {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // It has ended.
+		}
+		of, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		// The name in brackets may hold anything; the fields after it are numbers. See proc_pid_stat(5).
+		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+		if err != nil || len(fields) < 13 {
+			continue
+		}
+		parent, _ := strconv.Atoi(fields[1])
+		user, _ := strconv.ParseInt(fields[11], 10, 64)
+		kernel, _ := strconv.ParseInt(fields[12], 10, 64)
+		children[parent] = append(children[parent], of)
+		ticks[of] = user + kernel
+	}
+	var sum usage
+	var walk func(int)
+	walk = func(of int) {
+		sum.resident += resident(of)
+		sum.cpu += time.Duration(ticks[of]) * kernelTick
+		for _, child := range children[of] {
+			walk(child)
+		}
+	}
+	walk(pid)
+	return sum
+}
+
+func resident(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(fields[1], 10, 64)
+	return pages * int64(os.Getpagesize())
+}
+
+// freePort is a port that nobody listens on at the moment.
+func freePort() (int, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	return ln.Addr().(*net.TCPAddr).Port, ln.Close()
+}
+
+// eventually waits until something is so, while the process lives.
+func (p *process) eventually(what string, timeout time.Duration, so func() bool) error {
+	for end := time.Now().Add(timeout); ; {
+		if so() {
+			return nil
+		}
+		switch {
+		case p.hasEnded():
+			return fmt.Errorf("%s ended before it was %s:\n%s", p.name, what, p.tail())
+		case time.Now().After(end):
+			return errors.New(p.name + " is not " + what + " after " + timeout.String() + ":\n" + p.tail())
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}

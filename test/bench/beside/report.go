@@ -1,0 +1,69 @@
+package beside
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+)
+
+// Demands are what a comparison is held to besides the rows' floors.
+type Demands struct {
+	// Memory is the most that ours may hold, as a share of the reference's; 0 demands nothing.
+	Memory float64
+	// LowerP99 demands that the 99th percentile is lower in every row.
+	LowerP99 bool
+}
+
+// Report prints the table and returns what fell short.
+func Report(w io.Writer, outcomes []Outcome, demands Demands) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(t, format+"\t\n", args...) }
+	line("row\tunit\treference/s\torch/s\tratio\tfloor\tref p50\tp99\torch p50\tp99\tref CPU\torch CPU\terrors")
+	var errs []error
+	short := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	for i := range outcomes {
+		o := &outcomes[i]
+		if o.Absent {
+			line("%s\t%s\t-\t-\t-\t%s\t\t\t\t\t\t\tabsent", o.Row.Name, o.Row.Unit, floor(o.Row.Floor))
+			continue
+		}
+		line("%s\t%s\t%.1f\t%.1f\t%.1f\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d+%d", o.Row.Name, o.Row.Unit,
+			o.Reference.PerSecond()*o.Row.Per, o.Ours.PerSecond()*o.Row.Per, o.Ratio(), floor(o.Row.Floor),
+			ms(o.Reference.Quantile(.5)), ms(o.Reference.Quantile(.99)), ms(o.Ours.Quantile(.5)), ms(o.Ours.Quantile(.99)),
+			ms(o.Reference.CPUPerRequest()), ms(o.Ours.CPUPerRequest()), o.Reference.Errors, o.Ours.Errors)
+		if err := o.Ours.FirstError; err != nil {
+			short("%s: ours failed: %w", o.Row.Name, err)
+		}
+		if o.Reference.Requests == 0 || o.Ours.Requests == 0 {
+			short("%s: only one server was measured", o.Row.Name)
+			continue
+		}
+		if o.Ratio() < o.Row.Floor {
+			short("%s: %.1f times the reference, less than %.0f", o.Row.Name, o.Ratio(), o.Row.Floor)
+		}
+		if demands.LowerP99 && o.Ours.Quantile(.99) >= o.Reference.Quantile(.99) {
+			short("%s: the 99th percentile is %s, the reference's %s", o.Row.Name, ms(o.Ours.Quantile(.99)), ms(o.Reference.Quantile(.99)))
+		}
+	}
+	_ = t.Flush() // It is a report on a terminal.
+	var ours, reference int64
+	for i := range outcomes {
+		ours, reference = max(ours, outcomes[i].Ours.Resident), max(reference, outcomes[i].Reference.Resident)
+	}
+	_, _ = fmt.Fprintf(w, "most resident memory under load: reference %d MB (its Postgres not counted), orch %d MB (everything)\n", reference>>20, ours>>20)
+	if demands.Memory > 0 && reference > 0 && float64(ours) > demands.Memory*float64(reference) {
+		short("memory: %d MB are more than %.2f of the reference's %d MB", ours>>20, demands.Memory, reference>>20)
+	}
+	return errors.Join(errs...)
+}
+
+func floor(f float64) string {
+	if f == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f", f)
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d.Microseconds())/1000) }

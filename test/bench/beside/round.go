@@ -1,0 +1,163 @@
+package beside
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Op is one request of a row, sent on a connection that belongs to a worker (counted from 0).
+type Op func(c *Conn, worker int) error
+
+// Load is how a row is driven.
+type Load struct {
+	// Conns is how many connections ask at once.
+	Conns int
+	// Warm is driven before a round and not counted; Round is counted.
+	Warm, Round time.Duration
+	// Rounds is how often each server is measured in a row.
+	Rounds int
+}
+
+// Figures are what one server did in a row, over all its rounds.
+type Figures struct {
+	Requests, Errors int64
+	// Elapsed is the time of the rounds, CPU the processor time that the server took in them.
+	Elapsed, CPU time.Duration
+	// Resident is the most memory that was seen in a round, in bytes.
+	Resident int64
+	// FirstError is the first thing that went wrong.
+	FirstError error
+
+	latencies []time.Duration
+}
+
+// PerSecond is the rate in requests.
+func (f *Figures) PerSecond() float64 {
+	if f.Elapsed == 0 {
+		return 0
+	}
+	return float64(f.Requests) / f.Elapsed.Seconds()
+}
+
+// CPUPerRequest is the server's processor time for a request.
+func (f *Figures) CPUPerRequest() time.Duration {
+	if f.Requests == 0 {
+		return 0
+	}
+	return f.CPU / time.Duration(f.Requests)
+}
+
+// Quantile is the latency that a share q of the requests stayed within.
+func (f *Figures) Quantile(q float64) time.Duration {
+	if len(f.latencies) == 0 {
+		return 0
+	}
+	slices.Sort(f.latencies)
+	return f.latencies[int(float64(len(f.latencies)-1)*q)]
+}
+
+// round drives one server and adds to its figures.
+func (l Load) round(s *Server, op Op, f *Figures) {
+	var counting, stopped atomic.Bool
+	var mu sync.Mutex
+	var workers sync.WaitGroup
+	for w := range l.Conns {
+		workers.Go(func() {
+			c := s.Conn()
+			defer c.Close()
+			var mine Figures
+			for !stopped.Load() {
+				counted := counting.Load()
+				began := time.Now()
+				err := op(c, w)
+				took := time.Since(began)
+				switch {
+				case err != nil:
+					if mine.FirstError == nil {
+						mine.FirstError = err
+					}
+					if counted {
+						mine.Errors++
+					}
+					time.Sleep(5 * time.Millisecond) // An error is cheap: do not let it crowd out what works.
+				case counted && !stopped.Load():
+					mine.Requests++
+					mine.latencies = append(mine.latencies, took)
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			f.Requests += mine.Requests
+			f.Errors += mine.Errors
+			f.latencies = append(f.latencies, mine.latencies...)
+			if f.FirstError == nil {
+				f.FirstError = mine.FirstError
+			}
+		})
+	}
+	time.Sleep(l.Warm)
+	before := usageOf(s.PID())
+	counting.Store(true)
+	began := time.Now()
+	for time.Since(began) < l.Round {
+		time.Sleep(min(250*time.Millisecond, l.Round-time.Since(began)))
+		f.Resident = max(f.Resident, usageOf(s.PID()).resident)
+	}
+	stopped.Store(true)
+	f.Elapsed += time.Since(began)
+	f.CPU += usageOf(s.PID()).cpu - before.cpu
+	workers.Wait()
+}
+
+// settle waits until a server has finished what it was left with: less than a fifth of a core for half a second.
+func settle(s *Server, timeout time.Duration) {
+	const window = 500 * time.Millisecond
+	for end := time.Now().Add(timeout); time.Now().Before(end); {
+		before := usageOf(s.PID()).cpu
+		time.Sleep(window)
+		if usageOf(s.PID()).cpu-before < window/5 {
+			return
+		}
+	}
+}
+
+// Fill sends requests on several connections until n have succeeded, or the time is over (0 means none), and returns how many
+// did. Failed ones are repeated a few times: the Python server refuses some under load.
+func Fill(ctx context.Context, s *Server, conns, n int, limit time.Duration, op Op) (int, error) {
+	var left, done atomic.Int64
+	left.Store(int64(n))
+	began := time.Now()
+	var workers sync.WaitGroup
+	errs := make([]error, conns)
+	for w := range conns {
+		workers.Go(func() {
+			c := s.Conn()
+			defer c.Close()
+			for left.Add(-1) >= 0 && ctx.Err() == nil && (limit == 0 || time.Since(began) < limit) {
+				var err error
+				for range 20 {
+					if err = op(c, w); err == nil {
+						done.Add(1)
+						break
+					}
+					time.Sleep(20 * time.Millisecond)
+				}
+				if err != nil {
+					errs[w] = fmt.Errorf("fill %s: %w", s.Name, err)
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return int(done.Load()), err
+		}
+	}
+	return int(done.Load()), ctx.Err()
+}

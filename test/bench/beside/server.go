@@ -1,0 +1,124 @@
+package beside
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// startTimeout bounds a start; the Python server makes its tables first.
+const startTimeout = 2 * time.Minute
+
+// Server is a server that runs, with everything that it needs, until Stop.
+type Server struct {
+	// Name is what tables call it.
+	Name string
+	// Address is its host and port.
+	Address string
+
+	process *process
+	stops   []func() error
+}
+
+// Conn returns a new connection to the server's API.
+func (s *Server) Conn() *Conn { return NewConn(s.Address, "/api") }
+
+// PID is the server's process; its children are counted with it, its database is not when that is another program.
+func (s *Server) PID() int { return s.process.cmd.Process.Pid }
+
+// Stop ends the server and what was started for it, and removes its files.
+func (s *Server) Stop() error {
+	var errs []error
+	for i := len(s.stops) - 1; i >= 0; i-- {
+		errs = append(errs, s.stops[i]())
+	}
+	s.stops = nil
+	return errors.Join(errs...)
+}
+
+// StartOrch starts a built binary as it is without any setting: embedded store and broker, every acknowledged write on disk.
+// What is in env comes on top.
+func StartOrch(binary string, env ...string) (_ *Server, err error) {
+	s := &Server{Name: "orch"}
+	defer func() { err = s.stopAfter(err) }()
+	dir, err := s.tempDir("orch-bench-orch-")
+	if err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	s.Address = fmt.Sprintf("127.0.0.1:%d", port)
+	env = append([]string{"ORCH_INTERNAL_LISTEN=127.0.0.1:0", "ORCH_LOG_LEVEL=warn"}, env...)
+	if s.process, err = start("orch", dir, env, nil, binary, "server", "--data-dir", filepath.Join(dir, "data"), "--listen", s.Address, "--vocabulary", "prefect"); err != nil {
+		return nil, err
+	}
+	s.stops = append(s.stops, func() error { return s.process.stop(syscall.SIGTERM) })
+	return s, s.healthy()
+}
+
+// StartReference starts the Python server: one process, its default settings but for the dashboard and the analytics, which
+// are off, on a Postgres of its own.
+func StartReference(prefect string) (_ *Server, err error) {
+	if _, err := os.Stat(prefect); err != nil {
+		return nil, fmt.Errorf("the Python server is missing: %w", err)
+	}
+	s := &Server{Name: "reference"}
+	defer func() { err = s.stopAfter(err) }()
+	url, err := s.postgres()
+	if err != nil {
+		return nil, err
+	}
+	home, err := s.tempDir("orch-bench-reference-")
+	if err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	s.Address = fmt.Sprintf("127.0.0.1:%d", port)
+	env := []string{
+		"PREFECT_HOME=" + home,
+		"PREFECT_SERVER_DATABASE_CONNECTION_URL=" + strings.Replace(url, "postgresql:", "postgresql+asyncpg:", 1),
+		"PREFECT_SERVER_UI_ENABLED=false",
+		"PREFECT_SERVER_ANALYTICS_ENABLED=false",
+		"DO_NOT_TRACK=1",
+	}
+	if s.process, err = start("reference", home, env, nil, prefect, "server", "start", "--host", "127.0.0.1", "--port", fmt.Sprint(port)); err != nil {
+		return nil, err
+	}
+	s.stops = append(s.stops, func() error { return s.process.stop(syscall.SIGINT) })
+	return s, s.healthy()
+}
+
+func (s *Server) stopAfter(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, s.Stop())
+}
+
+func (s *Server) tempDir(pattern string) (string, error) {
+	dir, err := os.MkdirTemp("", pattern)
+	if err != nil {
+		return "", fmt.Errorf("make a directory for a server: %w", err)
+	}
+	s.stops = append(s.stops, func() error { return os.RemoveAll(dir) })
+	return dir, nil
+}
+
+func (s *Server) healthy() error {
+	conn := s.Conn()
+	defer conn.Close()
+	return s.process.eventually("healthy", startTimeout, func() bool {
+		_, err := conn.Call(http.MethodGet, "/health", nil, http.StatusOK)
+		return err == nil
+	})
+}
