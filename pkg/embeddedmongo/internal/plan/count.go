@@ -27,9 +27,9 @@ func Count(c *storage.Collection, q Query) (n int64, how string, p *Plan, err er
 			return 0, "", nil, err
 		}
 	}
-	prefix, fields := p.equalPrefix()
-	if p.exact && prefix != nil {
-		n, ok, err := c.PrefixCount(p.ix, fields, prefix)
+	prefixes, fields := p.prefixes()
+	if p.exact && prefixes != nil {
+		n, ok, err := p.counters(prefixes, fields)
 		if ok || err != nil {
 			return n, "COUNT_COUNTER", p, err
 		}
@@ -55,7 +55,7 @@ func Count(c *storage.Collection, q Query) (n int64, how string, p *Plan, err er
 	if !p.exact {
 		return n, "FETCH", p, nil
 	}
-	if prefix != nil && r.Keys > countersAfter {
+	if prefixes != nil && r.Keys > countersAfter {
 		if err := c.CountPrefixes(p.ix, fields); err != nil {
 			return 0, "", nil, err
 		}
@@ -74,7 +74,7 @@ func covering(c *storage.Collection, q Query, con *conjunction) *Plan {
 		if p == nil || !p.exact || len(p.bounds) == 0 {
 			continue
 		}
-		_, fields := p.equalPrefix()
+		_, fields := p.prefixes()
 		if best == nil || p.score > best.score || (p.score == best.score && fields > 0 && !p.dedupe && best.dedupe) {
 			best = p
 		}
@@ -82,15 +82,29 @@ func covering(c *storage.Collection, q Query, con *conjunction) *Plan {
 	return best
 }
 
-// equalPrefix is the encoded prefix of a plan that is nothing but equalities on an index's leading fields.
-func (p *Plan) equalPrefix() ([]byte, int) {
-	if p.ix.IsID() || len(p.bounds) == 0 || len(p.spans) != 1 {
+// maxCounters is how many prefixes one count may add up.
+const maxCounters = 64
+
+// prefixes are the encoded prefixes of a plan that is nothing but equalities and lists on an index's leading fields, none of
+// which holds a document that another holds too.
+func (p *Plan) prefixes() (list [][]byte, fields int) {
+	if p.ix.IsID() || !p.points() || len(p.spans) == 0 || len(p.spans) > maxCounters || (len(p.spans) > 1 && p.dedupe) {
 		return nil, 0
 	}
-	for _, b := range p.bounds {
-		if !b.equal {
-			return nil, 0
-		}
+	for _, s := range p.spans {
+		list = append(list, s.lo[storage.IndexHeader:])
 	}
-	return p.spans[0].lo[storage.IndexHeader:], len(p.bounds)
+	return list, len(p.bounds)
+}
+
+// counters adds up the counters of the prefixes; ok is false when prefixes of that length are not counted.
+func (p *Plan) counters(prefixes [][]byte, fields int) (n int64, ok bool, err error) {
+	for _, prefix := range prefixes {
+		k, ok, err := p.c.PrefixCount(p.ix, fields, prefix)
+		if !ok || err != nil {
+			return 0, ok, err
+		}
+		n += k
+	}
+	return n, true, nil
 }

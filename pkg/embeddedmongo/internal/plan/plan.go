@@ -60,6 +60,10 @@ func New(c *storage.Collection, q Query) (*Plan, error) {
 			return p, nil
 		}
 	}
+	// One document by its _id: nothing is better, and nothing else need be looked at.
+	if p := candidate(c, q, con, list[0], false); p.points() && len(p.spans) == 1 {
+		return p, nil
+	}
 	var best *Plan
 	var ties []*Plan
 	for _, ix := range list {

@@ -1,6 +1,8 @@
 package storage
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,6 +35,10 @@ type Index struct {
 	Partial  *filter.Filter
 	multikey atomic.Uint32
 	counted  atomic.Uint32
+
+	// roots are the top-level fields that decide a document's entries: while none of them changes, the entries do not.
+	// nil when the partial filter is not a plain conjunction, so that any field may matter.
+	roots []string
 
 	countMu sync.Mutex
 	counts  map[string]int64 // Counters in memory, by counter key; loaded on demand.
@@ -101,7 +107,94 @@ func OpenIndex(spec IndexSpec) (*Index, error) {
 		}
 		ix.Partial = f
 	}
+	ix.setRoots()
 	return ix, nil
+}
+
+// setRoots finds out which top-level fields matter.
+func (ix *Index) setRoots() {
+	paths := make([]string, 0, len(ix.Fields)+1)
+	for _, f := range ix.Fields {
+		paths = append(paths, f.Path)
+	}
+	if ix.Partial != nil {
+		for _, n := range ix.Partial.Conjuncts() {
+			leaf, ok := n.(*filter.Leaf)
+			if !ok {
+				return
+			}
+			paths = append(paths, leaf.Path)
+		}
+	}
+	for _, path := range paths {
+		root, _, _ := strings.Cut(path, ".")
+		if !slices.Contains(ix.roots, root) {
+			ix.roots = append(ix.roots, root)
+		}
+	}
+}
+
+// untouched reports whether a change of these top-level fields leaves a document's entries as they are.
+func (ix *Index) untouched(changed [][]byte) bool {
+	if ix.roots == nil {
+		return false
+	}
+	for _, root := range ix.roots {
+		for _, k := range changed {
+			if string(k) == root {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// changedFields lists the top-level fields in which two versions of a document differ.
+func changedFields(a, b value.Doc) [][]byte {
+	var changed [][]byte
+	x, y := a.Iter(), b.Iter()
+	for {
+		ahead, behind := x, y // What follows when the two part.
+		k, v, more := x.Next()
+		l, w, too := y.Next()
+		if more && too && bytes.Equal(k, l) {
+			if v.T != w.T || !bytes.Equal(v.B, w.B) {
+				changed = append(changed, k)
+			}
+			continue
+		}
+		if !more && !too {
+			return changed
+		}
+		// From here on the order differs. A name that occurs twice counts as changed, to be on the safe side.
+		return append(append(changed, changedRest(ahead, behind)...), changedRest(behind, ahead)...)
+	}
+}
+
+// changedRest lists the fields of x that y has not, or not as they are.
+func changedRest(x, y value.Iter) [][]byte {
+	var changed [][]byte
+	for {
+		k, v, more := x.Next()
+		if !more {
+			return changed
+		}
+		same := 0
+		for it := y; ; {
+			l, w, more := it.Next()
+			if !more {
+				break
+			}
+			if bytes.Equal(k, l) {
+				if same++; v.T != w.T || !bytes.Equal(v.B, w.B) {
+					same = 2
+				}
+			}
+		}
+		if same != 1 {
+			changed = append(changed, k)
+		}
+	}
 }
 
 // entries derives the document's keys in the index; none when a partial or sparse index leaves it out.

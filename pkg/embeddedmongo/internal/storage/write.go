@@ -139,7 +139,15 @@ type indexChange struct {
 
 // derive finds the index entries that come and go, and records multikey fields before any such entry can be seen.
 func (ch *changes) derive() error {
+	var changed [][]byte
+	replaced := ch.old != nil && ch.new != nil
+	if replaced {
+		changed = changedFields(ch.old, ch.new)
+	}
 	for _, ix := range ch.c.Indexes()[1:] {
+		if replaced && ix.untouched(changed) {
+			continue
+		}
 		var before, after index.KeySet
 		var err error
 		if ch.old != nil {
