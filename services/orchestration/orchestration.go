@@ -179,6 +179,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		query.Flow, query.FlowRun, query.TaskRun, query.Deployment, query.ConcurrencyLimit, query.Webhook,
 		query.Artifact, query.ArtifactLatest, query.Variable, query.SavedSearch,
 	}, hostedCollections...), handlers, o.log)
+	o.relay.Together(events.KindPublish, flowruns.KindHistory, taskruns.KindHistory)
 	o.store.OnEffects(o.relay.Wake)
 	return o, nil
 }

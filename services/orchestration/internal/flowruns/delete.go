@@ -82,7 +82,7 @@ func (s *Service) DeleteRuns(ctx context.Context, effects []store.Effect) error 
 // Handlers are the effects that this package carries out, by kind.
 func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) error {
 	return map[string]func(context.Context, []store.Effect) error{
-		kindHistory:      s.history.Write,
+		KindHistory:      s.history.Write,
 		kindInput:        s.WriteInputs,
 		kindForget:       s.Forget,
 		kindDeleteOfFlow: s.DeleteRuns,

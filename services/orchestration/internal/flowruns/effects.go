@@ -12,8 +12,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/taskruns"
 )
 
-// kindHistory is the effect that writes a row of the history.
-const kindHistory = "flow_run_state"
+// KindHistory is the effect that writes a row of the history.
+const KindHistory = "flow_run_state"
 
 // effects are what a written state causes: its row of the history and its event, both known by the state's id, and for
 // a subflow the state of the task run that stands for it.
@@ -42,7 +42,7 @@ func record(ws uuid.UUID, t *rules.Transition, revision int64) (store.Effect, er
 	if err != nil {
 		return store.Effect{}, fmt.Errorf("read the id of a state: %w", err)
 	}
-	return store.Carry(kindHistory, id, t.Now, ws, &orchv1.FlowRunStateRecord{
+	return store.Carry(KindHistory, id, t.Now, ws, &orchv1.FlowRunStateRecord{
 		Id: state.GetId(), FlowRunId: t.Run.GetId(), RunRevision: revision, Timestamp: state.GetTimestamp(), State: state,
 	})
 }

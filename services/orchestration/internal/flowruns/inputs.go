@@ -121,7 +121,7 @@ func (s *Service) DeleteFlowRunInput(ctx context.Context, r *orchv1.DeleteFlowRu
 		if w.Message.GetKey() != r.GetKey() {
 			continue
 		}
-		if err := s.runs.Store().Done(ctx, query.FlowRun, run, []store.Effect{w.Effect}); err != nil {
+		if err := s.runs.Store().Done(ctx, query.FlowRun, store.Outbox{ID: run, Effects: []store.Effect{w.Effect}}); err != nil {
 			return nil, err
 		}
 	}

@@ -52,7 +52,7 @@ func New(s *store.Store, words vocabulary.Vocabulary, limits *concurrency.Limits
 	return &Service{
 		runs: runs,
 		history: states.Log[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]{
-			Runs: runs, Rows: store.NewCollection(s, query.FlowRunState, &orchv1.FlowRunStateRecord{}), Kind: kindHistory, RunField: "flow_run_id",
+			Runs: runs, Rows: store.NewCollection(s, query.FlowRunState, &orchv1.FlowRunStateRecord{}), Kind: KindHistory, RunField: "flow_run_id",
 		},
 		inputs:   store.NewCollection(s, query.FlowRunInput, &orchv1.FlowRunInput{}),
 		flows:    store.NewCollection(s, query.Flow, &orchv1.Flow{}),

@@ -128,7 +128,9 @@ func TestWhatACrashLeftIsSwept(t *testing.T) {
 	require.NoError(t, w.flows.Insert(t.Context(), w.ws, &orchv1.Flow{Id: uuid.NewString(), Name: "etl"}, w.effect("test", "left")))
 	relay := w.relay(r)
 	running(t, relay)
-	require.NoError(t, relay.Sweep(t.Context(), -time.Second))
+	more, err := relay.Sweep(t.Context(), -time.Second)
+	require.NoError(t, err)
+	require.False(t, more)
 	wait(t, r, 1)
 }
 
@@ -175,4 +177,71 @@ func TestUnknownKindIsAnErrorAndStays(t *testing.T) {
 	pending, err := w.store.Pending(t.Context(), query.Flow, key)
 	require.NoError(t, err)
 	require.Len(t, pending, 1)
+}
+
+// Documents that wait together are carried out together, each in its own order; a document whose effects cannot be
+// carried out keeps them and does not hold up the others.
+func TestDocumentsAreCarriedOutTogether(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var mu sync.Mutex
+	seen, largest := map[string][]string{}, 0
+	first := make(chan struct{})
+	handle := func(kind string) outbox.Handler {
+		return func(_ context.Context, effects []store.Effect) error {
+			<-first // All documents are written before the first one is worked on.
+			mu.Lock()
+			defer mu.Unlock()
+			largest = max(largest, len(effects))
+			for _, e := range effects {
+				if string(e.Body) == "spoiled" {
+					return errors.New("not this one")
+				}
+			}
+			for _, e := range effects {
+				seen[string(e.Body)] = append(seen[string(e.Body)], kind)
+			}
+			return nil
+		}
+	}
+	relay := outbox.New(w.store, []query.Collection{query.Flow},
+		map[string]outbox.Handler{"a": handle("a"), "b": handle("b")}, slog.New(slog.DiscardHandler))
+	relay.Together("a", "b")
+	w.store.OnEffects(relay.Wake)
+	const documents = 40
+	ids := make([]uuid.UUID, documents)
+	for i := range documents {
+		ids[i] = uuid.New()
+		body := ids[i].String()
+		if i == 7 {
+			body = "spoiled"
+		}
+		require.NoError(t, w.flows.Insert(t.Context(), w.ws, &orchv1.Flow{Id: ids[i].String(), Name: ids[i].String()}, w.effect("a", body), w.effect("b", body)))
+	}
+	running(t, relay)
+	close(first)
+	for i, id := range ids {
+		if i == 7 {
+			continue
+		}
+		require.Eventually(t, func() bool {
+			pending, err := w.store.Pending(t.Context(), query.Flow, id)
+			return err == nil && len(pending) == 0
+		}, 10*time.Second, time.Millisecond)
+	}
+	pending, err := w.store.Pending(t.Context(), query.Flow, ids[7])
+	require.NoError(t, err)
+	require.Len(t, pending, 2)
+	mu.Lock()
+	defer mu.Unlock()
+	for i, id := range ids {
+		if i == 7 {
+			require.Empty(t, seen[id.String()])
+			continue
+		}
+		require.Subset(t, []string{"a", "b"}, seen[id.String()])
+		require.Equal(t, "a", seen[id.String()][0])
+		require.Equal(t, "b", seen[id.String()][len(seen[id.String()])-1])
+	}
+	require.Greater(t, largest, 1)
 }

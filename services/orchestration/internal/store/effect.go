@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
@@ -85,6 +86,43 @@ func (s *Store) Pending(ctx context.Context, collection query.Collection, id uui
 	return effects, outage(cursor.Err())
 }
 
+// Outbox are effects of one document, in order.
+type Outbox struct {
+	ID      uuid.UUID
+	Effects []Effect
+}
+
+// PendingOf is Pending for several documents at once. Those that are gone are not in the answer; its order is any.
+func (s *Store) PendingOf(ctx context.Context, collection query.Collection, ids []uuid.UUID) ([]Outbox, error) {
+	if len(ids) == 1 {
+		effects, err := s.Pending(ctx, collection, ids[0])
+		return []Outbox{{ID: ids[0], Effects: effects}}, err
+	}
+	wanted := make(bson.A, len(ids))
+	for i, id := range ids {
+		wanted[i] = Binary(id)
+	}
+	cursor, err := s.db.Collection(string(collection)).Find(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: wanted}}}},
+		options.Find().SetProjection(bson.D{{Key: "outbox", Value: 1}}).SetBatchSize(int32(len(ids))))
+	if err != nil {
+		return nil, fmt.Errorf("read the outboxes of %d %ss: %w", len(ids), collection, outage(err))
+	}
+	defer cursor.Close(context.WithoutCancel(ctx))
+	boxes := make([]Outbox, 0, len(ids))
+	for cursor.Next(ctx) {
+		id, err := UUID(cursor.Current.Lookup("_id"))
+		if err != nil {
+			return nil, err
+		}
+		effects, err := effectsOf(cursor.Current)
+		if err != nil {
+			return nil, err
+		}
+		boxes = append(boxes, Outbox{ID: id, Effects: effects})
+	}
+	return boxes, outage(cursor.Err())
+}
+
 func effectsOf(doc bson.Raw) ([]Effect, error) {
 	box, ok := doc.Lookup("outbox").ArrayOK()
 	if !ok {
@@ -114,16 +152,20 @@ func effectsOf(doc bson.Raw) ([]Effect, error) {
 	return effects, nil
 }
 
-// Done takes effects out of a document's outbox. The write is not waited for on disk: an effect that comes back after
-// a power cut is carried out again, which is the same as once.
-func (s *Store) Done(ctx context.Context, collection query.Collection, id uuid.UUID, effects []Effect) error {
-	ids := make(bson.A, len(effects))
-	for i, e := range effects {
-		ids[i] = Binary(e.ID)
+// Done takes effects out of their documents' outboxes, with one command. The write is not waited for on disk: an effect
+// that comes back after a power cut is carried out again, which is the same as once.
+func (s *Store) Done(ctx context.Context, collection query.Collection, boxes ...Outbox) error {
+	models := make([]mongo.WriteModel, len(boxes))
+	for i, box := range boxes {
+		ids := make(bson.A, len(box.Effects))
+		for j, e := range box.Effects {
+			ids[j] = Binary(e.ID)
+		}
+		models[i] = mongo.NewUpdateOneModel().SetFilter(bson.D{{Key: "_id", Value: Binary(box.ID)}}).
+			SetUpdate(bson.D{{Key: "$pull", Value: bson.D{{Key: "outbox", Value: bson.D{{Key: "id", Value: bson.D{{Key: "$in", Value: ids}}}}}}}})
 	}
-	pull := bson.D{{Key: "$pull", Value: bson.D{{Key: "outbox", Value: bson.D{{Key: "id", Value: bson.D{{Key: "$in", Value: ids}}}}}}}}
-	if _, err := s.lazy(collection).UpdateOne(ctx, bson.D{{Key: "_id", Value: Binary(id)}}, pull); err != nil {
-		return fmt.Errorf("empty the outbox of a %s: %w", collection, outage(err))
+	if _, err := s.lazy(collection).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false)); err != nil {
+		return fmt.Errorf("empty the outboxes of %d %ss: %w", len(boxes), collection, outage(err))
 	}
 	return nil
 }

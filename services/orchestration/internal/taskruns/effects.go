@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// kindHistory is the effect that writes a row of the history.
-	kindHistory = "task_run_state"
+	// KindHistory is the effect that writes a row of the history.
+	KindHistory = "task_run_state"
 	// kindCache is the effect that keeps a state under its cache key.
 	kindCache = "task_run_cache"
 )
@@ -28,7 +28,7 @@ func (s *Service) effects(ws uuid.UUID, t *rules.TaskTransition, revision int64)
 	if err != nil {
 		return nil, fmt.Errorf("read the id of a state: %w", err)
 	}
-	row, err := store.Carry(kindHistory, id, t.Now, ws, &orchv1.TaskRunStateRecord{
+	row, err := store.Carry(KindHistory, id, t.Now, ws, &orchv1.TaskRunStateRecord{
 		Id: state.GetId(), TaskRunId: t.Run.GetId(), RunRevision: &revision, Timestamp: state.GetTimestamp(), State: state,
 	})
 	if err != nil {

@@ -86,10 +86,10 @@ func TestSubflowStateIsCopiedOnce(t *testing.T) {
 	require.Equal(t, child.GetId(), got.GetState().GetStateDetails().GetChildFlowRunId())
 
 	for _, e := range pending(t, s, run) {
-		if e.Kind == kindHistory {
+		if e.Kind == KindHistory {
 			require.NoError(t, s.WriteHistory(t.Context(), []store.Effect{e, e}))
 		}
-		require.NoError(t, s.runs.Store().Done(t.Context(), query.TaskRun, runID, []store.Effect{e}))
+		require.NoError(t, s.runs.Store().Done(t.Context(), query.TaskRun, store.Outbox{ID: runID, Effects: []store.Effect{e}}))
 	}
 	follow(first)
 	follow(second)

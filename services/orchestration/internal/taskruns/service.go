@@ -58,7 +58,7 @@ func New(s *store.Store, words vocabulary.Vocabulary, limits *concurrency.Limits
 		runs:   runs,
 		states: rows,
 		history: states.Log[*orchv1.TaskRun, *orchv1.TaskRunStateRecord]{
-			Runs: runs, Rows: rows, Kind: kindHistory, RunField: "task_run_id",
+			Runs: runs, Rows: rows, Kind: KindHistory, RunField: "task_run_id",
 		},
 		cache:    store.NewCollection(s, query.TaskRunCache, &orchv1.TaskRunCacheEntry{}),
 		flowRuns: store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}),
@@ -72,7 +72,7 @@ func New(s *store.Store, words vocabulary.Vocabulary, limits *concurrency.Limits
 // Handlers are the effects that this package carries out, by kind.
 func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) error {
 	return map[string]func(context.Context, []store.Effect) error{
-		kindHistory:         s.WriteHistory,
+		KindHistory:         s.WriteHistory,
 		kindCache:           s.WriteCache,
 		kindForget:          s.Forget,
 		kindDeleteOfFlowRun: s.DeleteRuns,
