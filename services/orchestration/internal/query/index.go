@@ -37,7 +37,7 @@ func Indexes() []Index {
 		{Collection: FlowRun, Keys: scoped("flow_id", "sort_start", "_id"), For: "runs of flows, and flows by their runs"},
 		{Collection: FlowRun, Keys: scoped("deployment_id", "sort_start", "_id"), For: "deployment_id; deployments by their runs"},
 		{
-			Collection: FlowRun, Keys: scoped("work_queue_id", "state.type", "next_scheduled_start_time"),
+			Collection: FlowRun, Keys: scoped("work_queue_id", "state.type", "next_scheduled_start_time"), Partial: present("work_queue_id"),
 			For: "what a worker asks for; runs by work queue and pool",
 		},
 		{
@@ -57,7 +57,10 @@ func Indexes() []Index {
 			Collection: FlowRun, Keys: scoped("flow_id", "idempotency_key"), Unique: true, Partial: present("idempotency_key"),
 			For: "one run per flow and idempotency key",
 		},
-		{Collection: FlowRun, Keys: keys("state.type", "state.timestamp"), For: "late, paused and cancelling runs of all workspaces"},
+		{
+			Collection: FlowRun, Keys: keys("state.type", "state.timestamp"), Partial: oneOf("state.type", "PAUSED", "CANCELLING", "CANCELLED"),
+			For: "paused, cancelling and cancelled runs of all workspaces; few changes of state touch it",
+		},
 		{
 			Collection: FlowRun, Keys: keys("state.name", "next_scheduled_start_time"), Partial: present("next_scheduled_start_time"),
 			For: "runs that are late, of all workspaces",
@@ -66,8 +69,7 @@ func Indexes() []Index {
 			Collection: FlowRun, Keys: keys("state.type", "parent_task_run_id"), Partial: present("parent_task_run_id"),
 			For: "unfinished subflows of all workspaces",
 		},
-		{Collection: FlowRun, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
-		{Collection: FlowRun, Keys: keys("outbox.id"), Sparse: true, For: "a state whose row of the history is not written yet"},
+		{Collection: FlowRun, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper; a state whose row of the history is not written yet"},
 
 		{
 			Collection: FlowRunState, Keys: scoped("flow_run_id", "run_revision"), Unique: true,
@@ -95,8 +97,7 @@ func Indexes() []Index {
 		{Collection: TaskRun, Keys: scoped("start_time", "_id"), For: "start_time"},
 		{Collection: TaskRun, Keys: scoped("created", "_id"), For: "CREATED_DESC"},
 		{Collection: TaskRun, Keys: scoped("tags", "_id"), For: "tags"},
-		{Collection: TaskRun, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
-		{Collection: TaskRun, Keys: keys("outbox.id"), Sparse: true, For: "a state whose row of the history is not written yet"},
+		{Collection: TaskRun, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper; a state whose row of the history is not written yet"},
 
 		{
 			Collection: TaskRunState, Keys: scoped("task_run_id", "run_revision"), Unique: true, Partial: present("run_revision"),
@@ -198,4 +199,9 @@ func keys(names ...string) bson.D {
 // present covers the documents that have a field.
 func present(field string) bson.D {
 	return bson.D{{Key: field, Value: bson.D{{Key: "$exists", Value: true}}}}
+}
+
+// oneOf covers the documents whose field has one of the values.
+func oneOf(field string, values ...string) bson.D {
+	return bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: values}}}}
 }

@@ -32,6 +32,9 @@ type StreamOptions struct {
 	Fields []string
 }
 
+// wholePage is how many documents are asked for with one question; the server's own batches begin with 101.
+const wholePage = 1000
+
 // tooBigCode is MongoDB's error when the values of a distinct do not fit into one answer.
 const tooBigCode = 17217
 
@@ -81,6 +84,9 @@ func (r reader) Distinct(
 func (r reader) Stream(ctx context.Context, c Collection, filter bson.D, o StreamOptions) iter.Seq2[bson.Raw, error] {
 	return func(yield func(bson.Raw, error) bool) {
 		find := options.Find().SetSkip(o.Skip).SetLimit(o.Limit)
+		if o.Limit > 0 && o.Limit <= wholePage {
+			find.SetBatchSize(int32(o.Limit))
+		}
 		if len(o.Sort) > 0 {
 			find.SetSort(o.Sort)
 		}

@@ -84,7 +84,7 @@ func (l Log[M, R]) Get(ctx context.Context, ws, id uuid.UUID) (*orchv1.State, er
 		return nil, err
 	}
 	// It may be so young that its row is still in an outbox.
-	run, err := l.Runs.First(ctx, ws, bson.D{{Key: "outbox.id", Value: store.Binary(id)}})
+	run, err := l.Runs.WithPending(ctx, ws, id)
 	if err != nil {
 		return nil, err
 	}

@@ -152,6 +152,23 @@ func effectsOf(doc bson.Raw) ([]Effect, error) {
 	return effects, nil
 }
 
+// WithPending reads the document whose outbox holds an effect, or returns ErrNotFound. It looks at the documents whose
+// effects are not done yet, which are few: an index on the effects' ids would cost every write more than this look does.
+func (c *Collection[M]) WithPending(ctx context.Context, ws, effect uuid.UUID) (M, error) {
+	found, err := c.FirstOfAll(ctx, bson.D{
+		{Key: "outbox.at", Value: bson.D{{Key: "$gt", Value: int64(0)}}},
+		{Key: "outbox.id", Value: Binary(effect)},
+	}, bson.D{}, 1)
+	var none M
+	if err != nil {
+		return none, err
+	}
+	if len(found) == 0 || found[0].Workspace != ws {
+		return none, fmt.Errorf("read the %s that an effect belongs to: %w", c.Name(), ErrNotFound)
+	}
+	return found[0].Message, nil
+}
+
 // Done takes effects out of their documents' outboxes, with one command. The write is not waited for on disk: an effect
 // that comes back after a power cut is carried out again, which is the same as once.
 func (s *Store) Done(ctx context.Context, collection query.Collection, boxes ...Outbox) error {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -10,7 +11,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// EnsureIndexes makes the indexes that are missing. Those that are there cost one look.
+// EnsureIndexes makes the indexes that are missing, and makes those anew that an older version made with other options.
+// Those that are there cost one look.
 func (s *Store) EnsureIndexes(ctx context.Context, indexes []query.Index) error {
 	byCollection := map[query.Collection][]mongo.IndexModel{}
 	var order []query.Collection
@@ -21,8 +23,37 @@ func (s *Store) EnsureIndexes(ctx context.Context, indexes []query.Index) error 
 		byCollection[index.Collection] = append(byCollection[index.Collection], model(index))
 	}
 	for _, collection := range order {
-		if _, err := s.db.Collection(string(collection)).Indexes().CreateMany(ctx, byCollection[collection]); err != nil {
+		view := s.db.Collection(string(collection)).Indexes()
+		_, err := view.CreateMany(ctx, byCollection[collection])
+		if differs(err) {
+			err = remake(ctx, view, byCollection[collection])
+		}
+		if err != nil {
 			return fmt.Errorf("make the indexes of %s: %w", collection, outage(err))
+		}
+	}
+	return nil
+}
+
+// differs reports that an index of that name, or with these keys, exists with other options.
+func differs(err error) bool {
+	const optionsConflict, keySpecsConflict = 85, 86
+	var command mongo.CommandError
+	return errors.As(err, &command) && (command.HasErrorCode(optionsConflict) || command.HasErrorCode(keySpecsConflict))
+}
+
+// remake makes indexes one by one, in place of those that differ.
+func remake(ctx context.Context, view mongo.IndexView, models []mongo.IndexModel) error {
+	for _, m := range models {
+		_, err := view.CreateOne(ctx, m)
+		if differs(err) {
+			if err := view.DropWithKey(ctx, m.Keys); err != nil {
+				return err
+			}
+			_, err = view.CreateOne(ctx, m)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

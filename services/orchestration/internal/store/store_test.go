@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"google.golang.org/protobuf/proto"
@@ -170,4 +171,20 @@ func lost(t *testing.T, lazy bool, round int) []string {
 		}
 	}
 	return missing
+}
+
+// An index whose options a newer version changed is made anew, on a database that an older version left.
+func TestIndexesFollowTheirDescription(t *testing.T) {
+	t.Parallel()
+	s, done := open(t, t.TempDir(), embeddedmongo.Options{})
+	defer done()
+	changed := query.Indexes()
+	for i := range changed {
+		if changed[i].Partial == nil && !changed[i].Unique && !changed[i].Sparse && !changed[i].TTL {
+			changed[i].Partial = bson.D{{Key: "name", Value: bson.D{{Key: "$exists", Value: true}}}}
+		}
+	}
+	require.NoError(t, s.EnsureIndexes(t.Context(), changed))
+	require.NoError(t, s.EnsureIndexes(t.Context(), changed))
+	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
 }

@@ -150,6 +150,16 @@ func effectsStayUntilTheyAreDone(t *testing.T, s *store.Store) {
 	due, err := s.Due(t.Context(), query.Flow, s.Now().Add(time.Second), 10)
 	require.NoError(t, err)
 	require.Equal(t, []uuid.UUID{key}, due)
+	found, err := c.WithPending(t.Context(), ws, pending[2].ID)
+	require.NoError(t, err)
+	require.Equal(t, key.String(), found.GetId())
+	for _, absent := range []struct{ ws, effect uuid.UUID }{{uuid.New(), pending[2].ID}, {ws, uuid.New()}} {
+		_, err = c.WithPending(t.Context(), absent.ws, absent.effect)
+		require.ErrorIs(t, err, store.ErrNotFound)
+	}
+	boxes, err := s.PendingOf(t.Context(), query.Flow, []uuid.UUID{key, uuid.New()})
+	require.NoError(t, err)
+	require.Equal(t, []store.Outbox{{ID: key, Effects: pending}}, boxes)
 	require.NoError(t, s.Done(t.Context(), query.Flow, store.Outbox{ID: key, Effects: pending[:2]}))
 	pending, err = s.Pending(t.Context(), query.Flow, key)
 	require.NoError(t, err)
