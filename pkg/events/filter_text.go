@@ -1,14 +1,16 @@
 package events
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
 // Text is a parsed text query. Terms are parts of texts, in any case: one of AnyOf must occur if there are any, all of
-// AllOf, and none of NoneOf. They are looked for in the event's name, the values (not the names) of the labels of its
-// resources, and its payload as it was sent, names and escapes included.
+// AllOf, and none of NoneOf. In events they are looked for in the name, the values (not the names) of the labels of the
+// resources, and the payload as it was sent, names and escapes included.
 type Text struct{ AnyOf, AllOf, NoneOf []string }
 
 // ParseText reads the little language of text queries. Terms are separated by blanks; a phrase in double quotes is one
@@ -66,4 +68,29 @@ func phrase(s string) (term, rest string) {
 		}
 	}
 	return b.String(), ""
+}
+
+// TextMatcher is a text query made ready to be asked often.
+type TextMatcher struct{ anyOf, allOf, noneOf []*regexp.Regexp }
+
+// Compile makes the query ready.
+func (q Text) Compile() TextMatcher {
+	return TextMatcher{patterns(q.AnyOf), patterns(q.AllOf), patterns(q.NoneOf)}
+}
+
+func patterns(terms []string) []*regexp.Regexp {
+	all := make([]*regexp.Regexp, len(terms))
+	for i, term := range terms {
+		all[i] = regexp.MustCompile("(?i)" + regexp.QuoteMeta(term))
+	}
+	return all
+}
+
+// Empty tells whether the query has no terms, and so matches everything.
+func (m TextMatcher) Empty() bool { return len(m.anyOf)+len(m.allOf)+len(m.noneOf) == 0 }
+
+// Match asks occurs for the terms, as far as it must, and tells whether the query is met.
+func (m TextMatcher) Match(occurs func(term *regexp.Regexp) bool) bool {
+	return (len(m.anyOf) == 0 || slices.ContainsFunc(m.anyOf, occurs)) && !slices.ContainsFunc(m.noneOf, occurs) &&
+		!slices.ContainsFunc(m.allOf, func(term *regexp.Regexp) bool { return !occurs(term) })
 }

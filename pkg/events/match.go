@@ -81,24 +81,13 @@ func ids(f *orchv1.EventIdFilter) criterion {
 
 // text looks for the terms as the store does: by regular expressions that fold case.
 func text(f *orchv1.EventTextFilter) criterion {
-	q := ParseText(f.GetQuery())
-	anyOf, allOf, noneOf := patterns(q.AnyOf), patterns(q.AllOf), patterns(q.NoneOf)
-	if len(anyOf)+len(allOf)+len(noneOf) == 0 {
+	q := ParseText(f.GetQuery()).Compile()
+	if q.Empty() {
 		return nil
 	}
 	return func(e *orchv1.ReceivedEvent) bool {
-		occurs := func(p *regexp.Regexp) bool { return occursIn(p, e) }
-		return (len(anyOf) == 0 || slices.ContainsFunc(anyOf, occurs)) && !slices.ContainsFunc(noneOf, occurs) &&
-			!slices.ContainsFunc(allOf, func(p *regexp.Regexp) bool { return !occurs(p) })
+		return q.Match(func(term *regexp.Regexp) bool { return occursIn(term, e) })
 	}
-}
-
-func patterns(terms []string) []*regexp.Regexp {
-	all := make([]*regexp.Regexp, len(terms))
-	for i, term := range terms {
-		all[i] = regexp.MustCompile("(?i)" + regexp.QuoteMeta(term))
-	}
-	return all
 }
 
 func occursIn(p *regexp.Regexp, e *orchv1.ReceivedEvent) bool {
@@ -118,7 +107,9 @@ func occursIn(p *regexp.Regexp, e *orchv1.ReceivedEvent) bool {
 func oneOf(list []string, value string) bool { return len(list) == 0 || slices.Contains(list, value) }
 
 // begins tells whether there are no prefixes or the value has one of them.
-func begins(prefixes []string, value string) bool { return len(prefixes) == 0 || hasPrefix(value, prefixes) }
+func begins(prefixes []string, value string) bool {
+	return len(prefixes) == 0 || hasPrefix(value, prefixes)
+}
 
 func hasPrefix(value string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(value, p) })

@@ -29,11 +29,14 @@ type Reply struct {
 	Status int
 	// Header holds HTTP headers to be set on the answer.
 	Header map[string]string
+	// Next is where the rest of the answer begins, empty when the message is all of it. See SetNext.
+	Next string
 }
 
 // The metadata keys of a reply.
 const (
 	statusKey    = "orch-http-status"
+	nextKey      = "orch-http-next"
 	headerPrefix = "orch-http-header-"
 )
 
@@ -47,14 +50,25 @@ func SetHeader(ctx context.Context, name, value string) error {
 	return grpc.SetHeader(ctx, metadata.Pairs(headerPrefix+strings.ToLower(name), value))
 }
 
+// SetNext says that the answer is only a part, for answers that are too long for one message. The method is called
+// again with the cursor in the field "cursor" of the same request, for as long as it sets one, and the client gets the
+// parts as one body. Any replica may be asked for any part.
+func SetNext(ctx context.Context, cursor string) error {
+	return grpc.SetHeader(ctx, metadata.Pairs(nextKey, cursor))
+}
+
 func replyOf(md metadata.MD) Reply {
 	var reply Reply
 	for key, values := range md {
 		if len(values) == 0 {
 			continue
 		}
-		if key == statusKey {
+		switch key {
+		case statusKey:
 			reply.Status, _ = strconv.Atoi(values[0])
+			continue
+		case nextKey:
+			reply.Next = values[0]
 			continue
 		}
 		if name, found := strings.CutPrefix(key, headerPrefix); found {

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"google.golang.org/genproto/googleapis/api/httpbody"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -41,6 +42,7 @@ type domain struct {
 	orchv1.UnimplementedFlowRunStateServiceServer
 	orchv1.UnimplementedEventServiceServer
 	orchv1.UnimplementedWebhookServiceServer
+	orchv1.UnimplementedFlowRunLogServiceServer
 
 	mu   sync.Mutex
 	err  error // Returned by every method when set.
@@ -144,6 +146,19 @@ func (d *domain) ReadEvents(ctx context.Context, r *orchv1.ReadEventsRequest) (*
 	}}, Total: 1}, d.take(ctx, r)
 }
 
+// DownloadFlowRunLogs answers a file in three parts; of the run with another id than flowID the last part cannot be read.
+func (d *domain) DownloadFlowRunLogs(ctx context.Context, r *orchv1.DownloadFlowRunLogsRequest) (*httpbody.HttpBody, error) {
+	if err := d.take(ctx, r); err != nil {
+		return nil, err
+	}
+	next := map[string]string{"": "second", "second": "third"}[r.GetCursor()]
+	if next == "" && r.GetId() != flowID {
+		return nil, rpc.Detail(http.StatusNotFound, "Flow run not found")
+	}
+	part := strings.Repeat("part "+r.GetCursor()+"\n", 1000)
+	return &httpbody.HttpBody{ContentType: "text/csv", Data: []byte(part)}, rpc.SetNext(ctx, next)
+}
+
 // server is a running gateway with its domain and its logs.
 type server struct {
 	*gateway.Gateway
@@ -191,6 +206,7 @@ func start(t testing.TB, deps gateway.Deps, change ...func(*gateway.Config)) *se
 	orchv1.RegisterFlowRunStateServiceServer(local, s.domain)
 	orchv1.RegisterEventServiceServer(local, s.domain)
 	orchv1.RegisterWebhookServiceServer(local, s.domain)
+	orchv1.RegisterFlowRunLogServiceServer(local, s.domain)
 	if deps.Caller == nil {
 		deps.Caller = local
 	}

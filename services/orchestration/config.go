@@ -27,6 +27,7 @@ type Config struct {
 	Secrets secrets.Keyring `env:"ORCH_SECRETS_KEY" secret:"true" desc:"The keys that secrets are sealed with in the store: 32 random bytes each, in base64, separated by commas or lines. The first seals, all of them open. Required, but for orch server, which keeps a key of its own in the data directory."`
 
 	EventsRetention time.Duration `env:"ORCH_EVENTS_RETENTION" envDefault:"168h" desc:"How long events are kept; 0 keeps them for ever."`
+	LogsRetention   time.Duration `env:"ORCH_LOGS_RETENTION" envDefault:"0" desc:"How long logs are kept; 0 keeps them as long as their flow run."`
 
 	Timers Timers
 }
@@ -39,6 +40,9 @@ func (c *Config) Validate() error {
 	}
 	if c.EventsRetention < 0 {
 		errs = append(errs, fmt.Errorf("ORCH_EVENTS_RETENTION: %s is negative", c.EventsRetention))
+	}
+	if c.LogsRetention < 0 {
+		errs = append(errs, fmt.Errorf("ORCH_LOGS_RETENTION: %s is negative", c.LogsRetention))
 	}
 	if c.Timers.PauseExpirations < 0 || c.Timers.LateRuns < 0 || c.Timers.CancellationCleanup < 0 {
 		errs = append(errs, errors.New("ORCH_PAUSE_EXPIRATIONS_EVERY, ORCH_LATE_RUNS_EVERY, ORCH_CANCELLATION_CLEANUP_EVERY: must not be negative"))

@@ -26,6 +26,7 @@ import (
 	"github.com/orch-project/orch/pkg/catalogue"
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/id"
+	wirelogs "github.com/orch-project/orch/pkg/logs"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/secrets"
@@ -39,6 +40,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/flows"
 	"github.com/orch-project/orch/services/orchestration/internal/graph"
+	"github.com/orch-project/orch/services/orchestration/internal/logs"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -98,6 +100,7 @@ type Orchestration struct {
 	deployments *deployments.Service
 	limits      *concurrency.Service
 	events      *events.Service
+	logs        *logs.Service
 	webhooks    *webhooks.Service
 	artifacts   *artifacts.Service
 	variables   *variables.Service
@@ -162,6 +165,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	if err != nil {
 		return nil, err
 	}
+	o.logs = logs.New(logs.Deps{Store: o.store, Retention: cfg.LogsRetention, Show: deps.Broker.Live(wirelogs.Feed).Publish, Log: o.log})
 	o.webhooks = webhooks.New(webhooks.Deps{
 		Store: o.store, Catalogue: definitions, Tenancy: registry, Compile: deps.CompileTemplate, Flush: o.flush, Log: o.log,
 	})
@@ -171,7 +175,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		webhooks.KindCatalogue:        o.webhooks.Publish,
 		artifacts.KindFollow:          o.artifacts.Follow,
 		artifacts.KindDeleteOfFlowRun: o.artifacts.DeleteOfFlowRuns,
-	}, o.runs.Handlers(), o.tasks.Handlers(), o.deployments.Handlers(), o.limits.Handlers(), o.hosted.handlers())
+	}, o.runs.Handlers(), o.tasks.Handlers(), o.deployments.Handlers(), o.limits.Handlers(), o.logs.Handlers(), o.hosted.handlers())
 	if err != nil {
 		return nil, err
 	}
@@ -200,6 +204,8 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterConcurrencyLimitV2ServiceServer(r, o.limits)
 	orchv1.RegisterConcurrencyLimitServiceServer(r, o.limits)
 	orchv1.RegisterEventServiceServer(r, o.events)
+	orchv1.RegisterLogServiceServer(r, o.logs)
+	orchv1.RegisterFlowRunLogServiceServer(r, o.logs)
 	orchv1.RegisterWebhookServiceServer(r, o.webhooks)
 	orchv1.RegisterArtifactServiceServer(r, o.artifacts)
 	orchv1.RegisterVariableServiceServer(r, o.variables)

@@ -346,6 +346,24 @@ func (e GraphNodeKind) Valid() bool {
 	}
 }
 
+// Defines values for LogSort.
+const (
+	LogSortTIMESTAMPASC  LogSort = "TIMESTAMP_ASC"
+	LogSortTIMESTAMPDESC LogSort = "TIMESTAMP_DESC"
+)
+
+// Valid indicates whether the value is a known member of the LogSort enum.
+func (e LogSort) Valid() bool {
+	switch e {
+	case LogSortTIMESTAMPASC:
+		return true
+	case LogSortTIMESTAMPDESC:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Operator.
 const (
 	OperatorAnd Operator = "and_"
@@ -1418,6 +1436,15 @@ type BodyReadLatestArtifactsArtifactsLatestFilterPost struct {
 
 	// TaskRuns TaskRunFilter selects task runs.
 	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
+}
+
+// BodyReadLogsLogsFilterPost LogQuery selects and orders logs.
+type BodyReadLogsLogsFilterPost struct {
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit  *int64     `json:"limit,omitempty"`
+	Logs   *LogFilter `json:"logs,omitempty"`
+	Offset *int64     `json:"offset,omitempty"`
+	Sort   *LogSort   `json:"sort,omitempty"`
 }
 
 // BodyReadSavedSearchesSavedSearchesFilterPost SavedSearchQuery names a page of searches.
@@ -2552,6 +2579,79 @@ type IntervalScheduleOutput struct {
 	Interval float32 `json:"interval"`
 	Timezone *string `json:"timezone,omitempty"`
 }
+
+// Log Log is a line that a run said. The runs need not exist.
+type Log struct {
+	Created   *time.Time          `json:"created"`
+	FlowRunId *openapi_types.UUID `json:"flow_run_id,omitempty"`
+	Id        openapi_types.UUID  `json:"id"`
+
+	// Level As Python's logging counts: 10 is debug, 20 info, 30 warning, 40 error, 50 critical.
+	Level   int64  `json:"level"`
+	Message string `json:"message"`
+
+	// Name The logger's name.
+	Name      string              `json:"name"`
+	TaskRunId *openapi_types.UUID `json:"task_run_id,omitempty"`
+
+	// Timestamp The client's clock when it was said.
+	Timestamp time.Time  `json:"timestamp"`
+	Updated   *time.Time `json:"updated"`
+}
+
+// LogCreate defines model for LogCreate.
+type LogCreate struct {
+	FlowRunId *openapi_types.UUID `json:"flow_run_id,omitempty"`
+	Level     int64               `json:"level"`
+	Message   string              `json:"message"`
+	Name      string              `json:"name"`
+	TaskRunId *openapi_types.UUID `json:"task_run_id,omitempty"`
+	Timestamp time.Time           `json:"timestamp"`
+}
+
+// LogFilter LogFilter selects logs.
+type LogFilter struct {
+	FlowRunId *LogFilterFlowRunId  `json:"flow_run_id,omitempty"`
+	Level     *LogFilterLevel      `json:"level,omitempty"`
+	Operator  *Operator            `json:"operator,omitempty"`
+	TaskRunId *LogFilterTaskRunId  `json:"task_run_id,omitempty"`
+	Text      *LogFilterTextSearch `json:"text,omitempty"`
+	Timestamp *LogFilterTimestamp  `json:"timestamp,omitempty"`
+}
+
+// LogFilterFlowRunId defines model for LogFilterFlowRunId.
+type LogFilterFlowRunId struct {
+	Any *[]openapi_types.UUID `json:"any_,omitempty"`
+}
+
+// LogFilterLevel defines model for LogFilterLevel.
+type LogFilterLevel struct {
+	Ge *int64 `json:"ge_,omitempty"`
+	Le *int64 `json:"le_,omitempty"`
+}
+
+// LogFilterTaskRunId defines model for LogFilterTaskRunId.
+type LogFilterTaskRunId struct {
+	Any    *[]openapi_types.UUID `json:"any_,omitempty"`
+	IsNull *bool                 `json:"is_null_,omitempty"`
+}
+
+// LogFilterTextSearch LogFilterTextSearch looks for terms in the message and the logger's name.
+type LogFilterTextSearch struct {
+	Query string `json:"query"`
+}
+
+// LogFilterTimestamp defines model for LogFilterTimestamp.
+type LogFilterTimestamp struct {
+	// After At or after.
+	After *time.Time `json:"after_,omitempty"`
+
+	// Before At or before.
+	Before *time.Time `json:"before_,omitempty"`
+}
+
+// LogSort defines model for LogSort.
+type LogSort string
 
 // MinimalConcurrencyLimitResponse MinimalConcurrencyLimit is a limit of which slots were taken or given back.
 type MinimalConcurrencyLimitResponse struct {
@@ -4294,6 +4394,12 @@ type UpdateFlowRunLabelsParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// DownloadFlowRunLogsParams defines parameters for DownloadFlowRunLogs.
+type DownloadFlowRunLogsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // ResumeFlowRunParams defines parameters for ResumeFlowRun.
 type ResumeFlowRunParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
@@ -4378,6 +4484,21 @@ type ReplaceFlowParams struct {
 
 // HelloParams defines parameters for Hello.
 type HelloParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CreateLogsJSONBody defines parameters for CreateLogs.
+type CreateLogsJSONBody = []LogCreate
+
+// CreateLogsParams defines parameters for CreateLogs.
+type CreateLogsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadLogsParams defines parameters for ReadLogs.
+type ReadLogsParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -5000,6 +5121,12 @@ type UpdateFlowJSONRequestBody = FlowUpdate
 
 // ReplaceFlowJSONRequestBody defines body for ReplaceFlow for application/json ContentType.
 type ReplaceFlowJSONRequestBody = FlowCreate
+
+// CreateLogsJSONRequestBody defines body for CreateLogs for application/json ContentType.
+type CreateLogsJSONRequestBody = CreateLogsJSONBody
+
+// ReadLogsJSONRequestBody defines body for ReadLogs for application/json ContentType.
+type ReadLogsJSONRequestBody = BodyReadLogsLogsFilterPost
 
 // CreateSavedSearchJSONRequestBody defines body for CreateSavedSearch for application/json ContentType.
 type CreateSavedSearchJSONRequestBody = SavedSearchCreate
@@ -7595,6 +7722,11 @@ type ClientInterface interface {
 	// Corresponds with PATCH /flow_runs/{id}/labels (the `UpdateFlowRunLabels` operationId).
 	UpdateFlowRunLabels(ctx context.Context, id openapi_types.UUID, params *UpdateFlowRunLabelsParams, body UpdateFlowRunLabelsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// DownloadFlowRunLogs Read all logs of a flow run, oldest first, as CSV
+	//
+	// Corresponds with GET /flow_runs/{id}/logs/download (the `DownloadFlowRunLogs` operationId).
+	DownloadFlowRunLogs(ctx context.Context, id openapi_types.UUID, params *DownloadFlowRunLogsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ResumeFlowRunWithBody Let a paused flow run go on, with the input that it waits for
 	//
 	// Takes any type of body and a specified content type.
@@ -7750,6 +7882,38 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /hello (the `Hello` operationId).
 	Hello(ctx context.Context, params *HelloParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateLogsWithBody Store logs
+	//
+	// Store logs. The answer means that they are stored durably.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /logs/ (the `CreateLogs` operationId).
+	CreateLogsWithBody(ctx context.Context, params *CreateLogsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateLogs Store logs
+	//
+	// Store logs. The answer means that they are stored durably.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /logs/ (the `CreateLogs` operationId).
+	CreateLogs(ctx context.Context, params *CreateLogsParams, body CreateLogsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadLogsWithBody Read the logs that match
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /logs/filter (the `ReadLogs` operationId).
+	ReadLogsWithBody(ctx context.Context, params *ReadLogsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadLogs Read the logs that match
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /logs/filter (the `ReadLogs` operationId).
+	ReadLogs(ctx context.Context, params *ReadLogsParams, body ReadLogsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReadMe Read who the caller is
 	//
@@ -11144,6 +11308,21 @@ func (c *Client) UpdateFlowRunLabels(ctx context.Context, id openapi_types.UUID,
 	return c.Client.Do(req)
 }
 
+// DownloadFlowRunLogs Read all logs of a flow run, oldest first, as CSV
+//
+// Corresponds with GET /flow_runs/{id}/logs/download (the `DownloadFlowRunLogs` operationId).
+func (c *Client) DownloadFlowRunLogs(ctx context.Context, id openapi_types.UUID, params *DownloadFlowRunLogsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDownloadFlowRunLogsRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ResumeFlowRunWithBody Let a paused flow run go on, with the input that it waits for
 //
 // Takes any type of body and a specified content type.
@@ -11530,6 +11709,78 @@ func (c *Client) HealthCheck(ctx context.Context, reqEditors ...RequestEditorFn)
 // Corresponds with GET /hello (the `Hello` operationId).
 func (c *Client) Hello(ctx context.Context, params *HelloParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewHelloRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateLogsWithBody Store logs
+//
+// Store logs. The answer means that they are stored durably.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /logs/ (the `CreateLogs` operationId).
+func (c *Client) CreateLogsWithBody(ctx context.Context, params *CreateLogsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateLogsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateLogs Store logs
+//
+// Store logs. The answer means that they are stored durably.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /logs/ (the `CreateLogs` operationId).
+func (c *Client) CreateLogs(ctx context.Context, params *CreateLogsParams, body CreateLogsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateLogsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadLogsWithBody Read the logs that match
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /logs/filter (the `ReadLogs` operationId).
+func (c *Client) ReadLogsWithBody(ctx context.Context, params *ReadLogsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadLogsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadLogs Read the logs that match
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /logs/filter (the `ReadLogs` operationId).
+func (c *Client) ReadLogs(ctx context.Context, params *ReadLogsParams, body ReadLogsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadLogsRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -19176,6 +19427,55 @@ func NewUpdateFlowRunLabelsRequestWithBody(server string, id openapi_types.UUID,
 	return req, nil
 }
 
+// NewDownloadFlowRunLogsRequest constructs an http.Request for the DownloadFlowRunLogs method
+func NewDownloadFlowRunLogsRequest(server string, id openapi_types.UUID, params *DownloadFlowRunLogsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/flow_runs/%s/logs/download", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewResumeFlowRunRequest calls the generic ResumeFlowRun builder with application/json body
 func NewResumeFlowRunRequest(server string, id openapi_types.UUID, params *ResumeFlowRunParams, body ResumeFlowRunJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -19977,6 +20277,116 @@ func NewHelloRequest(server string, params *HelloParams) (*http.Request, error) 
 	if err != nil {
 		return nil, err
 	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateLogsRequest calls the generic CreateLogs builder with application/json body
+func NewCreateLogsRequest(server string, params *CreateLogsParams, body CreateLogsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateLogsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateLogsRequestWithBody constructs an http.Request for the CreateLogs method, with any body, and a specified content type
+func NewCreateLogsRequestWithBody(server string, params *CreateLogsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/logs/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadLogsRequest calls the generic ReadLogs builder with application/json body
+func NewReadLogsRequest(server string, params *ReadLogsParams, body ReadLogsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadLogsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadLogsRequestWithBody constructs an http.Request for the ReadLogs method, with any body, and a specified content type
+func NewReadLogsRequestWithBody(server string, params *ReadLogsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/logs/filter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	if params != nil {
 
@@ -24936,6 +25346,13 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /flow_runs/{id}/labels (the `UpdateFlowRunLabels` operationId).
 	UpdateFlowRunLabelsWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateFlowRunLabelsParams, body UpdateFlowRunLabelsJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateFlowRunLabelsResult, error)
 
+	// DownloadFlowRunLogsWithResponse Read all logs of a flow run, oldest first, as CSV
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /flow_runs/{id}/logs/download (the `DownloadFlowRunLogs` operationId).
+	DownloadFlowRunLogsWithResponse(ctx context.Context, id openapi_types.UUID, params *DownloadFlowRunLogsParams, reqEditors ...RequestEditorFn) (*DownloadFlowRunLogsResult, error)
+
 	// ResumeFlowRunWithBodyWithResponse Let a paused flow run go on, with the input that it waits for
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -25103,6 +25520,38 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /hello (the `Hello` operationId).
 	HelloWithResponse(ctx context.Context, params *HelloParams, reqEditors ...RequestEditorFn) (*HelloResult, error)
+
+	// CreateLogsWithBodyWithResponse Store logs
+	//
+	// Store logs. The answer means that they are stored durably.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /logs/ (the `CreateLogs` operationId).
+	CreateLogsWithBodyWithResponse(ctx context.Context, params *CreateLogsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateLogsResult, error)
+
+	// CreateLogsWithResponse Store logs
+	//
+	// Store logs. The answer means that they are stored durably.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /logs/ (the `CreateLogs` operationId).
+	CreateLogsWithResponse(ctx context.Context, params *CreateLogsParams, body CreateLogsJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateLogsResult, error)
+
+	// ReadLogsWithBodyWithResponse Read the logs that match
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /logs/filter (the `ReadLogs` operationId).
+	ReadLogsWithBodyWithResponse(ctx context.Context, params *ReadLogsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadLogsResult, error)
+
+	// ReadLogsWithResponse Read the logs that match
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /logs/filter (the `ReadLogs` operationId).
+	ReadLogsWithResponse(ctx context.Context, params *ReadLogsParams, body ReadLogsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadLogsResult, error)
 
 	// ReadMeWithResponse Read who the caller is
 	//
@@ -31413,6 +31862,54 @@ func (r UpdateFlowRunLabelsResult) ContentType() string {
 	return ""
 }
 
+type DownloadFlowRunLogsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DownloadFlowRunLogsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DownloadFlowRunLogsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DownloadFlowRunLogsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DownloadFlowRunLogsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DownloadFlowRunLogsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DownloadFlowRunLogsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ResumeFlowRunResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -32239,6 +32736,116 @@ func (r HelloResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r HelloResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateLogsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *interface{}
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateLogsResult) GetJSON201() *interface{} {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateLogsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateLogsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateLogsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateLogsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateLogsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateLogsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadLogsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]Log
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadLogsResult) GetJSON200() *[]Log {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadLogsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadLogsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadLogsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadLogsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadLogsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadLogsResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -38024,6 +38631,19 @@ func (c *ClientWithResponses) UpdateFlowRunLabelsWithResponse(ctx context.Contex
 	return ParseUpdateFlowRunLabelsResult(rsp)
 }
 
+// DownloadFlowRunLogsWithResponse Read all logs of a flow run, oldest first, as CSV
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /flow_runs/{id}/logs/download (the `DownloadFlowRunLogs` operationId).
+func (c *ClientWithResponses) DownloadFlowRunLogsWithResponse(ctx context.Context, id openapi_types.UUID, params *DownloadFlowRunLogsParams, reqEditors ...RequestEditorFn) (*DownloadFlowRunLogsResult, error) {
+	rsp, err := c.DownloadFlowRunLogs(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDownloadFlowRunLogsResult(rsp)
+}
+
 // ResumeFlowRunWithBodyWithResponse Let a paused flow run go on, with the input that it waits for
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -38334,6 +38954,62 @@ func (c *ClientWithResponses) HelloWithResponse(ctx context.Context, params *Hel
 		return nil, err
 	}
 	return ParseHelloResult(rsp)
+}
+
+// CreateLogsWithBodyWithResponse Store logs
+//
+// Store logs. The answer means that they are stored durably.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /logs/ (the `CreateLogs` operationId).
+func (c *ClientWithResponses) CreateLogsWithBodyWithResponse(ctx context.Context, params *CreateLogsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateLogsResult, error) {
+	rsp, err := c.CreateLogsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateLogsResult(rsp)
+}
+
+// CreateLogsWithResponse Store logs
+//
+// Store logs. The answer means that they are stored durably.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /logs/ (the `CreateLogs` operationId).
+func (c *ClientWithResponses) CreateLogsWithResponse(ctx context.Context, params *CreateLogsParams, body CreateLogsJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateLogsResult, error) {
+	rsp, err := c.CreateLogs(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateLogsResult(rsp)
+}
+
+// ReadLogsWithBodyWithResponse Read the logs that match
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /logs/filter (the `ReadLogs` operationId).
+func (c *ClientWithResponses) ReadLogsWithBodyWithResponse(ctx context.Context, params *ReadLogsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadLogsResult, error) {
+	rsp, err := c.ReadLogsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadLogsResult(rsp)
+}
+
+// ReadLogsWithResponse Read the logs that match
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /logs/filter (the `ReadLogs` operationId).
+func (c *ClientWithResponses) ReadLogsWithResponse(ctx context.Context, params *ReadLogsParams, body ReadLogsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadLogsResult, error) {
+	rsp, err := c.ReadLogs(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadLogsResult(rsp)
 }
 
 // ReadMeWithResponse Read who the caller is
@@ -43804,6 +44480,39 @@ func ParseUpdateFlowRunLabelsResult(rsp *http.Response) (*UpdateFlowRunLabelsRes
 	return response, nil
 }
 
+// ParseDownloadFlowRunLogsResult parses an HTTP response from a DownloadFlowRunLogsWithResponse call
+func ParseDownloadFlowRunLogsResult(rsp *http.Response) (*DownloadFlowRunLogsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DownloadFlowRunLogsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseResumeFlowRunResult parses an HTTP response from a ResumeFlowRunWithResponse call
 func ParseResumeFlowRunResult(rsp *http.Response) (*ResumeFlowRunResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -44393,6 +45102,86 @@ func ParseHelloResult(rsp *http.Response) (*HelloResult, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest string
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateLogsResult parses an HTTP response from a CreateLogsWithResponse call
+func ParseCreateLogsResult(rsp *http.Response) (*CreateLogsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateLogsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest interface{}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadLogsResult parses an HTTP response from a ReadLogsWithResponse call
+func ParseReadLogsResult(rsp *http.Response) (*ReadLogsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadLogsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []Log
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

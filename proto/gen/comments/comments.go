@@ -413,6 +413,8 @@ func Of(fullName string) string {
 		return "All scopes, inherited ones included."
 	case "orch.v1.DirectoryWorkspace":
 		return "DirectoryWorkspace is a workspace. Its id is the entry's."
+	case "orch.v1.DownloadFlowRunLogsRequest.cursor":
+		return "Where the next part begins; the gateway sets it to what the part before said."
 	case "orch.v1.Event":
 		return "Event is something that happened."
 	case "orch.v1.Event.follows":
@@ -543,6 +545,10 @@ func Of(fullName string) string {
 		return "Read the inputs whose keys begin alike, oldest first."
 	case "orch.v1.FlowRunLatenessQuery":
 		return "FlowRunLatenessQuery selects flow runs."
+	case "orch.v1.FlowRunLogService":
+		return "FlowRunLogService gives the logs of a run away as a file."
+	case "orch.v1.FlowRunLogService.DownloadFlowRunLogs":
+		return "Read all logs of a flow run, oldest first, as CSV."
 	case "orch.v1.FlowRunOrchestrationResult":
 		return "FlowRunOrchestrationResult is the judgement of a state that was proposed to one of several flow runs."
 	case "orch.v1.FlowRunPage":
@@ -699,6 +705,28 @@ func Of(fullName string) string {
 		return "A part of the key, in any case."
 	case "orch.v1.Labels":
 		return "Labels is a map that may be null."
+	case "orch.v1.Log":
+		return "Log is a line that a run said. The runs need not exist."
+	case "orch.v1.Log.level":
+		return "As Python's logging counts: 10 is debug, 20 info, 30 warning, 40 error, 50 critical."
+	case "orch.v1.Log.name":
+		return "The logger's name."
+	case "orch.v1.Log.timestamp":
+		return "The client's clock when it was said."
+	case "orch.v1.LogFilter":
+		return "LogFilter selects logs."
+	case "orch.v1.LogFilterTextSearch":
+		return "LogFilterTextSearch looks for terms in the message and the logger's name."
+	case "orch.v1.LogList":
+		return "LogList is a page of logs; it is also what the live feed of logs carries."
+	case "orch.v1.LogQuery":
+		return "LogQuery selects and orders logs."
+	case "orch.v1.LogService":
+		return "LogService keeps logs."
+	case "orch.v1.LogService.CreateLogs":
+		return "Store logs. The answer means that they are stored durably."
+	case "orch.v1.LogService.ReadLogs":
+		return "Read the logs that match."
 	case "orch.v1.MinimalConcurrencyLimit":
 		return "MinimalConcurrencyLimit is a limit of which slots were taken or given back."
 	case "orch.v1.MyWorkspace":

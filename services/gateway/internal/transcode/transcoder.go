@@ -142,11 +142,14 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 		return
 	}
 	*answer = out
-	if bodiless(status) {
+	switch {
+	case bodiless(status):
 		w.WriteHeader(status)
-		return
+	case reply.Next != "":
+		t.stream(ctx, w, r, op, request, part{status: status, contentType: contentType, body: out, next: reply.Next})
+	default:
+		writeBody(w, r, status, contentType, out)
 	}
-	writeBody(w, r, status, contentType, out)
 }
 
 var answers = sync.Pool{New: func() any { return new([]byte) }}

@@ -12,6 +12,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/artifacts"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
+	"github.com/orch-project/orch/services/orchestration/internal/logs"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/taskruns"
 )
@@ -23,7 +24,7 @@ const (
 	kindDeleteOfFlow = "flow_runs_delete"
 )
 
-// DeleteFlowRun deletes a run and, after it, its task runs, its artifacts and its history.
+// DeleteFlowRun deletes a run and, after it, its task runs, its artifacts, its history and its logs.
 func (s *Service) DeleteFlowRun(ctx context.Context, r *orchv1.DeleteFlowRunRequest) (*emptypb.Empty, error) {
 	ws, id, err := call.Locate(ctx, r.GetId())
 	if err != nil {
@@ -52,7 +53,7 @@ func (s *Service) deleteIf(ctx context.Context, ws, id uuid.UUID, goes func(*orc
 		if err != nil {
 			return nil, err
 		}
-		effects := []store.Effect{deleted, taskruns.DeleteOfFlowRun(of, ws, id), artifacts.DeleteOfFlowRun(of, ws, id), of.About(kindForget, ws, id)}
+		effects := []store.Effect{deleted, taskruns.DeleteOfFlowRun(of, ws, id), artifacts.DeleteOfFlowRun(of, ws, id), of.About(kindForget, ws, id), logs.DeleteOfFlowRun(of, ws, id)}
 		return append(effects, s.slots.freedBy(ws, current)...), nil
 	})
 }

@@ -19,6 +19,7 @@ const (
 	WorkQueue    Collection = "work_queue"
 	Webhook      Collection = "webhook"
 	Event        Collection = "event"
+	Log          Collection = "log"
 	Artifact     Collection = "artifact"
 	// ArtifactLatest has one document per key of artifacts.
 	ArtifactLatest Collection = "artifact_latest"
@@ -56,7 +57,7 @@ func Collections() []Collection {
 var queryFields = map[string]Collection{
 	"flows": Flow, "flow_runs": FlowRun, "task_runs": TaskRun, "deployments": Deployment,
 	"work_pools": WorkPool, "work_pool_queues": WorkQueue, "work_queues": WorkQueue, "webhooks": Webhook,
-	"artifacts": Artifact, "variables": Variable,
+	"artifacts": Artifact, "variables": Variable, "logs": Log,
 }
 
 // fieldCollection is the collection that a field of a query message speaks of. Keys are listed by the filter of their

@@ -52,7 +52,7 @@ func CompileEvents(f *orchv1.EventFilter, o EventOptions) (bson.D, error) {
 		{"related", func() (node, error) { return e.allRelated(f.GetRelated()) }},
 		{"any_resource", func() (node, error) { return e.allAny(f.GetAnyResource()) }},
 		{"id", func() (node, error) { return e.ids(f.GetId()) }},
-		{"text", func() (node, error) { return compileText(f.GetText().GetQuery()) }},
+		{"text", func() (node, error) { return compileText(f.GetText().GetQuery(), eventTexts) }},
 	} {
 		n, err := c.compile()
 		if err != nil {

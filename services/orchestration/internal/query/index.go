@@ -114,6 +114,11 @@ func Indexes() []Index {
 		{Collection: Event, Keys: scoped("resource_ids", "occurred", "_id"), For: "related.id, any_resource.id"},
 		{Collection: Event, Keys: keys("expire_at"), TTL: true, For: "retention"},
 
+		{Collection: Log, Keys: scoped("flow_run_id", "timestamp", "_id"), For: "logs of runs by TIMESTAMP_*; the download; deleted with their run"},
+		{Collection: Log, Keys: scoped("task_run_id", "timestamp", "_id"), Partial: present("task_run_id"), For: "logs of task runs by TIMESTAMP_*"},
+		{Collection: Log, Keys: scoped("timestamp", "_id"), For: "TIMESTAMP_*"},
+		{Collection: Log, Keys: keys("expire_at"), Sparse: true, TTL: true, For: "retention"},
+
 		{Collection: ConcurrencyLimit, Keys: scoped("name"), Unique: true, For: "one limit per name; lists by name; limits of tags"},
 		{Collection: ConcurrencyLimit, Keys: scoped("holders.lease_id"), For: "renewing and ending a lease"},
 		{Collection: ConcurrencyLimit, Keys: keys("holders.expires"), Sparse: true, For: "expired leases of all workspaces"},

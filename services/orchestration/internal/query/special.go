@@ -24,6 +24,10 @@ func specialField(name protoreflect.FullName) compiler {
 	case "orch.v1.DeploymentFilter.concurrency_limit":
 		// Deployments have had their limits elsewhere since the filter was made; it is accepted and matches them all.
 		return func(protoreflect.Message, string) (node, error) { return always{}, nil }
+	case "orch.v1.LogFilter.text":
+		return func(m protoreflect.Message, _ string) (node, error) {
+			return compileText(m.Interface().(*orchv1.LogFilterTextSearch).GetQuery(), logTexts)
+		}
 	}
 	return nil
 }

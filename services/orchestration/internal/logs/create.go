@@ -1,0 +1,64 @@
+package logs
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	wire "github.com/orch-project/orch/pkg/logs"
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// CreateLogs stores logs and answers once all of them are durable.
+func (s *Service) CreateLogs(ctx context.Context, r *orchv1.CreateLogsRequest) (*emptypb.Empty, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	of := s.logs.Store()
+	now := of.Now()
+	var expire time.Time
+	if s.retention > 0 {
+		expire = now.Add(s.retention)
+	}
+	created := timestamppb.New(now)
+	all := make([]*orchv1.Log, len(r.GetLogs()))
+	docs := make([]bson.Raw, len(all))
+	for i, c := range r.GetLogs() {
+		all[i] = &orchv1.Log{
+			Id: of.NewID().String(), Created: created, Updated: created, Name: printable(c.GetName()), Level: c.GetLevel(),
+			Message: printable(c.GetMessage()), Timestamp: c.GetTimestamp(), FlowRunId: c.FlowRunId, TaskRunId: c.TaskRunId,
+		}
+		if docs[i], err = store.NewDocument(info.Workspace, all[i], expire); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.logs.InsertNew(ctx, docs); err != nil {
+		return nil, err
+	}
+	s.publish(ctx, info.Workspace, all)
+	return &emptypb.Empty{}, nil
+}
+
+// publish shows stored logs to those who watch. What they miss they find in the store.
+func (s *Service) publish(ctx context.Context, ws uuid.UUID, all []*orchv1.Log) {
+	messages, err := wire.Split(all)
+	for _, message := range messages {
+		if err == nil {
+			err = s.show(ws, message)
+		}
+	}
+	if err != nil {
+		s.log.WarnContext(ctx, "logs are stored, but not shown to those who watch", "logs", len(all), "error", err)
+	}
+}
+
+// printable leaves out the NUL bytes of a text, which many programs that read logs cannot hold.
+func printable(text string) string { return strings.ReplaceAll(text, "\x00", "") }

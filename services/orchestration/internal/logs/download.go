@@ -1,0 +1,101 @@
+package logs
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/genproto/googleapis/api/httpbody"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// downloadPart is how many logs are answered at a time.
+const downloadPart = 1000
+
+// DownloadFlowRunLogs answers all logs of a flow run as CSV, oldest first, in parts.
+func (s *Service) DownloadFlowRunLogs(ctx context.Context, r *orchv1.DownloadFlowRunLogsRequest) (*httpbody.HttpBody, error) {
+	ws, id, err := call.Locate(ctx, r.GetId())
+	if err != nil {
+		return nil, notFound(err)
+	}
+	var file bytes.Buffer
+	rows := csv.NewWriter(&file)
+	rows.UseCRLF = true
+	ofRun := bson.D{{Key: "flow_run_id", Value: store.Binary(id)}}
+	if r.GetCursor() == "" {
+		if err := s.begin(ctx, ws, id, rows); err != nil {
+			return nil, err
+		}
+	} else if ofRun, err = beyond(ofRun, r.GetCursor()); err != nil {
+		return nil, err
+	}
+	logs, err := s.logs.Find(ctx, ws, ofRun, bson.D{{Key: "timestamp", Value: 1}, {Key: "_id", Value: 1}}, 0, downloadPart)
+	if err != nil {
+		return nil, err
+	}
+	for _, log := range logs {
+		// A buffer takes everything.
+		_ = rows.Write([]string{
+			log.GetTimestamp().AsTime().Format("2006-01-02 15:04:05.999999-07:00"), strconv.FormatInt(log.GetLevel(), 10),
+			log.GetFlowRunId(), log.GetTaskRunId(), log.GetMessage(),
+		})
+	}
+	rows.Flush()
+	if len(logs) == downloadPart {
+		last := logs[len(logs)-1]
+		if err := rpc.SetNext(ctx, strconv.FormatInt(last.GetTimestamp().AsTime().UnixMicro(), 10)+"/"+last.GetId()); err != nil {
+			return nil, err
+		}
+	}
+	return &httpbody.HttpBody{ContentType: "text/csv; charset=utf-8", Data: file.Bytes()}, nil
+}
+
+// begin writes the first row of the file, and what the client is to call it.
+func (s *Service) begin(ctx context.Context, ws, id uuid.UUID, rows *csv.Writer) error {
+	run, err := s.flowRuns.Get(ctx, ws, id)
+	if err != nil {
+		return notFound(err)
+	}
+	name := strings.ReplaceAll(url.QueryEscape(run.GetName()+"-logs.csv"), "+", "%20")
+	err = rpc.SetHeader(ctx, "Content-Disposition", `attachment; filename="flow-run-logs.csv"; filename*=UTF-8''`+name)
+	_ = rows.Write([]string{"timestamp", "level", "flow_run_id", "task_run_id", "message"})
+	return err
+}
+
+// beyond adds to a filter that the logs come after the one that a cursor names.
+func beyond(filter bson.D, cursor string) (bson.D, error) {
+	at, text, _ := strings.Cut(cursor, "/")
+	micros, err := strconv.ParseInt(at, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("read a cursor: %w", err)
+	}
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("read a cursor: %w", err)
+	}
+	return append(filter,
+		bson.E{Key: "timestamp", Value: bson.D{{Key: "$gte", Value: micros}}},
+		bson.E{Key: "$or", Value: bson.A{
+			bson.D{{Key: "timestamp", Value: bson.D{{Key: "$gt", Value: micros}}}},
+			bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: store.Binary(id)}}}},
+		}}), nil
+}
+
+func notFound(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return rpc.Detail(http.StatusNotFound, "Flow run not found")
+	}
+	return err
+}

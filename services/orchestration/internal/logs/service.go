@@ -1,0 +1,62 @@
+// Package logs stores what runs say, and reads it back.
+//
+//	POST /logs/ ──► store, in one write (durable: the client's 201) ──► filter, download
+//	                  │
+//	                  └──► live feed, for those who watch
+//
+// Logs name runs that need not exist (any more). Those of a deleted flow run are deleted after it; the others when their
+// retention is over.
+package logs
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/page"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// Service serves logs.
+type Service struct {
+	orchv1.UnimplementedLogServiceServer
+	orchv1.UnimplementedFlowRunLogServiceServer
+	logs      *store.Collection[*orchv1.Log]
+	flowRuns  *store.Collection[*orchv1.FlowRun]
+	source    page.Source[*orchv1.Log]
+	retention time.Duration
+	show      func(ws uuid.UUID, message []byte) error
+	log       *slog.Logger
+}
+
+// Deps are what the service works with.
+type Deps struct {
+	Store *store.Store
+	// Retention is how long logs are kept; 0 keeps them as long as their flow run.
+	Retention time.Duration
+	// Show hands a message to the live feed of logs.
+	Show func(ws uuid.UUID, message []byte) error
+	Log  *slog.Logger
+}
+
+// New returns the service.
+func New(deps Deps) *Service {
+	logs := store.NewCollection(deps.Store, query.Log, &orchv1.Log{})
+	return &Service{
+		logs:      logs,
+		flowRuns:  store.NewCollection(deps.Store, query.FlowRun, &orchv1.FlowRun{}),
+		source:    page.NewSource(logs, orchv1.LogSort_LOG_SORT_TIMESTAMP_ASC),
+		retention: deps.Retention,
+		show:      deps.Show,
+		log:       deps.Log,
+	}
+}
+
+// Handlers are the effects that this package carries out, by kind.
+func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) error {
+	return map[string]func(context.Context, []store.Effect) error{kindDeleteOfFlowRun: s.DeleteOfFlowRuns}
+}
