@@ -87,10 +87,10 @@ func Option(md protoreflect.MethodDescriptor) *orchv1.RestMethod {
 // Scopes are all scopes that operations ask for in a realm.
 func Scopes(realm orchv1.Realm) Set { return of()[realm] }
 
-// Self are the scopes that users have on their own profile; service accounts have the first alone.
+// Self are the scopes that users have on their own profile; programs may only see theirs.
 var (
-	Self         = NewSet("see_profile", "manage_profile")
-	SelfOfAGuest = NewSet("see_profile")
+	Self          = NewSet("see_profile", "manage_profile")
+	SelfOfProgram = NewSet("see_profile")
 )
 
 // verb is the first word of a scope.

@@ -53,6 +53,16 @@ func Bearer(header http.Header) (token string, ok bool) {
 	return token, found && token != "" && strings.EqualFold(scheme, "Bearer")
 }
 
+// Token returns the API key of a request: that of an "Authorization: Bearer" header, or the password of a Basic one,
+// which is what a browser can be asked for.
+func Token(header http.Header) (token string, ok bool) {
+	if token, ok = Bearer(header); ok {
+		return token, true
+	}
+	_, token, ok = (&http.Request{Header: header}).BasicAuth()
+	return token, ok && token != ""
+}
+
 // Equal compares two secrets in constant time.
 func Equal(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))

@@ -10,6 +10,8 @@ type Caller struct {
 	// ID is the user's or the service account's; Actor who they are in access lists and events.
 	ID, Actor string
 	Name      string
+	// Account is a service account's; empty for users.
+	Account string
 	// ServiceAccount tells programs from people.
 	ServiceAccount bool
 	// Administrator may administer the whole server.
@@ -38,7 +40,7 @@ func (d *Directory) Identify(token string) (Caller, error) {
 	actor := owner.GetActor()
 	return Caller{
 		ID: owner.GetId(), Actor: actor.GetActorId(), Name: actor.GetName(),
-		ServiceAccount: actor.GetAccountId() != "", Administrator: actor.GetAdministrator(),
+		Account: actor.GetAccountId(), ServiceAccount: actor.GetAccountId() != "", Administrator: actor.GetAdministrator(),
 	}, nil
 }
 

@@ -44,6 +44,8 @@ type Automation struct {
 type Caller struct {
 	// ID is the user's or the service account's; Actor who they are in access lists and events.
 	ID, Actor uuid.UUID
+	// Account is a service account's; it is not carried to the services, as their calls are bound to it.
+	Account uuid.UUID
 	// ServiceAccount tells programs from people.
 	ServiceAccount bool
 	// Administrator may administer the whole server.

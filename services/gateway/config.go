@@ -21,10 +21,16 @@ type Config struct {
 	OrchestrationAddr string `env:"ORCH_ORCHESTRATION_ADDR" envDefault:"127.0.0.1:4202" desc:"The gRPC address of the orchestration service."`
 	HooksAddr         string `env:"ORCH_HOOKS_ADDR" envDefault:"127.0.0.1:4201" desc:"The HTTP address of the hooks service."`
 
+	NATSURL       string `env:"ORCH_NATS_URL" secret:"true" envDefault:"nats://127.0.0.1:4223" desc:"The broker's address."`
+	NATSShards    int    `env:"ORCH_NATS_SHARDS" envDefault:"1" desc:"The number of subjects that events are spread over; the same in all services."`
+	NATSReplicas  int    `env:"ORCH_NATS_REPLICAS" envDefault:"1" desc:"The number of servers that keep each stream: 1, or 3 in a cluster."`
+	AllowLazySync bool   `env:"ORCH_ALLOW_LAZY_SYNC" envDefault:"false" desc:"Accept a broker that acknowledges before its disk has it: a power failure then loses events."`
+
 	PublicURL      string   `env:"ORCH_PUBLIC_URL" desc:"The root of the server as clients see it, such as https://orch.example.com; else each request's Host tells."`
 	HooksURL       string   `env:"ORCH_HOOKS_URL" desc:"The root of webhook addresses, such as https://hooks.example.com/hooks; else /hooks below the public URL."`
 	TrustedProxies []string `env:"ORCH_TRUSTED_PROXIES" desc:"Addresses or networks (CIDR) of proxies whose X-Forwarded headers are believed."`
 
+	Auth         string   `env:"ORCH_AUTH" desc:"How the server learns who asks: none, basic (one user and password), or keys (API keys of users and service accounts); empty is basic where ORCH_AUTH_BASIC is set, else none."`
 	AuthBasic    string   `env:"ORCH_AUTH_BASIC" secret:"true" desc:"The user:password that every request must carry; no authentication when empty."`
 	Insecure     bool     `env:"ORCH_INSECURE" envDefault:"false" desc:"Allow an address that other machines reach without authentication."`
 	AllowedHosts []string `env:"ORCH_ALLOWED_HOSTS" desc:"Host names that requests may name when there is no authentication, beside loopback and the configured URLs; * allows all."`
@@ -37,11 +43,15 @@ type Config struct {
 // Validate implements config.Validator.
 func (c *Config) Validate() error {
 	var errs []error
+	mode, err := authn.ParseMode(c.Auth, c.AuthBasic != "")
+	if err != nil {
+		errs = append(errs, fmt.Errorf("ORCH_AUTH: %w", err))
+	}
 	if c.AuthBasic != "" {
 		if _, err := auth.ParseBasic(c.AuthBasic); err != nil {
 			errs = append(errs, fmt.Errorf("ORCH_AUTH_BASIC: %w", err))
 		}
-	} else if !c.Insecure {
+	} else if mode == authn.None && !c.Insecure {
 		errs = append(errs, authn.CheckExposure(c.Listen))
 	}
 	if _, err := c.book(); err != nil {
@@ -54,6 +64,12 @@ func (c *Config) Validate() error {
 		errs = append(errs, errors.New("ORCH_SLOW_REQUEST: must not be negative"))
 	}
 	return errors.Join(errs...)
+}
+
+// mode is the authentication, of settings that were validated.
+func (c *Config) mode() authn.Mode {
+	mode, _ := authn.ParseMode(c.Auth, c.AuthBasic != "")
+	return mode
 }
 
 func (c *Config) book() (*address.Book, error) {

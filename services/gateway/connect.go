@@ -1,16 +1,49 @@
 package gateway
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc/connectivity"
 
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/services/gateway/internal/authn"
 	"github.com/orch-project/orch/services/gateway/internal/forward"
 )
 
+// openTimeout bounds how long New waits for the broker to open the directory.
+const openTimeout = 10 * time.Second
+
+// errNoBroker means that keys were asked for where nobody tells of them.
+var errNoBroker = errors.New("ORCH_AUTH=keys needs a broker")
+
+// openDirectory opens the memory of who may do what.
+func (g *Gateway) openDirectory() error {
+	if g.deps.Broker == nil {
+		if g.cfg.mode() == authn.ByKey {
+			return errNoBroker
+		}
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	bucket, err := g.deps.Broker.KeyValue(ctx, directory.Bucket, broker.KVConfig{Description: "who may do what, for gateway and hooks"})
+	if err != nil {
+		return fmt.Errorf("open the directory: %w", err)
+	}
+	g.known = directory.New(directory.Options{Bucket: bucket, Log: g.log})
+	return nil
+}
+
 // connect reaches the services that are not in this process.
 func (g *Gateway) connect() error {
+	if err := g.openDirectory(); err != nil {
+		return err
+	}
 	g.caller = g.deps.Caller
 	if g.caller == nil {
 		conn, err := rpc.Dial(g.cfg.OrchestrationAddr)

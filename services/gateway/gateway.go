@@ -22,7 +22,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/orch-project/orch/pkg/auth"
+	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/openapi"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
@@ -39,6 +41,9 @@ import (
 type Deps struct {
 	// Caller serves all rpcs but the gateway's own; nil dials Config.OrchestrationAddr.
 	Caller rpc.Caller
+	// Broker is the process's connection; it stays the caller's to close. Without one there are no websockets, no API keys
+	// and no accounts and workspaces but the default ones.
+	Broker *broker.Conn
 	// Hooks serves /hooks/; nil passes requests on to Config.HooksAddr.
 	Hooks http.Handler
 	// Log defaults to slog.Default().
@@ -63,6 +68,8 @@ type Gateway struct {
 	ln       net.Listener
 	book     *address.Book
 	guard    *authn.Guard
+	mode     authn.Mode
+	known    *directory.Directory // Nil without a broker.
 	about    *rpc.Local
 	caller   rpc.Caller
 	api      *transcode.Transcoder
@@ -124,6 +131,8 @@ func (g *Gateway) build() error {
 		}
 		options.Basic = &basic
 	}
+	g.mode = g.cfg.mode()
+	options.Keys = g.mode == authn.ByKey
 	g.guard = authn.New(options)
 	settings := g.deps.Settings
 	if settings == nil {
@@ -154,7 +163,7 @@ func (g *Gateway) build() error {
 		Addresses:     g.addresses,
 		Ready:         g.Ready,
 		Parts:         g.parts,
-		Authenticated: options.Basic != nil,
+		Authenticated: g.mode != authn.None,
 		Log:           g.log,
 	})
 	if err != nil {
@@ -190,6 +199,11 @@ func (g *Gateway) Name() string { return "gateway" }
 func (g *Gateway) Ready() error {
 	if g.draining.Load() {
 		return errDraining
+	}
+	if g.mode == authn.ByKey {
+		if err := g.known.Current(); err != nil {
+			return err
+		}
 	}
 	if g.deps.Health != nil {
 		report := g.deps.Health.Ready()

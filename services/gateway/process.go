@@ -5,12 +5,22 @@ import (
 	"fmt"
 	"log/slog"
 
+	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/telemetry"
 )
 
 // RunProcess runs the gateway as a process of its own, with its internal address, until ctx ends.
-func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logger) error {
+func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logger) (err error) {
+	conn, err := broker.Connect(ctx, broker.Config{
+		URL: cfg.NATSURL, Name: "orch-gateway", Shards: cfg.NATSShards, Replicas: cfg.NATSReplicas,
+		AllowLazySync: cfg.AllowLazySync, Logger: log,
+	})
+	if err != nil {
+		return fmt.Errorf("start the gateway: %w", err)
+	}
+	defer conn.Close()
+
 	group := run.NewGroup(run.Options{DrainDelay: cfg.DrainDelay, Logger: log})
 	registry := telemetry.NewRegistry("gateway", version)
 	internal, err := telemetry.NewInternal(cfg.InternalListen, registry, group.Health())
@@ -18,6 +28,7 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 		return err
 	}
 	g, err := New(cfg, Deps{
+		Broker:      conn,
 		Log:         log,
 		Registry:    registry,
 		Health:      group.Health(),
@@ -29,6 +40,7 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 		return fmt.Errorf("start the gateway: %w", err)
 	}
 	group.Health().Check("orchestration", g.Reachable)
+	group.Health().Check("broker", conn.Healthy)
 	group.Add(internal, g)
 	return group.Run(ctx)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/embeddednats"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/telemetry"
@@ -77,7 +78,13 @@ func TestProcess(t *testing.T) {
 	logs := &lines{}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
-	cfg := settings(func(c *gateway.Config) { c.InternalListen = "127.0.0.1:0"; c.OrchestrationAddr = "127.0.0.1:1" })
+	nats, err := embeddednats.Start(embeddednats.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0", Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, nats.Close()) }()
+	cfg := settings(func(c *gateway.Config) {
+		c.InternalListen, c.OrchestrationAddr = "127.0.0.1:0", "127.0.0.1:1"
+		c.NATSURL, c.NATSShards, c.NATSReplicas = nats.ClientURL(), 1, 1
+	})
 	go func() { done <- gateway.RunProcess(ctx, cfg, "1.2.3", slog.New(slog.NewTextHandler(logs, nil))) }()
 	require.Eventually(t, func() bool { return strings.Contains(logs.String(), "msg=listening") }, waitTime, tick)
 	stop()

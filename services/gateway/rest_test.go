@@ -66,7 +66,7 @@ func TestAnswers(t *testing.T) {
 		"hosted v1":         {"GET", "/api/v1/accounts/00000000-0000-8000-8000-00000000000A/workspaces/00000000-0000-8000-8000-000000000001/health/", "", 200, `true`},
 		"hosted elsewhere":  {"GET", "/api/accounts/00000000-0000-8000-8000-00000000000a/workspaces/00000000-0000-8000-8000-000000000002/health", "", 404, notFound},
 		"hosted, no id":     {"GET", "/api/accounts/x/workspaces/y/health", "", 404, notFound},
-		"hosted, cut short": {"GET", "/api/accounts/00000000-0000-8000-8000-00000000000a/workspaces", "", 404, notFound},
+		"hosted, cut short": {"GET", "/api/accounts/00000000-0000-8000-8000-00000000000a/workspaces", "", 405, notAllowed},
 
 		"unknown path":    {"GET", "/api/nowhere", "", 404, notFound},
 		"outside":         {"GET", "/apix/health", "", 404, notFound},

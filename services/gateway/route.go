@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
@@ -37,12 +35,21 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 		g.serveAPI(w, r)
 		return
 	}
-	if err := g.guard.Credentials(r); err != nil {
-		transcode.WriteError(w, rpc.HTTPError(err))
+	info := g.info(w, r, "/api")
+	if err := g.authorize(r, &info, authn.Need{Scope: siteScope, Account: info.Account, Workspace: info.Workspace}); err != nil {
+		answer := rpc.HTTPError(err)
+		if g.mode == authn.ByKey && answer.GetStatus() == http.StatusUnauthorized { // A browser asks for a password: the key.
+			w.Header().Set("WWW-Authenticate", `Basic realm="Orch", charset="UTF-8"`)
+			answer = &orchv1.HttpError{Status: answer.GetStatus(), Form: answer.GetForm()}
+		}
+		transcode.WriteError(w, answer)
 		return
 	}
-	g.site.ServeHTTP(w, g.bind(w, r, "/api"))
+	g.site.ServeHTTP(w, r.WithContext(request.Outgoing(r.Context(), info)))
 }
+
+// siteScope is what the dashboard's readers need in the default workspace.
+const siteScope = "see_flow_runs"
 
 // below tells whether a path is the root or under it.
 func below(path, root string) bool {
@@ -53,10 +60,9 @@ func below(path, root string) bool {
 // serveAPI takes the prefix away, binds the request to its workspace and transcodes it.
 func (g *Gateway) serveAPI(w http.ResponseWriter, r *http.Request) {
 	place, ok := address.Split(r.URL)
-	ok = ok && (place.Account == uuid.Nil || place.Account == request.DefaultAccount && place.Workspace == request.DefaultWorkspace)
 	if !ok {
 		observe.SetRoute(w, transcode.Unmatched)
-		if err := g.guard.Credentials(r); err != nil {
+		if err := g.authorize(r, nil, authn.Need{}); err != nil {
 			transcode.WriteError(w, rpc.HTTPError(err))
 			return
 		}
@@ -65,21 +71,16 @@ func (g *Gateway) serveAPI(w http.ResponseWriter, r *http.Request) {
 	}
 	if place.URL.Path == "/openapi.json" {
 		observe.SetRoute(w, "/openapi.json")
-		if err := g.guard.Credentials(r); err != nil {
+		if err := g.authorize(r, nil, authn.Need{}); err != nil {
 			transcode.WriteError(w, rpc.HTTPError(err))
 			return
 		}
 		g.site.Description(w, r)
 		return
 	}
-	stripped := g.bind(w, r, place.Prefix)
+	stripped := r.WithContext(context.WithValue(r.Context(), boundKey{}, bound{g.info(w, r, place.Prefix), place}))
 	stripped.URL = place.URL
 	g.api.ServeHTTP(w, stripped)
-}
-
-// bind returns the request with a context whose calls carry what the services must know.
-func (g *Gateway) bind(w http.ResponseWriter, r *http.Request, prefix string) *http.Request {
-	return r.WithContext(request.Outgoing(r.Context(), g.info(w, r, prefix)))
 }
 
 // info is what the services must know of a request.
@@ -142,19 +143,4 @@ func printable(text string) string {
 func isProbe(op *transcode.Operation) bool {
 	return op != nil && (op.RPC == orchv1.ServerService_HealthCheck_FullMethodName ||
 		op.RPC == orchv1.ServerService_PerformReadinessCheck_FullMethodName)
-}
-
-// admit decides whether a call may be made.
-func (g *Gateway) admit(r *http.Request, op *transcode.Operation) (context.Context, error) {
-	if !isProbe(op) {
-		if err := g.guard.Credentials(r); err != nil {
-			return nil, err
-		}
-	}
-	if op != nil && !op.AnyVersion {
-		if err := authn.Version(r.Header); err != nil {
-			return nil, err
-		}
-	}
-	return r.Context(), nil
 }

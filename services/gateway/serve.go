@@ -34,6 +34,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}
+	defer g.follow(ctx)()
 	g.log.InfoContext(ctx, "listening", "address", g.ln.Addr().String())
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(g.ln) }()
@@ -54,4 +55,24 @@ func (g *Gateway) Run(ctx context.Context) error {
 	}
 	_ = g.Close() // The listener is closed already.
 	return err
+}
+
+// follow keeps the directory current until the function that it returns is called: requests that are finished after
+// the end of ctx are still judged by it.
+func (g *Gateway) follow(ctx context.Context) (stop func()) {
+	if g.known == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := g.known.Run(ctx); err != nil {
+			g.log.WarnContext(ctx, "following the directory", "error", err)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/rpc"
@@ -30,6 +31,15 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 	}
 	defer func() { err = errors.Join(err, o.Close(context.WithoutCancel(ctx))) }()
 
+	if cfg.Auth == "keys" {
+		key, err := o.Welcome(ctx)
+		if err != nil {
+			return fmt.Errorf("start the orchestration service: %w", err)
+		}
+		if key != "" { // Never into the log, which is kept.
+			fmt.Fprintf(os.Stdout, "The owner's API key, shown this once: %s\n", key)
+		}
+	}
 	server := rpc.NewServer(o.Interceptors()...)
 	o.Register(server)
 	ln, err := net.Listen("tcp", cfg.Listen)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/embeddedmongo"
+	"github.com/orch-project/orch/services/orchestration"
 	"github.com/orch-project/orch/services/standalone/internal/control"
 	"github.com/orch-project/orch/services/standalone/internal/datadir"
 )
@@ -31,7 +32,7 @@ func Backup(ctx context.Context, dataDir, backup string, log *slog.Logger) error
 	if err != nil {
 		return err
 	}
-	return offline(ctx, dir, log, func(ctx context.Context, parts *infra, conn *broker.Conn) error {
+	return offline(ctx, dir, log, func(ctx context.Context, parts *infra, conn *broker.Conn, _ *orchestration.Orchestration) error {
 		return onlineBackup(dir, parts, conn)(ctx, backup)
 	})
 }

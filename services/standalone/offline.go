@@ -16,7 +16,7 @@ import (
 
 // offline opens a data directory that no server runs on, with the workers that store what is left in the streams, and
 // does something with it.
-func offline(ctx context.Context, dir datadir.Dir, log *slog.Logger, do func(context.Context, *infra, *broker.Conn) error) (err error) {
+func offline(ctx context.Context, dir datadir.Dir, log *slog.Logger, do func(context.Context, *infra, *broker.Conn, *orchestration.Orchestration) error) (err error) {
 	settings, err := config.Load[orchestration.Config]()
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func offline(ctx context.Context, dir datadir.Dir, log *slog.Logger, do func(con
 	group.Add(domain.Workers()...)
 	var result error
 	group.Add(run.Func("offline work", func(ctx context.Context) error {
-		result = do(ctx, parts, conn)
+		result = do(ctx, parts, conn, domain)
 		done()
 		<-ctx.Done()
 		return nil

@@ -52,6 +52,7 @@ type Server struct {
 	gateway  *gateway.Gateway
 	internal *telemetry.Internal
 	dataDir  string
+	ownerKey string
 	closers  []func(context.Context) error
 }
 
@@ -99,6 +100,11 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 		return nil, err
 	}
 	s.closing(domain.Close)
+	if cfg.Gateway.Auth == "keys" {
+		if s.ownerKey, err = domain.Welcome(ctx); err != nil {
+			return nil, err
+		}
+	}
 
 	registry := telemetry.NewRegistry("standalone", version)
 	receiver, err := hooks.New(cfg.Hooks, hooks.Deps{Broker: conn, Log: log, Registry: registry})
@@ -118,7 +124,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 		return nil, err
 	}
 	s.gateway, err = gateway.New(cfg.Gateway, gateway.Deps{
-		Caller: calls, Hooks: receiver.Handler(), Log: log, Registry: registry,
+		Caller: calls, Broker: conn, Hooks: receiver.Handler(), Log: log, Registry: registry,
 		Health: s.group.Health(), Version: version, InternalURL: s.InternalURL(),
 		Settings: settings,
 	})
@@ -156,6 +162,9 @@ func (s *Server) InternalURL() string {
 	}
 	return "http://" + s.internal.Addr().String()
 }
+
+// OwnerKey is the API key of the server's owner, on the first start with API keys alone; else it is empty.
+func (s *Server) OwnerKey() string { return s.ownerKey }
 
 // DataDir is where everything is stored.
 func (s *Server) DataDir() string { return s.dataDir }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/embeddedmongo"
+	"github.com/orch-project/orch/services/orchestration"
 	"github.com/orch-project/orch/services/standalone/internal/datadir"
 	"github.com/orch-project/orch/services/standalone/internal/transfer"
 )
@@ -24,7 +25,7 @@ func Export(ctx context.Context, dataDir, uri, database string, progress Progres
 	if err != nil {
 		return err
 	}
-	return offline(ctx, dir, log, func(ctx context.Context, parts *infra, conn *broker.Conn) error {
+	return offline(ctx, dir, log, func(ctx context.Context, parts *infra, conn *broker.Conn, _ *orchestration.Orchestration) error {
 		if err := conn.WaitHandled(ctx, broker.DurablePersist); err != nil {
 			return fmt.Errorf("wait for events that are not stored yet: %w", err)
 		}

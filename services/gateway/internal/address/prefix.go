@@ -18,8 +18,8 @@ type Place struct {
 	URL *url.URL
 }
 
-// Split takes the prefix from the URL of a request for the API. It returns false when the path is none of the API's:
-// another version, or ids that are none.
+// Split takes the prefix from the URL of a request for the API. It returns false when the path is none of the API's,
+// or its ids are none.
 func Split(u *url.URL) (Place, bool) {
 	// Slashes that are escaped part nothing, so the escaped form is what counts.
 	path := u.RawPath
@@ -30,11 +30,9 @@ func Split(u *url.URL) (Place, bool) {
 	if !ok {
 		return Place{}, false
 	}
-	if version := segmentOf(rest); isVersion(version) {
-		if version != "v1" {
-			return Place{}, false
-		}
-		rest = rest[len("/v1"):]
+	// Another version is no prefix: it is the path of an operation, such as /v2/concurrency_limits, or of nothing.
+	if after, ok := cutSegment(rest, "v1"); ok {
+		rest = after
 	}
 	place := Place{}
 	if account, workspace, after, found := hosted(rest); found {
@@ -89,11 +87,4 @@ func cutSegment(path, name string) (rest string, ok bool) {
 		return "", false
 	}
 	return path[1+len(name):], true
-}
-
-func isVersion(segment string) bool {
-	if len(segment) < 2 || segment[0] != 'v' {
-		return false
-	}
-	return strings.Trim(segment[1:], "0123456789") == ""
 }

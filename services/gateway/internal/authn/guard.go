@@ -17,6 +17,8 @@ import (
 type Options struct {
 	// Basic is the one user; nil means no authentication.
 	Basic *auth.Basic
+	// Keys demands API keys, which are judged where the operation is known.
+	Keys bool
 	// Insecure servers face other machines without authentication: their addresses, though not other names, count as
 	// their own hosts.
 	Insecure bool
@@ -53,7 +55,7 @@ func New(opts Options) *Guard {
 
 // Surroundings checks where a request comes from and goes to, not who sends it. Its error is the answer.
 func (g *Guard) Surroundings(r *http.Request) error {
-	if g.opts.Basic == nil && !g.ownHost(g.opts.Book.Host(r)) {
+	if g.opts.Basic == nil && !g.opts.Keys && !g.ownHost(g.opts.Book.Host(r)) {
 		return rpc.Detail(http.StatusForbidden, "This server does not answer to that Host; ORCH_ALLOWED_HOSTS or ORCH_PUBLIC_URL can name it.")
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && !g.ownOrigin(r, origin) && !g.allowedOrigin(origin) {
@@ -64,6 +66,9 @@ func (g *Guard) Surroundings(r *http.Request) error {
 
 // Credentials checks who sends a request. Its error is the answer.
 func (g *Guard) Credentials(r *http.Request) error {
+	if g.opts.Keys {
+		return errNoKey // Whoever does not ask Keys lets nobody in.
+	}
 	if g.opts.Basic == nil || g.opts.Basic.Allows(r.Header) {
 		return nil
 	}

@@ -50,8 +50,10 @@ func BenchmarkServe(b *testing.B) {
 			t, err := New(Options{
 				Services: openapi.Services(),
 				Caller:   func(string) rpc.Caller { return fixed{test.answer} },
-				Admit:    func(r *http.Request, _ *Operation) (context.Context, error) { return r.Context(), nil },
-				Log:      slog.New(slog.DiscardHandler),
+				Admit: func(r *http.Request, _ *Operation, _ map[string]string) (context.Context, error) {
+					return r.Context(), nil
+				},
+				Log: slog.New(slog.DiscardHandler),
 			})
 			if err != nil {
 				b.Fatal(err)

@@ -28,6 +28,8 @@ type Operation struct {
 	Method, Template string
 	// Scope is the permission that a caller needs; empty when Public.
 	Scope string
+	// Realm is what the scope is held in.
+	Realm orchv1.Realm
 	// Public operations need no permission.
 	Public bool
 	// AnyVersion operations do not look at the version header.
@@ -78,6 +80,7 @@ func newOperation(md protoreflect.MethodDescriptor, rule *annotations.HttpRule) 
 	op := &Operation{
 		RPC:          fmt.Sprintf("/%s/%s", md.Parent().FullName(), md.Name()),
 		Scope:        api.GetScope(),
+		Realm:        api.GetRealm(),
 		Public:       api.GetPublic(),
 		AnyVersion:   api.GetAnyVersion(),
 		optionalBody: api.GetOptionalBody(),

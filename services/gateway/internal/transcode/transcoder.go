@@ -29,9 +29,9 @@ type Options struct {
 	// Caller returns the caller that serves an rpc, by its full name.
 	Caller func(rpc string) rpc.Caller
 	// Admit decides whether a request may go on, and returns the context of its call, which carries what the services
-	// must know of it. The operation is nil when the path is unknown, so that strangers learn nothing of the paths.
-	// Its error is the answer.
-	Admit func(r *http.Request, op *Operation) (context.Context, error)
+	// must know of it. Vars are the path's variables, still escaped. The operation is nil when the path is unknown, so
+	// that strangers learn nothing of the paths. Its error is the answer.
+	Admit func(r *http.Request, op *Operation, vars map[string]string) (context.Context, error)
 	// Log gets the failures of the server.
 	Log *slog.Logger
 }
@@ -71,7 +71,7 @@ func (t *Transcoder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		route = found.op.Template
 	}
 	observe.SetRoute(w, route)
-	ctx, err := t.opts.Admit(r, found.op)
+	ctx, err := t.opts.Admit(r, found.op, found.vars)
 	switch {
 	case err != nil:
 		writeHTTPError(w, rpc.HTTPError(err), nil)

@@ -23,6 +23,7 @@ func New(version string) *cobra.Command {
 		backupCommand(),
 		restoreCommand(),
 		doctorCommand(),
+		adminCommand(),
 		exportCommand(),
 		importCommand(),
 		openapiCommand(),

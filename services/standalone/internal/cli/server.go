@@ -18,8 +18,8 @@ import (
 
 func serverCommand(version string) *cobra.Command {
 	var flags struct {
-		dataDir, listen, vocabulary string
-		insecure, check             bool
+		dataDir, listen, vocabulary, auth string
+		insecure, check                   bool
 	}
 	cmd := &cobra.Command{
 		Use:   "server",
@@ -38,6 +38,9 @@ Every setting is an environment variable too; --check-config prints them all.`,
 			}
 			if flags.listen != "" {
 				cfg.Gateway.Listen = flags.listen
+			}
+			if flags.auth != "" {
+				cfg.Gateway.Auth = flags.auth
 			}
 			if flags.insecure {
 				cfg.Gateway.Insecure = true
@@ -61,6 +64,7 @@ Every setting is an environment variable too; --check-config prints them all.`,
 	cmd.Flags().StringVar(&flags.dataDir, "data-dir", "", "where everything is stored (default: the user's data directory)")
 	cmd.Flags().StringVar(&flags.listen, "listen", "", "the address of API, dashboard and webhooks (default 127.0.0.1:4200)")
 	cmd.Flags().StringVar(&flags.vocabulary, "vocabulary", "", "the server's choice of words: orch, or prefect for existing clients")
+	cmd.Flags().StringVar(&flags.auth, "auth", "", "how the server learns who asks: none, basic, or keys (API keys)")
 	cmd.Flags().BoolVar(&flags.insecure, "insecure", false, "allow an address that other machines reach without authentication")
 	cmd.Flags().BoolVar(&flags.check, "check-config", false, "print the settings and exit")
 	return cmd
@@ -90,6 +94,9 @@ func greet(w io.Writer, s *standalone.Server, version string) {
 		fmt.Fprintf(&b, "  metrics    %s/metrics\n", s.InternalURL())
 	}
 	fmt.Fprintf(&b, "  data       %s\n\n", s.DataDir())
+	if key := s.OwnerKey(); key != "" {
+		fmt.Fprintf(&b, "  The owner's API key, shown this once; every request needs one:\n\n  %s\n\n", key)
+	}
 	fmt.Fprintf(&b, "Try it:\n\n")
 	fmt.Fprintf(&b, "  curl -s %s/api/flows/ -H 'Content-Type: application/json' -d '{\"name\": \"hello\"}'\n\n", root)
 	_, _ = io.WriteString(w, b.String()) // A closed standard output is no reason to stop.

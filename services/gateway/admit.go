@@ -1,0 +1,114 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/auth"
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/address"
+	"github.com/orch-project/orch/services/gateway/internal/authn"
+	"github.com/orch-project/orch/services/gateway/internal/transcode"
+)
+
+// bound is what is known of a request before its operation is.
+type bound struct {
+	info  request.Info
+	place address.Place
+}
+
+type boundKey struct{}
+
+// admit decides whether a call may be made, and binds it to its account and workspace.
+func (g *Gateway) admit(r *http.Request, op *transcode.Operation, vars map[string]string) (context.Context, error) {
+	of, _ := r.Context().Value(boundKey{}).(bound)
+	need, err := needOf(op, of.place, vars)
+	if err != nil {
+		return nil, err
+	}
+	of.info.Account, of.info.Workspace = need.Account, need.Workspace
+	if of.place.Account != uuid.Nil || !isProbe(op) && (g.mode != authn.ByKey || op == nil || !op.Public) {
+		if err := g.authorize(r, &of.info, need); err != nil {
+			return nil, err
+		}
+	}
+	if op != nil && !op.AnyVersion {
+		if err := authn.Version(r.Header); err != nil {
+			return nil, err
+		}
+	}
+	return request.Outgoing(r.Context(), of.info), nil
+}
+
+// needOf says what a call needs: its operation names scope and realm, its path what they are held in.
+func needOf(op *transcode.Operation, place address.Place, vars map[string]string) (authn.Need, error) {
+	need := authn.Need{Account: request.DefaultAccount, Workspace: request.DefaultWorkspace}
+	if place.Account != uuid.Nil {
+		need.Account, need.Workspace, need.Named = place.Account, place.Workspace, true
+	}
+	if op == nil {
+		return need, nil
+	}
+	need.Realm, need.Scope = op.Realm, op.Scope
+	if op.Realm == orchv1.Realm_REALM_UNSPECIFIED {
+		return need, nil
+	}
+	// What is no workspace's is not there below a workspace.
+	if need.Named {
+		return need, notThere
+	}
+	need.Workspace = uuid.Nil
+	if op.Realm == orchv1.Realm_REALM_ACCOUNT {
+		account, err := uuid.Parse(vars["account_id"])
+		if err != nil {
+			return need, notThere
+		}
+		need.Account, need.Named = account, true
+	}
+	return need, nil
+}
+
+var notThere = rpc.Detail(http.StatusNotFound, "Not Found")
+
+// authorize finds out who sends a request, writes it into info, which may be nil, and checks that they may. Its error is
+// the answer.
+func (g *Gateway) authorize(r *http.Request, info *request.Info, need authn.Need) error {
+	if g.mode != authn.ByKey {
+		if err := g.guard.Credentials(r); err != nil {
+			return err
+		}
+		return g.exists(r.Context(), need)
+	}
+	token, _ := auth.Token(r.Header)
+	return g.authorizeToken(r.Context(), token, info, need)
+}
+
+// authorizeToken is authorize for a key that did not come in the header, as websockets' do.
+func (g *Gateway) authorizeToken(ctx context.Context, token string, info *request.Info, need authn.Need) error {
+	caller, err := authn.Keys{Directory: g.known}.Admit(ctx, token, need)
+	if err != nil {
+		return err
+	}
+	if info != nil {
+		info.Caller = caller
+		if need.Realm == orchv1.Realm_REALM_SELF { // Programs are of one account, people of many.
+			info.Account = caller.Account
+		}
+	}
+	return nil
+}
+
+// exists checks, on a server without keys, that what a path names is there.
+func (g *Gateway) exists(ctx context.Context, need authn.Need) error {
+	if !need.Named || need.Account == request.DefaultAccount && (need.Workspace == request.DefaultWorkspace || need.Workspace == uuid.Nil) {
+		return nil
+	}
+	if g.known == nil {
+		return notThere
+	}
+	return authn.Keys{Directory: g.known}.Exists(ctx, need)
+}

@@ -1,0 +1,133 @@
+package standalone_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/services/standalone"
+)
+
+// hosted is a running server with API keys.
+type hosted struct {
+	t     testing.TB
+	http  *http.Client
+	root  string
+	owner string // The owner's key.
+}
+
+// Paths of the default account and workspace.
+var (
+	accountPath   = "/accounts/" + request.DefaultAccount.String()
+	workspacePath = accountPath + "/workspaces/" + request.DefaultWorkspace.String()
+)
+
+func startHosted(t testing.TB, vocabulary string) *hosted {
+	t.Helper()
+	cfg, err := config.LoadFrom[standalone.Config](map[string]string{
+		"ORCH_DATA_DIR": t.TempDir(), "ORCH_GATEWAY_LISTEN": "127.0.0.1:0", "ORCH_INTERNAL_LISTEN": "127.0.0.1:0",
+		"ORCH_AUTH": "keys", "ORCH_VOCABULARY": vocabulary,
+	})
+	require.NoError(t, err)
+	s, err := standalone.New(t.Context(), cfg, "test", quiet)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	transport := &http.Transport{MaxIdleConnsPerHost: 16}
+	h := &hosted{t: t, http: &http.Client{Transport: transport}, root: "http://" + s.Addr().String() + "/api", owner: s.OwnerKey()}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		cancel()
+		require.NoError(t, <-done)
+	})
+	require.NotEmpty(t, h.owner)
+	require.Eventually(t, func() bool { return h.do("", "GET", "/ready", "").status == http.StatusOK }, 10*time.Second, time.Millisecond)
+	return h
+}
+
+// reply is an answer.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// do sends a request with a key; an empty key sends none.
+func (h *hosted) do(key, method, path, body string) reply {
+	h.t.Helper()
+	r, err := http.NewRequestWithContext(h.t.Context(), method, h.root+path, strings.NewReader(body))
+	require.NoError(h.t, err)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	response, err := h.http.Do(r)
+	require.NoError(h.t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(h.t, err)
+	return reply{response.StatusCode, response.Header, string(text)}
+}
+
+// must sends a request that must be answered with the status, and reads the answer.
+func (h *hosted) must(key string, status int, method, path, body string) map[string]any {
+	h.t.Helper()
+	got := h.do(key, method, path, body)
+	require.Equal(h.t, status, got.status, "%s %s: %s", method, path, got.body)
+	var out map[string]any
+	if strings.HasPrefix(got.body, "{") {
+		require.NoError(h.t, json.Unmarshal([]byte(got.body), &out))
+	}
+	return out
+}
+
+// at is a text in an answer, down a path of keys.
+func at(m map[string]any, path ...string) string {
+	for _, key := range path[:len(path)-1] {
+		m, _ = m[key].(map[string]any)
+	}
+	text, _ := m[path[len(path)-1]].(string)
+	return text
+}
+
+// tenant is an account of its own with its owner's key and its first workspace.
+type tenant struct{ account, workspace, key, user string }
+
+func (t tenant) accountPath() string   { return "/accounts/" + t.account }
+func (t tenant) workspacePath() string { return t.accountPath() + "/workspaces/" + t.workspace }
+
+func (h *hosted) tenant(name string) tenant {
+	h.t.Helper()
+	account := at(h.must(h.owner, 201, "POST", "/accounts/", fmt.Sprintf(`{"name": %q}`, name)), "id")
+	member := h.must(h.owner, 201, "POST", "/accounts/"+account+"/account_memberships/",
+		fmt.Sprintf(`{"email": "%s@example.com", "account_role_id": "00000000-0000-8000-8000-0000000000a1"}`, name))
+	out := tenant{account: account, key: at(member, "api_key", "key"), user: at(member, "user_id")}
+	var mine []map[string]any
+	got := h.do(out.key, "GET", "/me/workspaces", "")
+	require.Equal(h.t, 200, got.status, got.body)
+	require.NoError(h.t, json.Unmarshal([]byte(got.body), &mine))
+	require.Len(h.t, mine, 1)
+	out.workspace = at(mine[0], "workspace_id")
+	return out
+}
+
+// member adds a user to the default account with a role in the default workspace, and returns their key.
+func (h *hosted) member(name, workspaceRole string) string {
+	h.t.Helper()
+	member := h.must(h.owner, 201, "POST", accountPath+"/account_memberships/", fmt.Sprintf(`{"email": "%s@example.com"}`, name))
+	h.must(h.owner, 200, "POST", workspacePath+"/user_access/",
+		fmt.Sprintf(`[{"workspace_role_id": %q, "user_id": %q}]`, workspaceRole, at(member, "user_id")))
+	return at(member, "api_key", "key")
+}

@@ -1,0 +1,24 @@
+package standalone
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/services/orchestration"
+	"github.com/orch-project/orch/services/standalone/internal/datadir"
+)
+
+// OwnerKey makes another API key for the owner of a data directory that no server runs on, for those who lost theirs.
+func OwnerKey(ctx context.Context, dataDir string, log *slog.Logger) (key string, err error) {
+	dir, err := datadir.Existing(dataDir)
+	if err != nil {
+		return "", err
+	}
+	err = offline(ctx, dir, log, func(ctx context.Context, _ *infra, _ *broker.Conn, domain *orchestration.Orchestration) error {
+		var err error
+		key, err = domain.NewOwnerKey(ctx)
+		return err
+	})
+	return key, err
+}
