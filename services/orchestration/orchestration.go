@@ -185,6 +185,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	}, hostedCollections...), handlers, o.log)
 	o.relay.Together(events.KindPublish, flowruns.KindHistory, taskruns.KindHistory)
 	o.store.OnEffects(o.relay.Wake)
+	o.store.OnTakenIDs(o.relay.Settle)
 	return o, nil
 }
 

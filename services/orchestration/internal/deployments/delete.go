@@ -76,9 +76,16 @@ func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) er
 
 // DeleteDeployments deletes the deployments of deleted flows.
 func (s *Service) DeleteDeployments(ctx context.Context, effects []store.Effect) error {
-	return store.EachSubject(effects, func(ws, flow uuid.UUID) error {
-		return s.deployments.Drain(ctx, ws, bson.D{{Key: "flow_id", Value: store.Binary(flow)}}, func(id uuid.UUID) error {
-			return s.delete(ctx, ws, id)
+	for _, e := range effects {
+		err := store.EachSubject([]store.Effect{e}, func(ws, flow uuid.UUID) error {
+			// Another flow may have got the id since: what is younger than the deletion is not of the deleted flow.
+			return s.deployments.Drain(ctx, ws, bson.D{
+				{Key: "flow_id", Value: store.Binary(flow)}, {Key: "created", Value: bson.D{{Key: "$lte", Value: e.At.UnixMicro()}}},
+			}, func(id uuid.UUID) error { return s.delete(ctx, ws, id) })
 		})
-	})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

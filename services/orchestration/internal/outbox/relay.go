@@ -59,6 +59,8 @@ type Relay struct {
 
 	mu    sync.Mutex
 	known map[key]bool // Waiting or at work; true: woken again meanwhile.
+	// Awaited are closed when nobody works on a document any longer.
+	awaited map[key][]chan struct{}
 }
 
 type key struct {
@@ -76,6 +78,7 @@ func New(s *store.Store, collections []query.Collection, handlers map[string]Han
 		log:         log,
 		queue:       make(chan key, backlog),
 		known:       map[key]bool{},
+		awaited:     map[key][]chan struct{}{},
 	}
 }
 
@@ -109,6 +112,38 @@ func (r *Relay) Flush(ctx context.Context, collection query.Collection, id uuid.
 		return err
 	}
 	return r.carryOut(ctx, collection, store.Outbox{ID: id, Effects: pending})
+}
+
+// Settle is Flush for who needs the document's id for another document: when it returns, no worker of this process has
+// the old one's effects in hand.
+func (r *Relay) Settle(ctx context.Context, collection query.Collection, id uuid.UUID) error {
+	if err := r.Flush(ctx, collection, id); err != nil {
+		return err
+	}
+	k := key{collection, id}
+	r.mu.Lock()
+	if _, busy := r.known[k]; !busy {
+		r.mu.Unlock()
+		return nil
+	}
+	done := make(chan struct{})
+	r.awaited[k] = append(r.awaited[k], done)
+	r.mu.Unlock()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the effects of a %s: %w", collection, ctx.Err())
+	}
+}
+
+// forget says that nobody works on a document any longer. The caller holds the lock.
+func (r *Relay) forget(k key) {
+	delete(r.known, k)
+	for _, done := range r.awaited[k] {
+		close(done)
+	}
+	delete(r.awaited, k)
 }
 
 // Name implements run.Worker.
@@ -164,7 +199,7 @@ func (r *Relay) work(ctx context.Context, keys []key) {
 					r.known[k] = false
 					keys = append(keys, k)
 				} else {
-					delete(r.known, k)
+					r.forget(k)
 				}
 			}
 			r.mu.Unlock()

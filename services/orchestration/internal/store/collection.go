@@ -36,7 +36,8 @@ func (c *Collection[M]) Store() *Store { return c.store }
 func (c *Collection[M]) Name() query.Collection { return query.Collection(c.mongo.Name()) }
 
 // Insert writes a new document together with its effects, and stamps its times.
-// It returns ErrDuplicate when a unique key is taken; nothing is written then.
+// It returns ErrDuplicate when a unique key is taken; nothing is written then. An id that only a deleted document still has
+// is not taken: what that one causes is carried out first.
 func (c *Collection[M]) Insert(ctx context.Context, ws uuid.UUID, m M, effects ...Effect) error {
 	if err := distinct(effects); err != nil {
 		return fmt.Errorf("store a new %s: %w", c.Name(), err)
@@ -46,7 +47,17 @@ func (c *Collection[M]) Insert(ctx context.Context, ws uuid.UUID, m M, effects .
 	if err != nil {
 		return fmt.Errorf("store a new %s: %w", c.Name(), err)
 	}
-	if _, err := c.mongo.InsertOne(ctx, doc); err != nil {
+	_, err = c.mongo.InsertOne(ctx, doc)
+	if mongo.IsDuplicateKeyError(err) {
+		freed, failed := c.free(ctx, documentID(m))
+		if failed != nil {
+			return fmt.Errorf("store a new %s: %w", c.Name(), failed)
+		}
+		if freed {
+			_, err = c.mongo.InsertOne(ctx, doc)
+		}
+	}
+	if err != nil {
 		if mongo.IsDuplicateKeyError(err) {
 			return fmt.Errorf("store a new %s: %w", c.Name(), ErrDuplicate)
 		}
@@ -56,6 +67,23 @@ func (c *Collection[M]) Insert(ctx context.Context, ws uuid.UUID, m M, effects .
 		c.store.wake(c.Name(), documentID(m))
 	}
 	return nil
+}
+
+// free removes the deleted document that still has an id, and tells whether a new one may have it: not while a living
+// document does.
+func (c *Collection[M]) free(ctx context.Context, id uuid.UUID) (bool, error) {
+	raw, err := c.mongo.FindOne(ctx, bson.D{{Key: "_id", Value: Binary(id)}},
+		options.FindOne().SetProjection(bson.D{{Key: "deleted_at", Value: 1}})).Raw()
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		return true, nil // It went meanwhile, or another key is taken.
+	}
+	if err != nil {
+		return false, outage(err)
+	}
+	if raw.Lookup("deleted_at").IsZero() {
+		return false, nil
+	}
+	return true, c.store.settle(ctx, c.Name(), id)
 }
 
 // InsertNew writes those documents that are not there yet, known by their ids; the others stay as they are.

@@ -43,6 +43,7 @@ type Store struct {
 	clock  clock.Clock
 	ids    *id.Source
 	wake   func(collection query.Collection, id uuid.UUID)
+	settle func(ctx context.Context, collection query.Collection, id uuid.UUID) error
 }
 
 // Open connects. Writes are acknowledged when a majority has them on disk; reads see only such writes.
@@ -70,6 +71,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		clock:  cfg.Clock,
 		ids:    cfg.IDs,
 		wake:   func(query.Collection, uuid.UUID) {},
+		settle: func(context.Context, query.Collection, uuid.UUID) error { return nil },
 	}
 	if err := s.Ping(ctx); err != nil {
 		return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
@@ -79,6 +81,12 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 
 // OnEffects names who is told that a document has effects to be carried out. It is called before the first write.
 func (s *Store) OnEffects(wake func(collection query.Collection, id uuid.UUID)) { s.wake = wake }
+
+// OnTakenIDs names who carries out now what a deleted document still causes, its removal included, so that its id is free
+// for a new one. It is called before the first write; without it such an id is taken.
+func (s *Store) OnTakenIDs(settle func(ctx context.Context, collection query.Collection, id uuid.UUID) error) {
+	s.settle = settle
+}
 
 // Ping tells whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {
