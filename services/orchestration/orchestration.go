@@ -33,6 +33,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/admin"
 	"github.com/orch-project/orch/services/orchestration/internal/artifacts"
+	"github.com/orch-project/orch/services/orchestration/internal/blocks"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/deployments"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
@@ -105,6 +106,7 @@ type Orchestration struct {
 	artifacts   *artifacts.Service
 	variables   *variables.Service
 	searches    *savedsearches.Service
+	blocks      *blocks.Service
 	admin       *admin.Service
 	hosted      hosted
 	every       Timers
@@ -147,7 +149,8 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.variables = variables.New(o.store, cfg.Vocabulary)
 	o.artifacts = artifacts.New(artifacts.Deps{Store: o.store, Flush: o.flush, Words: cfg.Vocabulary, Log: o.log})
 	o.searches = savedsearches.New(o.store)
-	o.admin = admin.New(o.store)
+	o.blocks = blocks.New(blocks.Deps{Store: o.store, Keys: cfg.Secrets, Flush: o.flush, Words: cfg.Vocabulary, Log: o.log})
+	o.admin = admin.New(o.store, o.blocks.Capabilities)
 	o.flows = flows.New(o.store, cfg.Vocabulary)
 	o.runs = flowruns.New(o.store, cfg.Vocabulary, limits)
 	hydrator := parameters.NewHydrator(o.variables.Lookup)
@@ -156,7 +159,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.graphs = graph.New(o.store, o.runs.States)
 	o.tasks = taskruns.New(o.store, cfg.Vocabulary, limits, deps.Random)
 	o.deployments = deployments.New(deployments.Deps{
-		Store: o.store, Runs: o.runs, Variable: o.variables.Lookup, Limit: limits.Show, Shown: limits.ShowOf,
+		Store: o.store, Runs: o.runs, Variable: o.variables.Lookup, Block: o.blocks.Has, Limit: limits.Show, Shown: limits.ShowOf,
 		Follow: limits.DeploymentEffect, Flush: o.flush, Words: cfg.Vocabulary, Log: o.log,
 	})
 	o.events = events.New(o.store, deps.Broker, cfg.Vocabulary, cfg.EventsRetention)
@@ -175,13 +178,14 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		webhooks.KindCatalogue:        o.webhooks.Publish,
 		artifacts.KindFollow:          o.artifacts.Follow,
 		artifacts.KindDeleteOfFlowRun: o.artifacts.DeleteOfFlowRuns,
-	}, o.runs.Handlers(), o.tasks.Handlers(), o.deployments.Handlers(), o.limits.Handlers(), o.logs.Handlers(), o.hosted.handlers())
+	}, o.runs.Handlers(), o.tasks.Handlers(), o.deployments.Handlers(), o.limits.Handlers(), o.logs.Handlers(), o.blocks.Handlers(), o.hosted.handlers())
 	if err != nil {
 		return nil, err
 	}
 	o.relay = outbox.New(o.store, append([]query.Collection{
 		query.Flow, query.FlowRun, query.TaskRun, query.Deployment, query.ConcurrencyLimit, query.Webhook,
 		query.Artifact, query.ArtifactLatest, query.Variable, query.SavedSearch,
+		query.BlockType, query.BlockSchema, query.BlockDocument,
 	}, hostedCollections...), handlers, o.log)
 	o.relay.Together(events.KindPublish, flowruns.KindHistory, taskruns.KindHistory)
 	o.store.OnEffects(o.relay.Wake)
@@ -211,6 +215,10 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterArtifactServiceServer(r, o.artifacts)
 	orchv1.RegisterVariableServiceServer(r, o.variables)
 	orchv1.RegisterSavedSearchServiceServer(r, o.searches)
+	orchv1.RegisterBlockTypeServiceServer(r, o.blocks)
+	orchv1.RegisterBlockSchemaServiceServer(r, o.blocks)
+	orchv1.RegisterBlockDocumentServiceServer(r, o.blocks)
+	orchv1.RegisterBlockCapabilityServiceServer(r, o.blocks)
 	orchv1.RegisterAdminServiceServer(r, o.admin)
 	o.hosted.register(r)
 }

@@ -4,9 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
-	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -42,25 +40,4 @@ func TestSavedSearchIsSavedUnderItsName(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, code)
 	_, reply = save("b", "3")
 	require.Equal(t, http.StatusCreated, reply.Status)
-}
-
-func TestDefaultResultStorageIsSetAndCleared(t *testing.T) {
-	t.Parallel()
-	d := newDomain(t)
-	read := func() *orchv1.ServerDefaultResultStorage {
-		return call[*orchv1.ServerDefaultResultStorage](d, orchv1.AdminService_ReadServerDefaultResultStorage_FullMethodName, &emptypb.Empty{})
-	}
-	require.Nil(t, read().DefaultResultStorageBlockId)
-	_, err := tryIgnored(d, orchv1.AdminService_ClearServerDefaultResultStorage_FullMethodName, &emptypb.Empty{})
-	require.NoError(t, err)
-	for range 2 {
-		block := uuid.NewString()
-		set := call[*orchv1.ServerDefaultResultStorage](d, orchv1.AdminService_UpdateServerDefaultResultStorage_FullMethodName,
-			&orchv1.UpdateServerDefaultResultStorageRequest{Storage: &orchv1.ServerDefaultResultStorageUpdate{DefaultResultStorageBlockId: block}})
-		require.Equal(t, block, set.GetDefaultResultStorageBlockId())
-		require.Equal(t, block, read().GetDefaultResultStorageBlockId())
-	}
-	_, err = tryIgnored(d, orchv1.AdminService_ClearServerDefaultResultStorage_FullMethodName, &emptypb.Empty{})
-	require.NoError(t, err)
-	require.Nil(t, read().DefaultResultStorageBlockId)
 }

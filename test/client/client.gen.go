@@ -73,6 +73,30 @@ func (e ArtifactSort) Valid() bool {
 	}
 }
 
+// Defines values for BlockDocumentSort.
+const (
+	BlockDocumentSortBLOCKTYPEANDNAMEASC BlockDocumentSort = "BLOCK_TYPE_AND_NAME_ASC"
+	BlockDocumentSortCREATEDDESC         BlockDocumentSort = "CREATED_DESC"
+	BlockDocumentSortNAMEASC             BlockDocumentSort = "NAME_ASC"
+	BlockDocumentSortNAMEDESC            BlockDocumentSort = "NAME_DESC"
+)
+
+// Valid indicates whether the value is a known member of the BlockDocumentSort enum.
+func (e BlockDocumentSort) Valid() bool {
+	switch e {
+	case BlockDocumentSortBLOCKTYPEANDNAMEASC:
+		return true
+	case BlockDocumentSortCREATEDDESC:
+		return true
+	case BlockDocumentSortNAMEASC:
+		return true
+	case BlockDocumentSortNAMEDESC:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ConcurrencyHolderType.
 const (
 	ConcurrencyHolderTypeDeployment ConcurrencyHolderType = "deployment"
@@ -975,6 +999,193 @@ type ArtifactUpdate struct {
 	Metadata    *map[string]string `json:"metadata_,omitempty"`
 }
 
+// BlockDocument BlockDocument is a block: named data of a type.
+type BlockDocument struct {
+	// BlockDocumentReferences The blocks that the data came from, by field.
+	BlockDocumentReferences *map[string]map[string]interface{} `json:"block_document_references,omitempty"`
+	BlockSchema             *BlockSchema                       `json:"block_schema,omitempty"`
+	BlockSchemaId           openapi_types.UUID                 `json:"block_schema_id"`
+	BlockType               *BlockType                         `json:"block_type,omitempty"`
+	BlockTypeId             openapi_types.UUID                 `json:"block_type_id"`
+	BlockTypeName           *string                            `json:"block_type_name,omitempty"`
+	Created                 *time.Time                         `json:"created"`
+
+	// Data With the data of the blocks that it refers to in the places of the references.
+	Data        *map[string]interface{} `json:"data,omitempty"`
+	Id          openapi_types.UUID      `json:"id"`
+	IsAnonymous *bool                   `json:"is_anonymous,omitempty"`
+	Name        *string                 `json:"name,omitempty"`
+	Updated     *time.Time              `json:"updated"`
+}
+
+// BlockDocumentCreate defines model for BlockDocumentCreate.
+type BlockDocumentCreate struct {
+	BlockSchemaId openapi_types.UUID `json:"block_schema_id"`
+	BlockTypeId   openapi_types.UUID `json:"block_type_id"`
+
+	// Data A reference to another document is written {"$ref": {"block_document_id": …}} in the place of a field.
+	Data        *map[string]interface{} `json:"data,omitempty"`
+	IsAnonymous *bool                   `json:"is_anonymous,omitempty"`
+
+	// Name Lower-case letters, digits and dashes. Anonymous documents may go without.
+	Name *string `json:"name,omitempty"`
+}
+
+// BlockDocumentFilter BlockDocumentFilter selects block documents.
+type BlockDocumentFilter struct {
+	BlockTypeId *BlockDocumentFilterBlockTypeId `json:"block_type_id,omitempty"`
+	Id          *BlockDocumentFilterId          `json:"id,omitempty"`
+	IsAnonymous *BlockDocumentFilterIsAnonymous `json:"is_anonymous,omitempty"`
+	Name        *BlockDocumentFilterName        `json:"name,omitempty"`
+	Operator    *Operator                       `json:"operator,omitempty"`
+}
+
+// BlockDocumentFilterBlockTypeId defines model for BlockDocumentFilterBlockTypeId.
+type BlockDocumentFilterBlockTypeId struct {
+	Any *[]openapi_types.UUID `json:"any_,omitempty"`
+}
+
+// BlockDocumentFilterId defines model for BlockDocumentFilterId.
+type BlockDocumentFilterId struct {
+	Any *[]openapi_types.UUID `json:"any_,omitempty"`
+}
+
+// BlockDocumentFilterIsAnonymous defines model for BlockDocumentFilterIsAnonymous.
+type BlockDocumentFilterIsAnonymous struct {
+	Eq *bool `json:"eq_,omitempty"`
+}
+
+// BlockDocumentFilterName defines model for BlockDocumentFilterName.
+type BlockDocumentFilterName struct {
+	Any *[]string `json:"any_,omitempty"`
+
+	// Like A part of the name, in any case.
+	Like *string `json:"like_,omitempty"`
+}
+
+// BlockDocumentSort defines model for BlockDocumentSort.
+type BlockDocumentSort string
+
+// BlockDocumentUpdate defines model for BlockDocumentUpdate.
+type BlockDocumentUpdate struct {
+	// BlockSchemaId Another schema of the same type.
+	BlockSchemaId *openapi_types.UUID     `json:"block_schema_id,omitempty"`
+	Data          *map[string]interface{} `json:"data,omitempty"`
+
+	// MergeExistingData Fields that are not in the data stay; otherwise they go.
+	MergeExistingData *bool `json:"merge_existing_data,omitempty"`
+}
+
+// BlockSchema BlockSchema is what the documents of a block type look like.
+type BlockSchema struct {
+	BlockType   *BlockType          `json:"block_type,omitempty"`
+	BlockTypeId *openapi_types.UUID `json:"block_type_id"`
+
+	// Capabilities What blocks of this schema can do, such as "write-path" or "notify".
+	Capabilities *[]string `json:"capabilities,omitempty"`
+
+	// Checksum "sha256:" and the hexadecimal digest of the fields.
+	Checksum string     `json:"checksum"`
+	Created  *time.Time `json:"created"`
+
+	// Fields A JSON schema. Beside its standard keywords it has block_type_slug, block_schema_references (the blocks nested in it, by field) and secret_fields (paths of fields that hold secrets, with dots between the names and * for all).
+	Fields  *map[string]interface{} `json:"fields,omitempty"`
+	Id      openapi_types.UUID      `json:"id"`
+	Updated *time.Time              `json:"updated"`
+	Version *string                 `json:"version,omitempty"`
+}
+
+// BlockSchemaCreate defines model for BlockSchemaCreate.
+type BlockSchemaCreate struct {
+	BlockTypeId  openapi_types.UUID      `json:"block_type_id"`
+	Capabilities *[]string               `json:"capabilities,omitempty"`
+	Fields       *map[string]interface{} `json:"fields,omitempty"`
+	Version      *string                 `json:"version,omitempty"`
+}
+
+// BlockSchemaFilter BlockSchemaFilter selects block schemas.
+type BlockSchemaFilter struct {
+	BlockCapabilities *BlockSchemaFilterCapabilities `json:"block_capabilities,omitempty"`
+	BlockTypeId       *BlockSchemaFilterBlockTypeId  `json:"block_type_id,omitempty"`
+	Id                *BlockSchemaFilterId           `json:"id,omitempty"`
+	Operator          *Operator                      `json:"operator,omitempty"`
+	Version           *BlockSchemaFilterVersion      `json:"version,omitempty"`
+}
+
+// BlockSchemaFilterBlockTypeId defines model for BlockSchemaFilterBlockTypeId.
+type BlockSchemaFilterBlockTypeId struct {
+	Any *[]openapi_types.UUID `json:"any_,omitempty"`
+}
+
+// BlockSchemaFilterCapabilities defines model for BlockSchemaFilterCapabilities.
+type BlockSchemaFilterCapabilities struct {
+	All *[]string `json:"all_,omitempty"`
+}
+
+// BlockSchemaFilterId defines model for BlockSchemaFilterId.
+type BlockSchemaFilterId struct {
+	Any *[]openapi_types.UUID `json:"any_,omitempty"`
+}
+
+// BlockSchemaFilterVersion defines model for BlockSchemaFilterVersion.
+type BlockSchemaFilterVersion struct {
+	Any *[]string `json:"any_,omitempty"`
+}
+
+// BlockType BlockType is a kind of block.
+type BlockType struct {
+	CodeExample      *string            `json:"code_example,omitempty"`
+	Created          *time.Time         `json:"created"`
+	Description      *string            `json:"description,omitempty"`
+	DocumentationUrl *string            `json:"documentation_url,omitempty"`
+	Id               openapi_types.UUID `json:"id"`
+
+	// IsProtected The server needs it: it cannot be deleted.
+	IsProtected *bool `json:"is_protected,omitempty"`
+
+	// LogoUrl The address of a picture.
+	LogoUrl *string    `json:"logo_url,omitempty"`
+	Name    string     `json:"name"`
+	Slug    string     `json:"slug"`
+	Updated *time.Time `json:"updated"`
+}
+
+// BlockTypeCreate defines model for BlockTypeCreate.
+type BlockTypeCreate struct {
+	CodeExample      *string `json:"code_example,omitempty"`
+	Description      *string `json:"description,omitempty"`
+	DocumentationUrl *string `json:"documentation_url,omitempty"`
+	LogoUrl          *string `json:"logo_url,omitempty"`
+	Name             string  `json:"name"`
+
+	// Slug Lower-case letters, digits and dashes.
+	Slug string `json:"slug"`
+}
+
+// BlockTypeFilter BlockTypeFilter selects block types.
+type BlockTypeFilter struct {
+	Name *BlockTypeFilterName `json:"name,omitempty"`
+	Slug *BlockTypeFilterSlug `json:"slug,omitempty"`
+}
+
+// BlockTypeFilterName defines model for BlockTypeFilterName.
+type BlockTypeFilterName struct {
+	Like *string `json:"like_,omitempty"`
+}
+
+// BlockTypeFilterSlug defines model for BlockTypeFilterSlug.
+type BlockTypeFilterSlug struct {
+	Any *[]string `json:"any_,omitempty"`
+}
+
+// BlockTypeUpdate defines model for BlockTypeUpdate.
+type BlockTypeUpdate struct {
+	CodeExample      *string `json:"code_example,omitempty"`
+	Description      *string `json:"description,omitempty"`
+	DocumentationUrl *string `json:"documentation_url,omitempty"`
+	LogoUrl          *string `json:"logo_url,omitempty"`
+}
+
 // BodyAverageFlowRunLatenessFlowRunsLatenessPost FlowRunLatenessQuery selects flow runs.
 type BodyAverageFlowRunLatenessFlowRunsLatenessPost struct {
 	Deployments    *DeploymentFilter `json:"deployments,omitempty"`
@@ -1074,6 +1285,13 @@ type BodyCountArtifactsArtifactsCountPost struct {
 
 	// TaskRuns TaskRunFilter selects task runs.
 	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
+}
+
+// BodyCountBlockDocumentsBlockDocumentsCountPost BlockDocumentCountQuery selects block documents.
+type BodyCountBlockDocumentsBlockDocumentsCountPost struct {
+	BlockDocuments *BlockDocumentFilter `json:"block_documents,omitempty"`
+	BlockSchemas   *BlockSchemaFilter   `json:"block_schemas,omitempty"`
+	BlockTypes     *BlockTypeFilter     `json:"block_types,omitempty"`
 }
 
 // BodyCountDeploymentsByFlowUiFlowsCountDeploymentsPost defines model for Body_count_deployments_by_flow_ui_flows_count_deployments_post.
@@ -1314,6 +1532,40 @@ type BodyReadArtifactsArtifactsFilterPost struct {
 
 	// TaskRuns TaskRunFilter selects task runs.
 	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
+}
+
+// BodyReadBlockDocumentsBlockDocumentsFilterPost BlockDocumentQuery selects and orders block documents.
+type BodyReadBlockDocumentsBlockDocumentsFilterPost struct {
+	BlockDocuments *BlockDocumentFilter `json:"block_documents,omitempty"`
+	BlockSchemas   *BlockSchemaFilter   `json:"block_schemas,omitempty"`
+	BlockTypes     *BlockTypeFilter     `json:"block_types,omitempty"`
+
+	// IncludeSecrets Show secrets instead of obfuscating them.
+	IncludeSecrets *bool `json:"include_secrets,omitempty"`
+
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit  *int64             `json:"limit,omitempty"`
+	Offset *int64             `json:"offset,omitempty"`
+	Sort   *BlockDocumentSort `json:"sort,omitempty"`
+}
+
+// BodyReadBlockSchemasBlockSchemasFilterPost BlockSchemaQuery selects block schemas.
+type BodyReadBlockSchemasBlockSchemasFilterPost struct {
+	BlockSchemas *BlockSchemaFilter `json:"block_schemas,omitempty"`
+
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit  *int64 `json:"limit,omitempty"`
+	Offset *int64 `json:"offset,omitempty"`
+}
+
+// BodyReadBlockTypesBlockTypesFilterPost BlockTypeQuery selects block types.
+type BodyReadBlockTypesBlockTypesFilterPost struct {
+	BlockSchemas *BlockSchemaFilter `json:"block_schemas,omitempty"`
+	BlockTypes   *BlockTypeFilter   `json:"block_types,omitempty"`
+
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit  *int64 `json:"limit,omitempty"`
+	Offset *int64 `json:"offset,omitempty"`
 }
 
 // BodyReadConcurrencyLimitsConcurrencyLimitsFilterPost defines model for Body_read_concurrency_limits_concurrency_limits_filter_post.
@@ -4011,6 +4263,144 @@ type ReadLatestArtifactParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// ReadBlockCapabilitiesParams defines parameters for ReadBlockCapabilities.
+type ReadBlockCapabilitiesParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CreateBlockDocumentParams defines parameters for CreateBlockDocument.
+type CreateBlockDocumentParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CountBlockDocumentsParams defines parameters for CountBlockDocuments.
+type CountBlockDocumentsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadBlockDocumentsParams defines parameters for ReadBlockDocuments.
+type ReadBlockDocumentsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteBlockDocumentParams defines parameters for DeleteBlockDocument.
+type DeleteBlockDocumentParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadBlockDocumentParams defines parameters for ReadBlockDocument.
+type ReadBlockDocumentParams struct {
+	// IncludeSecrets Show secrets instead of obfuscating them.
+	IncludeSecrets *bool `form:"include_secrets,omitempty" json:"include_secrets,omitempty"`
+
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateBlockDocumentParams defines parameters for UpdateBlockDocument.
+type UpdateBlockDocumentParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CreateBlockSchemaParams defines parameters for CreateBlockSchema.
+type CreateBlockSchemaParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadBlockSchemaByChecksumParams defines parameters for ReadBlockSchemaByChecksum.
+type ReadBlockSchemaByChecksumParams struct {
+	// Version The version that the schema must have; absent means any.
+	Version *string `form:"version,omitempty" json:"version,omitempty"`
+
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadBlockSchemasParams defines parameters for ReadBlockSchemas.
+type ReadBlockSchemasParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteBlockSchemaParams defines parameters for DeleteBlockSchema.
+type DeleteBlockSchemaParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadBlockSchemaParams defines parameters for ReadBlockSchema.
+type ReadBlockSchemaParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CreateBlockTypeParams defines parameters for CreateBlockType.
+type CreateBlockTypeParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadBlockTypesParams defines parameters for ReadBlockTypes.
+type ReadBlockTypesParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// InstallSystemBlockTypesParams defines parameters for InstallSystemBlockTypes.
+type InstallSystemBlockTypesParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadBlockTypeBySlugParams defines parameters for ReadBlockTypeBySlug.
+type ReadBlockTypeBySlugParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadBlockDocumentsOfTypeParams defines parameters for ReadBlockDocumentsOfType.
+type ReadBlockDocumentsOfTypeParams struct {
+	// IncludeSecrets Show secrets instead of obfuscating them.
+	IncludeSecrets *bool `form:"include_secrets,omitempty" json:"include_secrets,omitempty"`
+
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadBlockDocumentByNameParams defines parameters for ReadBlockDocumentByName.
+type ReadBlockDocumentByNameParams struct {
+	// IncludeSecrets Show secrets instead of obfuscating them.
+	IncludeSecrets *bool `form:"include_secrets,omitempty" json:"include_secrets,omitempty"`
+
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteBlockTypeParams defines parameters for DeleteBlockType.
+type DeleteBlockTypeParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadBlockTypeParams defines parameters for ReadBlockType.
+type ReadBlockTypeParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateBlockTypeParams defines parameters for UpdateBlockType.
+type UpdateBlockTypeParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // GrantBotAccessParams defines parameters for GrantBotAccess.
 type GrantBotAccessParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
@@ -4995,6 +5385,33 @@ type UpdateArtifactJSONRequestBody = ArtifactUpdate
 
 // ReplaceArtifactJSONRequestBody defines body for ReplaceArtifact for application/json ContentType.
 type ReplaceArtifactJSONRequestBody = ArtifactCreate
+
+// CreateBlockDocumentJSONRequestBody defines body for CreateBlockDocument for application/json ContentType.
+type CreateBlockDocumentJSONRequestBody = BlockDocumentCreate
+
+// CountBlockDocumentsJSONRequestBody defines body for CountBlockDocuments for application/json ContentType.
+type CountBlockDocumentsJSONRequestBody = BodyCountBlockDocumentsBlockDocumentsCountPost
+
+// ReadBlockDocumentsJSONRequestBody defines body for ReadBlockDocuments for application/json ContentType.
+type ReadBlockDocumentsJSONRequestBody = BodyReadBlockDocumentsBlockDocumentsFilterPost
+
+// UpdateBlockDocumentJSONRequestBody defines body for UpdateBlockDocument for application/json ContentType.
+type UpdateBlockDocumentJSONRequestBody = BlockDocumentUpdate
+
+// CreateBlockSchemaJSONRequestBody defines body for CreateBlockSchema for application/json ContentType.
+type CreateBlockSchemaJSONRequestBody = BlockSchemaCreate
+
+// ReadBlockSchemasJSONRequestBody defines body for ReadBlockSchemas for application/json ContentType.
+type ReadBlockSchemasJSONRequestBody = BodyReadBlockSchemasBlockSchemasFilterPost
+
+// CreateBlockTypeJSONRequestBody defines body for CreateBlockType for application/json ContentType.
+type CreateBlockTypeJSONRequestBody = BlockTypeCreate
+
+// ReadBlockTypesJSONRequestBody defines body for ReadBlockTypes for application/json ContentType.
+type ReadBlockTypesJSONRequestBody = BodyReadBlockTypesBlockTypesFilterPost
+
+// UpdateBlockTypeJSONRequestBody defines body for UpdateBlockType for application/json ContentType.
+type UpdateBlockTypeJSONRequestBody = BlockTypeUpdate
 
 // GrantBotAccessJSONRequestBody defines body for GrantBotAccess for application/json ContentType.
 type GrantBotAccessJSONRequestBody = BotAccessGrants
@@ -7115,6 +7532,204 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /artifacts/{key}/latest (the `ReadLatestArtifact` operationId).
 	ReadLatestArtifact(ctx context.Context, key string, params *ReadLatestArtifactParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadBlockCapabilities Read the capabilities that any block schema has
+	//
+	// Corresponds with GET /block_capabilities/ (the `ReadBlockCapabilities` operationId).
+	ReadBlockCapabilities(ctx context.Context, params *ReadBlockCapabilitiesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateBlockDocumentWithBody Create a block document
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /block_documents/ (the `CreateBlockDocument` operationId).
+	CreateBlockDocumentWithBody(ctx context.Context, params *CreateBlockDocumentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateBlockDocument Create a block document
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /block_documents/ (the `CreateBlockDocument` operationId).
+	CreateBlockDocument(ctx context.Context, params *CreateBlockDocumentParams, body CreateBlockDocumentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountBlockDocumentsWithBody Count the block documents that match
+	//
+	// Count the block documents that match. Anonymous ones are left out unless the filter says otherwise.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /block_documents/count (the `CountBlockDocuments` operationId).
+	CountBlockDocumentsWithBody(ctx context.Context, params *CountBlockDocumentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountBlockDocuments Count the block documents that match
+	//
+	// Count the block documents that match. Anonymous ones are left out unless the filter says otherwise.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /block_documents/count (the `CountBlockDocuments` operationId).
+	CountBlockDocuments(ctx context.Context, params *CountBlockDocumentsParams, body CountBlockDocumentsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadBlockDocumentsWithBody Read the block documents that match
+	//
+	// Read the block documents that match. Anonymous ones are left out unless the filter says otherwise.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /block_documents/filter (the `ReadBlockDocuments` operationId).
+	ReadBlockDocumentsWithBody(ctx context.Context, params *ReadBlockDocumentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadBlockDocuments Read the block documents that match
+	//
+	// Read the block documents that match. Anonymous ones are left out unless the filter says otherwise.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /block_documents/filter (the `ReadBlockDocuments` operationId).
+	ReadBlockDocuments(ctx context.Context, params *ReadBlockDocumentsParams, body ReadBlockDocumentsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteBlockDocument Delete a block document
+	//
+	// Corresponds with DELETE /block_documents/{id} (the `DeleteBlockDocument` operationId).
+	DeleteBlockDocument(ctx context.Context, id openapi_types.UUID, params *DeleteBlockDocumentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadBlockDocument Read a block document by its id
+	//
+	// Corresponds with GET /block_documents/{id} (the `ReadBlockDocument` operationId).
+	ReadBlockDocument(ctx context.Context, id openapi_types.UUID, params *ReadBlockDocumentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateBlockDocumentWithBody Change the data of a block document
+	//
+	// Change the data of a block document. A secret that is sent back obfuscated stays what it is.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /block_documents/{id} (the `UpdateBlockDocument` operationId).
+	UpdateBlockDocumentWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateBlockDocumentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateBlockDocument Change the data of a block document
+	//
+	// Change the data of a block document. A secret that is sent back obfuscated stays what it is.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /block_documents/{id} (the `UpdateBlockDocument` operationId).
+	UpdateBlockDocument(ctx context.Context, id openapi_types.UUID, params *UpdateBlockDocumentParams, body UpdateBlockDocumentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateBlockSchemaWithBody Create a block schema, together with those of the blocks nested in it; one that is there already is answered with 200
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /block_schemas/ (the `CreateBlockSchema` operationId).
+	CreateBlockSchemaWithBody(ctx context.Context, params *CreateBlockSchemaParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateBlockSchema Create a block schema, together with those of the blocks nested in it; one that is there already is answered with 200
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /block_schemas/ (the `CreateBlockSchema` operationId).
+	CreateBlockSchema(ctx context.Context, params *CreateBlockSchemaParams, body CreateBlockSchemaJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadBlockSchemaByChecksum Read the newest block schema of a checksum
+	//
+	// Corresponds with GET /block_schemas/checksum/{checksum} (the `ReadBlockSchemaByChecksum` operationId).
+	ReadBlockSchemaByChecksum(ctx context.Context, checksum string, params *ReadBlockSchemaByChecksumParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadBlockSchemasWithBody Read the block schemas that match, newest first
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /block_schemas/filter (the `ReadBlockSchemas` operationId).
+	ReadBlockSchemasWithBody(ctx context.Context, params *ReadBlockSchemasParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadBlockSchemas Read the block schemas that match, newest first
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /block_schemas/filter (the `ReadBlockSchemas` operationId).
+	ReadBlockSchemas(ctx context.Context, params *ReadBlockSchemasParams, body ReadBlockSchemasJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteBlockSchema Delete a block schema with its documents
+	//
+	// Corresponds with DELETE /block_schemas/{id} (the `DeleteBlockSchema` operationId).
+	DeleteBlockSchema(ctx context.Context, id openapi_types.UUID, params *DeleteBlockSchemaParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadBlockSchema Read a block schema by its id
+	//
+	// Corresponds with GET /block_schemas/{id} (the `ReadBlockSchema` operationId).
+	ReadBlockSchema(ctx context.Context, id openapi_types.UUID, params *ReadBlockSchemaParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateBlockTypeWithBody Create a block type
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /block_types/ (the `CreateBlockType` operationId).
+	CreateBlockTypeWithBody(ctx context.Context, params *CreateBlockTypeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateBlockType Create a block type
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /block_types/ (the `CreateBlockType` operationId).
+	CreateBlockType(ctx context.Context, params *CreateBlockTypeParams, body CreateBlockTypeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadBlockTypesWithBody Read the block types that match, ordered by name
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /block_types/filter (the `ReadBlockTypes` operationId).
+	ReadBlockTypesWithBody(ctx context.Context, params *ReadBlockTypesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadBlockTypes Read the block types that match, ordered by name
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /block_types/filter (the `ReadBlockTypes` operationId).
+	ReadBlockTypes(ctx context.Context, params *ReadBlockTypesParams, body ReadBlockTypesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// InstallSystemBlockTypes Bring the block types of the server's own up to date
+	//
+	// Corresponds with POST /block_types/install_system_block_types (the `InstallSystemBlockTypes` operationId).
+	InstallSystemBlockTypes(ctx context.Context, params *InstallSystemBlockTypesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadBlockTypeBySlug Read a block type by its slug
+	//
+	// Corresponds with GET /block_types/slug/{slug} (the `ReadBlockTypeBySlug` operationId).
+	ReadBlockTypeBySlug(ctx context.Context, slug string, params *ReadBlockTypeBySlugParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadBlockDocumentsOfType Read the block documents of a type, ordered by name
+	//
+	// Corresponds with GET /block_types/slug/{slug}/block_documents (the `ReadBlockDocumentsOfType` operationId).
+	ReadBlockDocumentsOfType(ctx context.Context, slug string, params *ReadBlockDocumentsOfTypeParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadBlockDocumentByName Read a block document by the slug of its type and its name
+	//
+	// Corresponds with GET /block_types/slug/{slug}/block_documents/name/{block_document_name} (the `ReadBlockDocumentByName` operationId).
+	ReadBlockDocumentByName(ctx context.Context, slug string, blockDocumentName string, params *ReadBlockDocumentByNameParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteBlockType Delete a block type with its schemas and documents
+	//
+	// Corresponds with DELETE /block_types/{id} (the `DeleteBlockType` operationId).
+	DeleteBlockType(ctx context.Context, id openapi_types.UUID, params *DeleteBlockTypeParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadBlockType Read a block type by its id
+	//
+	// Corresponds with GET /block_types/{id} (the `ReadBlockType` operationId).
+	ReadBlockType(ctx context.Context, id openapi_types.UUID, params *ReadBlockTypeParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateBlockTypeWithBody Change how a block type is presented; what is not sent stays
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /block_types/{id} (the `UpdateBlockType` operationId).
+	UpdateBlockTypeWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateBlockTypeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateBlockType Change how a block type is presented; what is not sent stays
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /block_types/{id} (the `UpdateBlockType` operationId).
+	UpdateBlockType(ctx context.Context, id openapi_types.UUID, params *UpdateBlockTypeParams, body UpdateBlockTypeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GrantBotAccessWithBody Give a service account a role in the workspace; one that has a role there gets the other one, under the same id
 	//
@@ -9773,6 +10388,504 @@ func (c *Client) ReplaceArtifact(ctx context.Context, id openapi_types.UUID, par
 // Corresponds with GET /artifacts/{key}/latest (the `ReadLatestArtifact` operationId).
 func (c *Client) ReadLatestArtifact(ctx context.Context, key string, params *ReadLatestArtifactParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadLatestArtifactRequest(c.Server, key, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadBlockCapabilities Read the capabilities that any block schema has
+//
+// Corresponds with GET /block_capabilities/ (the `ReadBlockCapabilities` operationId).
+func (c *Client) ReadBlockCapabilities(ctx context.Context, params *ReadBlockCapabilitiesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadBlockCapabilitiesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateBlockDocumentWithBody Create a block document
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /block_documents/ (the `CreateBlockDocument` operationId).
+func (c *Client) CreateBlockDocumentWithBody(ctx context.Context, params *CreateBlockDocumentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateBlockDocumentRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateBlockDocument Create a block document
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /block_documents/ (the `CreateBlockDocument` operationId).
+func (c *Client) CreateBlockDocument(ctx context.Context, params *CreateBlockDocumentParams, body CreateBlockDocumentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateBlockDocumentRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountBlockDocumentsWithBody Count the block documents that match
+//
+// Count the block documents that match. Anonymous ones are left out unless the filter says otherwise.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /block_documents/count (the `CountBlockDocuments` operationId).
+func (c *Client) CountBlockDocumentsWithBody(ctx context.Context, params *CountBlockDocumentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountBlockDocumentsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountBlockDocuments Count the block documents that match
+//
+// Count the block documents that match. Anonymous ones are left out unless the filter says otherwise.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /block_documents/count (the `CountBlockDocuments` operationId).
+func (c *Client) CountBlockDocuments(ctx context.Context, params *CountBlockDocumentsParams, body CountBlockDocumentsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountBlockDocumentsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadBlockDocumentsWithBody Read the block documents that match
+//
+// Read the block documents that match. Anonymous ones are left out unless the filter says otherwise.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /block_documents/filter (the `ReadBlockDocuments` operationId).
+func (c *Client) ReadBlockDocumentsWithBody(ctx context.Context, params *ReadBlockDocumentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadBlockDocumentsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadBlockDocuments Read the block documents that match
+//
+// Read the block documents that match. Anonymous ones are left out unless the filter says otherwise.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /block_documents/filter (the `ReadBlockDocuments` operationId).
+func (c *Client) ReadBlockDocuments(ctx context.Context, params *ReadBlockDocumentsParams, body ReadBlockDocumentsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadBlockDocumentsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteBlockDocument Delete a block document
+//
+// Corresponds with DELETE /block_documents/{id} (the `DeleteBlockDocument` operationId).
+func (c *Client) DeleteBlockDocument(ctx context.Context, id openapi_types.UUID, params *DeleteBlockDocumentParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteBlockDocumentRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadBlockDocument Read a block document by its id
+//
+// Corresponds with GET /block_documents/{id} (the `ReadBlockDocument` operationId).
+func (c *Client) ReadBlockDocument(ctx context.Context, id openapi_types.UUID, params *ReadBlockDocumentParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadBlockDocumentRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateBlockDocumentWithBody Change the data of a block document
+//
+// Change the data of a block document. A secret that is sent back obfuscated stays what it is.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /block_documents/{id} (the `UpdateBlockDocument` operationId).
+func (c *Client) UpdateBlockDocumentWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateBlockDocumentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateBlockDocumentRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateBlockDocument Change the data of a block document
+//
+// Change the data of a block document. A secret that is sent back obfuscated stays what it is.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /block_documents/{id} (the `UpdateBlockDocument` operationId).
+func (c *Client) UpdateBlockDocument(ctx context.Context, id openapi_types.UUID, params *UpdateBlockDocumentParams, body UpdateBlockDocumentJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateBlockDocumentRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateBlockSchemaWithBody Create a block schema, together with those of the blocks nested in it; one that is there already is answered with 200
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /block_schemas/ (the `CreateBlockSchema` operationId).
+func (c *Client) CreateBlockSchemaWithBody(ctx context.Context, params *CreateBlockSchemaParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateBlockSchemaRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateBlockSchema Create a block schema, together with those of the blocks nested in it; one that is there already is answered with 200
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /block_schemas/ (the `CreateBlockSchema` operationId).
+func (c *Client) CreateBlockSchema(ctx context.Context, params *CreateBlockSchemaParams, body CreateBlockSchemaJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateBlockSchemaRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadBlockSchemaByChecksum Read the newest block schema of a checksum
+//
+// Corresponds with GET /block_schemas/checksum/{checksum} (the `ReadBlockSchemaByChecksum` operationId).
+func (c *Client) ReadBlockSchemaByChecksum(ctx context.Context, checksum string, params *ReadBlockSchemaByChecksumParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadBlockSchemaByChecksumRequest(c.Server, checksum, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadBlockSchemasWithBody Read the block schemas that match, newest first
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /block_schemas/filter (the `ReadBlockSchemas` operationId).
+func (c *Client) ReadBlockSchemasWithBody(ctx context.Context, params *ReadBlockSchemasParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadBlockSchemasRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadBlockSchemas Read the block schemas that match, newest first
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /block_schemas/filter (the `ReadBlockSchemas` operationId).
+func (c *Client) ReadBlockSchemas(ctx context.Context, params *ReadBlockSchemasParams, body ReadBlockSchemasJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadBlockSchemasRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteBlockSchema Delete a block schema with its documents
+//
+// Corresponds with DELETE /block_schemas/{id} (the `DeleteBlockSchema` operationId).
+func (c *Client) DeleteBlockSchema(ctx context.Context, id openapi_types.UUID, params *DeleteBlockSchemaParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteBlockSchemaRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadBlockSchema Read a block schema by its id
+//
+// Corresponds with GET /block_schemas/{id} (the `ReadBlockSchema` operationId).
+func (c *Client) ReadBlockSchema(ctx context.Context, id openapi_types.UUID, params *ReadBlockSchemaParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadBlockSchemaRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateBlockTypeWithBody Create a block type
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /block_types/ (the `CreateBlockType` operationId).
+func (c *Client) CreateBlockTypeWithBody(ctx context.Context, params *CreateBlockTypeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateBlockTypeRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateBlockType Create a block type
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /block_types/ (the `CreateBlockType` operationId).
+func (c *Client) CreateBlockType(ctx context.Context, params *CreateBlockTypeParams, body CreateBlockTypeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateBlockTypeRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadBlockTypesWithBody Read the block types that match, ordered by name
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /block_types/filter (the `ReadBlockTypes` operationId).
+func (c *Client) ReadBlockTypesWithBody(ctx context.Context, params *ReadBlockTypesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadBlockTypesRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadBlockTypes Read the block types that match, ordered by name
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /block_types/filter (the `ReadBlockTypes` operationId).
+func (c *Client) ReadBlockTypes(ctx context.Context, params *ReadBlockTypesParams, body ReadBlockTypesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadBlockTypesRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// InstallSystemBlockTypes Bring the block types of the server's own up to date
+//
+// Corresponds with POST /block_types/install_system_block_types (the `InstallSystemBlockTypes` operationId).
+func (c *Client) InstallSystemBlockTypes(ctx context.Context, params *InstallSystemBlockTypesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewInstallSystemBlockTypesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadBlockTypeBySlug Read a block type by its slug
+//
+// Corresponds with GET /block_types/slug/{slug} (the `ReadBlockTypeBySlug` operationId).
+func (c *Client) ReadBlockTypeBySlug(ctx context.Context, slug string, params *ReadBlockTypeBySlugParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadBlockTypeBySlugRequest(c.Server, slug, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadBlockDocumentsOfType Read the block documents of a type, ordered by name
+//
+// Corresponds with GET /block_types/slug/{slug}/block_documents (the `ReadBlockDocumentsOfType` operationId).
+func (c *Client) ReadBlockDocumentsOfType(ctx context.Context, slug string, params *ReadBlockDocumentsOfTypeParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadBlockDocumentsOfTypeRequest(c.Server, slug, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadBlockDocumentByName Read a block document by the slug of its type and its name
+//
+// Corresponds with GET /block_types/slug/{slug}/block_documents/name/{block_document_name} (the `ReadBlockDocumentByName` operationId).
+func (c *Client) ReadBlockDocumentByName(ctx context.Context, slug string, blockDocumentName string, params *ReadBlockDocumentByNameParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadBlockDocumentByNameRequest(c.Server, slug, blockDocumentName, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteBlockType Delete a block type with its schemas and documents
+//
+// Corresponds with DELETE /block_types/{id} (the `DeleteBlockType` operationId).
+func (c *Client) DeleteBlockType(ctx context.Context, id openapi_types.UUID, params *DeleteBlockTypeParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteBlockTypeRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadBlockType Read a block type by its id
+//
+// Corresponds with GET /block_types/{id} (the `ReadBlockType` operationId).
+func (c *Client) ReadBlockType(ctx context.Context, id openapi_types.UUID, params *ReadBlockTypeParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadBlockTypeRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateBlockTypeWithBody Change how a block type is presented; what is not sent stays
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /block_types/{id} (the `UpdateBlockType` operationId).
+func (c *Client) UpdateBlockTypeWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateBlockTypeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateBlockTypeRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateBlockType Change how a block type is presented; what is not sent stays
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /block_types/{id} (the `UpdateBlockType` operationId).
+func (c *Client) UpdateBlockType(ctx context.Context, id openapi_types.UUID, params *UpdateBlockTypeParams, body UpdateBlockTypeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateBlockTypeRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -16061,6 +17174,1204 @@ func NewReadLatestArtifactRequest(server string, key string, params *ReadLatestA
 	if err != nil {
 		return nil, err
 	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadBlockCapabilitiesRequest constructs an http.Request for the ReadBlockCapabilities method
+func NewReadBlockCapabilitiesRequest(server string, params *ReadBlockCapabilitiesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/block_capabilities/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateBlockDocumentRequest calls the generic CreateBlockDocument builder with application/json body
+func NewCreateBlockDocumentRequest(server string, params *CreateBlockDocumentParams, body CreateBlockDocumentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateBlockDocumentRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateBlockDocumentRequestWithBody constructs an http.Request for the CreateBlockDocument method, with any body, and a specified content type
+func NewCreateBlockDocumentRequestWithBody(server string, params *CreateBlockDocumentParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/block_documents/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCountBlockDocumentsRequest calls the generic CountBlockDocuments builder with application/json body
+func NewCountBlockDocumentsRequest(server string, params *CountBlockDocumentsParams, body CountBlockDocumentsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCountBlockDocumentsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCountBlockDocumentsRequestWithBody constructs an http.Request for the CountBlockDocuments method, with any body, and a specified content type
+func NewCountBlockDocumentsRequestWithBody(server string, params *CountBlockDocumentsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/block_documents/count")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadBlockDocumentsRequest calls the generic ReadBlockDocuments builder with application/json body
+func NewReadBlockDocumentsRequest(server string, params *ReadBlockDocumentsParams, body ReadBlockDocumentsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadBlockDocumentsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadBlockDocumentsRequestWithBody constructs an http.Request for the ReadBlockDocuments method, with any body, and a specified content type
+func NewReadBlockDocumentsRequestWithBody(server string, params *ReadBlockDocumentsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/block_documents/filter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteBlockDocumentRequest constructs an http.Request for the DeleteBlockDocument method
+func NewDeleteBlockDocumentRequest(server string, id openapi_types.UUID, params *DeleteBlockDocumentParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/block_documents/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadBlockDocumentRequest constructs an http.Request for the ReadBlockDocument method
+func NewReadBlockDocumentRequest(server string, id openapi_types.UUID, params *ReadBlockDocumentParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/block_documents/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.IncludeSecrets != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "include_secrets", *params.IncludeSecrets, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateBlockDocumentRequest calls the generic UpdateBlockDocument builder with application/json body
+func NewUpdateBlockDocumentRequest(server string, id openapi_types.UUID, params *UpdateBlockDocumentParams, body UpdateBlockDocumentJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateBlockDocumentRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUpdateBlockDocumentRequestWithBody constructs an http.Request for the UpdateBlockDocument method, with any body, and a specified content type
+func NewUpdateBlockDocumentRequestWithBody(server string, id openapi_types.UUID, params *UpdateBlockDocumentParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/block_documents/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateBlockSchemaRequest calls the generic CreateBlockSchema builder with application/json body
+func NewCreateBlockSchemaRequest(server string, params *CreateBlockSchemaParams, body CreateBlockSchemaJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateBlockSchemaRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateBlockSchemaRequestWithBody constructs an http.Request for the CreateBlockSchema method, with any body, and a specified content type
+func NewCreateBlockSchemaRequestWithBody(server string, params *CreateBlockSchemaParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/block_schemas/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadBlockSchemaByChecksumRequest constructs an http.Request for the ReadBlockSchemaByChecksum method
+func NewReadBlockSchemaByChecksumRequest(server string, checksum string, params *ReadBlockSchemaByChecksumParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "checksum", checksum, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/block_schemas/checksum/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Version != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "version", *params.Version, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadBlockSchemasRequest calls the generic ReadBlockSchemas builder with application/json body
+func NewReadBlockSchemasRequest(server string, params *ReadBlockSchemasParams, body ReadBlockSchemasJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadBlockSchemasRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadBlockSchemasRequestWithBody constructs an http.Request for the ReadBlockSchemas method, with any body, and a specified content type
+func NewReadBlockSchemasRequestWithBody(server string, params *ReadBlockSchemasParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/block_schemas/filter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteBlockSchemaRequest constructs an http.Request for the DeleteBlockSchema method
+func NewDeleteBlockSchemaRequest(server string, id openapi_types.UUID, params *DeleteBlockSchemaParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/block_schemas/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadBlockSchemaRequest constructs an http.Request for the ReadBlockSchema method
+func NewReadBlockSchemaRequest(server string, id openapi_types.UUID, params *ReadBlockSchemaParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/block_schemas/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateBlockTypeRequest calls the generic CreateBlockType builder with application/json body
+func NewCreateBlockTypeRequest(server string, params *CreateBlockTypeParams, body CreateBlockTypeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateBlockTypeRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateBlockTypeRequestWithBody constructs an http.Request for the CreateBlockType method, with any body, and a specified content type
+func NewCreateBlockTypeRequestWithBody(server string, params *CreateBlockTypeParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/block_types/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadBlockTypesRequest calls the generic ReadBlockTypes builder with application/json body
+func NewReadBlockTypesRequest(server string, params *ReadBlockTypesParams, body ReadBlockTypesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadBlockTypesRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadBlockTypesRequestWithBody constructs an http.Request for the ReadBlockTypes method, with any body, and a specified content type
+func NewReadBlockTypesRequestWithBody(server string, params *ReadBlockTypesParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/block_types/filter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewInstallSystemBlockTypesRequest constructs an http.Request for the InstallSystemBlockTypes method
+func NewInstallSystemBlockTypesRequest(server string, params *InstallSystemBlockTypesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/block_types/install_system_block_types")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadBlockTypeBySlugRequest constructs an http.Request for the ReadBlockTypeBySlug method
+func NewReadBlockTypeBySlugRequest(server string, slug string, params *ReadBlockTypeBySlugParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "slug", slug, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/block_types/slug/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadBlockDocumentsOfTypeRequest constructs an http.Request for the ReadBlockDocumentsOfType method
+func NewReadBlockDocumentsOfTypeRequest(server string, slug string, params *ReadBlockDocumentsOfTypeParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "slug", slug, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/block_types/slug/%s/block_documents", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.IncludeSecrets != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "include_secrets", *params.IncludeSecrets, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadBlockDocumentByNameRequest constructs an http.Request for the ReadBlockDocumentByName method
+func NewReadBlockDocumentByNameRequest(server string, slug string, blockDocumentName string, params *ReadBlockDocumentByNameParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "slug", slug, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "block_document_name", blockDocumentName, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/block_types/slug/%s/block_documents/name/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.IncludeSecrets != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "include_secrets", *params.IncludeSecrets, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteBlockTypeRequest constructs an http.Request for the DeleteBlockType method
+func NewDeleteBlockTypeRequest(server string, id openapi_types.UUID, params *DeleteBlockTypeParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/block_types/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadBlockTypeRequest constructs an http.Request for the ReadBlockType method
+func NewReadBlockTypeRequest(server string, id openapi_types.UUID, params *ReadBlockTypeParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/block_types/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateBlockTypeRequest calls the generic UpdateBlockType builder with application/json body
+func NewUpdateBlockTypeRequest(server string, id openapi_types.UUID, params *UpdateBlockTypeParams, body UpdateBlockTypeJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateBlockTypeRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUpdateBlockTypeRequestWithBody constructs an http.Request for the UpdateBlockType method, with any body, and a specified content type
+func NewUpdateBlockTypeRequestWithBody(server string, id openapi_types.UUID, params *UpdateBlockTypeParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/block_types/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	if params != nil {
 
@@ -24688,6 +26999,228 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /artifacts/{key}/latest (the `ReadLatestArtifact` operationId).
 	ReadLatestArtifactWithResponse(ctx context.Context, key string, params *ReadLatestArtifactParams, reqEditors ...RequestEditorFn) (*ReadLatestArtifactResult, error)
 
+	// ReadBlockCapabilitiesWithResponse Read the capabilities that any block schema has
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /block_capabilities/ (the `ReadBlockCapabilities` operationId).
+	ReadBlockCapabilitiesWithResponse(ctx context.Context, params *ReadBlockCapabilitiesParams, reqEditors ...RequestEditorFn) (*ReadBlockCapabilitiesResult, error)
+
+	// CreateBlockDocumentWithBodyWithResponse Create a block document
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /block_documents/ (the `CreateBlockDocument` operationId).
+	CreateBlockDocumentWithBodyWithResponse(ctx context.Context, params *CreateBlockDocumentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateBlockDocumentResult, error)
+
+	// CreateBlockDocumentWithResponse Create a block document
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /block_documents/ (the `CreateBlockDocument` operationId).
+	CreateBlockDocumentWithResponse(ctx context.Context, params *CreateBlockDocumentParams, body CreateBlockDocumentJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateBlockDocumentResult, error)
+
+	// CountBlockDocumentsWithBodyWithResponse Count the block documents that match
+	//
+	// Count the block documents that match. Anonymous ones are left out unless the filter says otherwise.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /block_documents/count (the `CountBlockDocuments` operationId).
+	CountBlockDocumentsWithBodyWithResponse(ctx context.Context, params *CountBlockDocumentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CountBlockDocumentsResult, error)
+
+	// CountBlockDocumentsWithResponse Count the block documents that match
+	//
+	// Count the block documents that match. Anonymous ones are left out unless the filter says otherwise.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /block_documents/count (the `CountBlockDocuments` operationId).
+	CountBlockDocumentsWithResponse(ctx context.Context, params *CountBlockDocumentsParams, body CountBlockDocumentsJSONRequestBody, reqEditors ...RequestEditorFn) (*CountBlockDocumentsResult, error)
+
+	// ReadBlockDocumentsWithBodyWithResponse Read the block documents that match
+	//
+	// Read the block documents that match. Anonymous ones are left out unless the filter says otherwise.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /block_documents/filter (the `ReadBlockDocuments` operationId).
+	ReadBlockDocumentsWithBodyWithResponse(ctx context.Context, params *ReadBlockDocumentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadBlockDocumentsResult, error)
+
+	// ReadBlockDocumentsWithResponse Read the block documents that match
+	//
+	// Read the block documents that match. Anonymous ones are left out unless the filter says otherwise.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /block_documents/filter (the `ReadBlockDocuments` operationId).
+	ReadBlockDocumentsWithResponse(ctx context.Context, params *ReadBlockDocumentsParams, body ReadBlockDocumentsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadBlockDocumentsResult, error)
+
+	// DeleteBlockDocumentWithResponse Delete a block document
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /block_documents/{id} (the `DeleteBlockDocument` operationId).
+	DeleteBlockDocumentWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteBlockDocumentParams, reqEditors ...RequestEditorFn) (*DeleteBlockDocumentResult, error)
+
+	// ReadBlockDocumentWithResponse Read a block document by its id
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /block_documents/{id} (the `ReadBlockDocument` operationId).
+	ReadBlockDocumentWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadBlockDocumentParams, reqEditors ...RequestEditorFn) (*ReadBlockDocumentResult, error)
+
+	// UpdateBlockDocumentWithBodyWithResponse Change the data of a block document
+	//
+	// Change the data of a block document. A secret that is sent back obfuscated stays what it is.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /block_documents/{id} (the `UpdateBlockDocument` operationId).
+	UpdateBlockDocumentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateBlockDocumentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateBlockDocumentResult, error)
+
+	// UpdateBlockDocumentWithResponse Change the data of a block document
+	//
+	// Change the data of a block document. A secret that is sent back obfuscated stays what it is.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /block_documents/{id} (the `UpdateBlockDocument` operationId).
+	UpdateBlockDocumentWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateBlockDocumentParams, body UpdateBlockDocumentJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateBlockDocumentResult, error)
+
+	// CreateBlockSchemaWithBodyWithResponse Create a block schema, together with those of the blocks nested in it; one that is there already is answered with 200
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /block_schemas/ (the `CreateBlockSchema` operationId).
+	CreateBlockSchemaWithBodyWithResponse(ctx context.Context, params *CreateBlockSchemaParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateBlockSchemaResult, error)
+
+	// CreateBlockSchemaWithResponse Create a block schema, together with those of the blocks nested in it; one that is there already is answered with 200
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /block_schemas/ (the `CreateBlockSchema` operationId).
+	CreateBlockSchemaWithResponse(ctx context.Context, params *CreateBlockSchemaParams, body CreateBlockSchemaJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateBlockSchemaResult, error)
+
+	// ReadBlockSchemaByChecksumWithResponse Read the newest block schema of a checksum
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /block_schemas/checksum/{checksum} (the `ReadBlockSchemaByChecksum` operationId).
+	ReadBlockSchemaByChecksumWithResponse(ctx context.Context, checksum string, params *ReadBlockSchemaByChecksumParams, reqEditors ...RequestEditorFn) (*ReadBlockSchemaByChecksumResult, error)
+
+	// ReadBlockSchemasWithBodyWithResponse Read the block schemas that match, newest first
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /block_schemas/filter (the `ReadBlockSchemas` operationId).
+	ReadBlockSchemasWithBodyWithResponse(ctx context.Context, params *ReadBlockSchemasParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadBlockSchemasResult, error)
+
+	// ReadBlockSchemasWithResponse Read the block schemas that match, newest first
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /block_schemas/filter (the `ReadBlockSchemas` operationId).
+	ReadBlockSchemasWithResponse(ctx context.Context, params *ReadBlockSchemasParams, body ReadBlockSchemasJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadBlockSchemasResult, error)
+
+	// DeleteBlockSchemaWithResponse Delete a block schema with its documents
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /block_schemas/{id} (the `DeleteBlockSchema` operationId).
+	DeleteBlockSchemaWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteBlockSchemaParams, reqEditors ...RequestEditorFn) (*DeleteBlockSchemaResult, error)
+
+	// ReadBlockSchemaWithResponse Read a block schema by its id
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /block_schemas/{id} (the `ReadBlockSchema` operationId).
+	ReadBlockSchemaWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadBlockSchemaParams, reqEditors ...RequestEditorFn) (*ReadBlockSchemaResult, error)
+
+	// CreateBlockTypeWithBodyWithResponse Create a block type
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /block_types/ (the `CreateBlockType` operationId).
+	CreateBlockTypeWithBodyWithResponse(ctx context.Context, params *CreateBlockTypeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateBlockTypeResult, error)
+
+	// CreateBlockTypeWithResponse Create a block type
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /block_types/ (the `CreateBlockType` operationId).
+	CreateBlockTypeWithResponse(ctx context.Context, params *CreateBlockTypeParams, body CreateBlockTypeJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateBlockTypeResult, error)
+
+	// ReadBlockTypesWithBodyWithResponse Read the block types that match, ordered by name
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /block_types/filter (the `ReadBlockTypes` operationId).
+	ReadBlockTypesWithBodyWithResponse(ctx context.Context, params *ReadBlockTypesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadBlockTypesResult, error)
+
+	// ReadBlockTypesWithResponse Read the block types that match, ordered by name
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /block_types/filter (the `ReadBlockTypes` operationId).
+	ReadBlockTypesWithResponse(ctx context.Context, params *ReadBlockTypesParams, body ReadBlockTypesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadBlockTypesResult, error)
+
+	// InstallSystemBlockTypesWithResponse Bring the block types of the server's own up to date
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /block_types/install_system_block_types (the `InstallSystemBlockTypes` operationId).
+	InstallSystemBlockTypesWithResponse(ctx context.Context, params *InstallSystemBlockTypesParams, reqEditors ...RequestEditorFn) (*InstallSystemBlockTypesResult, error)
+
+	// ReadBlockTypeBySlugWithResponse Read a block type by its slug
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /block_types/slug/{slug} (the `ReadBlockTypeBySlug` operationId).
+	ReadBlockTypeBySlugWithResponse(ctx context.Context, slug string, params *ReadBlockTypeBySlugParams, reqEditors ...RequestEditorFn) (*ReadBlockTypeBySlugResult, error)
+
+	// ReadBlockDocumentsOfTypeWithResponse Read the block documents of a type, ordered by name
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /block_types/slug/{slug}/block_documents (the `ReadBlockDocumentsOfType` operationId).
+	ReadBlockDocumentsOfTypeWithResponse(ctx context.Context, slug string, params *ReadBlockDocumentsOfTypeParams, reqEditors ...RequestEditorFn) (*ReadBlockDocumentsOfTypeResult, error)
+
+	// ReadBlockDocumentByNameWithResponse Read a block document by the slug of its type and its name
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /block_types/slug/{slug}/block_documents/name/{block_document_name} (the `ReadBlockDocumentByName` operationId).
+	ReadBlockDocumentByNameWithResponse(ctx context.Context, slug string, blockDocumentName string, params *ReadBlockDocumentByNameParams, reqEditors ...RequestEditorFn) (*ReadBlockDocumentByNameResult, error)
+
+	// DeleteBlockTypeWithResponse Delete a block type with its schemas and documents
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /block_types/{id} (the `DeleteBlockType` operationId).
+	DeleteBlockTypeWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteBlockTypeParams, reqEditors ...RequestEditorFn) (*DeleteBlockTypeResult, error)
+
+	// ReadBlockTypeWithResponse Read a block type by its id
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /block_types/{id} (the `ReadBlockType` operationId).
+	ReadBlockTypeWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadBlockTypeParams, reqEditors ...RequestEditorFn) (*ReadBlockTypeResult, error)
+
+	// UpdateBlockTypeWithBodyWithResponse Change how a block type is presented; what is not sent stays
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /block_types/{id} (the `UpdateBlockType` operationId).
+	UpdateBlockTypeWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateBlockTypeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateBlockTypeResult, error)
+
+	// UpdateBlockTypeWithResponse Change how a block type is presented; what is not sent stays
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /block_types/{id} (the `UpdateBlockType` operationId).
+	UpdateBlockTypeWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateBlockTypeParams, body UpdateBlockTypeJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateBlockTypeResult, error)
+
 	// GrantBotAccessWithBodyWithResponse Give a service account a role in the workspace; one that has a role there gets the other one, under the same id
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -28653,6 +31186,1133 @@ func (r ReadLatestArtifactResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ReadLatestArtifactResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadBlockCapabilitiesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]string
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadBlockCapabilitiesResult) GetJSON200() *[]string {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadBlockCapabilitiesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadBlockCapabilitiesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadBlockCapabilitiesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadBlockCapabilitiesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadBlockCapabilitiesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadBlockCapabilitiesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateBlockDocumentResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *BlockDocument
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateBlockDocumentResult) GetJSON201() *BlockDocument {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateBlockDocumentResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateBlockDocumentResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateBlockDocumentResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateBlockDocumentResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateBlockDocumentResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateBlockDocumentResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CountBlockDocumentsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *int64
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CountBlockDocumentsResult) GetJSON200() *int64 {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CountBlockDocumentsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CountBlockDocumentsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CountBlockDocumentsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CountBlockDocumentsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CountBlockDocumentsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CountBlockDocumentsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadBlockDocumentsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]BlockDocument
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadBlockDocumentsResult) GetJSON200() *[]BlockDocument {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadBlockDocumentsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadBlockDocumentsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadBlockDocumentsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadBlockDocumentsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadBlockDocumentsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadBlockDocumentsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteBlockDocumentResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteBlockDocumentResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteBlockDocumentResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteBlockDocumentResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteBlockDocumentResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteBlockDocumentResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteBlockDocumentResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadBlockDocumentResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BlockDocument
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadBlockDocumentResult) GetJSON200() *BlockDocument {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadBlockDocumentResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadBlockDocumentResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadBlockDocumentResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadBlockDocumentResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadBlockDocumentResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadBlockDocumentResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateBlockDocumentResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateBlockDocumentResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateBlockDocumentResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateBlockDocumentResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateBlockDocumentResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateBlockDocumentResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateBlockDocumentResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateBlockSchemaResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BlockSchema
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *BlockSchema
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CreateBlockSchemaResult) GetJSON200() *BlockSchema {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateBlockSchemaResult) GetJSON201() *BlockSchema {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateBlockSchemaResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateBlockSchemaResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateBlockSchemaResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateBlockSchemaResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateBlockSchemaResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateBlockSchemaResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadBlockSchemaByChecksumResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BlockSchema
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadBlockSchemaByChecksumResult) GetJSON200() *BlockSchema {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadBlockSchemaByChecksumResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadBlockSchemaByChecksumResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadBlockSchemaByChecksumResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadBlockSchemaByChecksumResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadBlockSchemaByChecksumResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadBlockSchemaByChecksumResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadBlockSchemasResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]BlockSchema
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadBlockSchemasResult) GetJSON200() *[]BlockSchema {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadBlockSchemasResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadBlockSchemasResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadBlockSchemasResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadBlockSchemasResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadBlockSchemasResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadBlockSchemasResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteBlockSchemaResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteBlockSchemaResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteBlockSchemaResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteBlockSchemaResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteBlockSchemaResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteBlockSchemaResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteBlockSchemaResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadBlockSchemaResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BlockSchema
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadBlockSchemaResult) GetJSON200() *BlockSchema {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadBlockSchemaResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadBlockSchemaResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadBlockSchemaResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadBlockSchemaResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadBlockSchemaResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadBlockSchemaResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateBlockTypeResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *BlockType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateBlockTypeResult) GetJSON201() *BlockType {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateBlockTypeResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateBlockTypeResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateBlockTypeResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateBlockTypeResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateBlockTypeResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateBlockTypeResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadBlockTypesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]BlockType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadBlockTypesResult) GetJSON200() *[]BlockType {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadBlockTypesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadBlockTypesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadBlockTypesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadBlockTypesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadBlockTypesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadBlockTypesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type InstallSystemBlockTypesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *interface{}
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r InstallSystemBlockTypesResult) GetJSON200() *interface{} {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r InstallSystemBlockTypesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r InstallSystemBlockTypesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r InstallSystemBlockTypesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r InstallSystemBlockTypesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r InstallSystemBlockTypesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r InstallSystemBlockTypesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadBlockTypeBySlugResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BlockType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadBlockTypeBySlugResult) GetJSON200() *BlockType {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadBlockTypeBySlugResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadBlockTypeBySlugResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadBlockTypeBySlugResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadBlockTypeBySlugResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadBlockTypeBySlugResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadBlockTypeBySlugResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadBlockDocumentsOfTypeResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]BlockDocument
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadBlockDocumentsOfTypeResult) GetJSON200() *[]BlockDocument {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadBlockDocumentsOfTypeResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadBlockDocumentsOfTypeResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadBlockDocumentsOfTypeResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadBlockDocumentsOfTypeResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadBlockDocumentsOfTypeResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadBlockDocumentsOfTypeResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadBlockDocumentByNameResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BlockDocument
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadBlockDocumentByNameResult) GetJSON200() *BlockDocument {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadBlockDocumentByNameResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadBlockDocumentByNameResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadBlockDocumentByNameResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadBlockDocumentByNameResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadBlockDocumentByNameResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadBlockDocumentByNameResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteBlockTypeResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteBlockTypeResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteBlockTypeResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteBlockTypeResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteBlockTypeResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteBlockTypeResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteBlockTypeResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadBlockTypeResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BlockType
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadBlockTypeResult) GetJSON200() *BlockType {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadBlockTypeResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadBlockTypeResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadBlockTypeResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadBlockTypeResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadBlockTypeResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadBlockTypeResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateBlockTypeResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateBlockTypeResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateBlockTypeResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateBlockTypeResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateBlockTypeResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateBlockTypeResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateBlockTypeResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -37421,6 +41081,408 @@ func (c *ClientWithResponses) ReadLatestArtifactWithResponse(ctx context.Context
 	return ParseReadLatestArtifactResult(rsp)
 }
 
+// ReadBlockCapabilitiesWithResponse Read the capabilities that any block schema has
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /block_capabilities/ (the `ReadBlockCapabilities` operationId).
+func (c *ClientWithResponses) ReadBlockCapabilitiesWithResponse(ctx context.Context, params *ReadBlockCapabilitiesParams, reqEditors ...RequestEditorFn) (*ReadBlockCapabilitiesResult, error) {
+	rsp, err := c.ReadBlockCapabilities(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadBlockCapabilitiesResult(rsp)
+}
+
+// CreateBlockDocumentWithBodyWithResponse Create a block document
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /block_documents/ (the `CreateBlockDocument` operationId).
+func (c *ClientWithResponses) CreateBlockDocumentWithBodyWithResponse(ctx context.Context, params *CreateBlockDocumentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateBlockDocumentResult, error) {
+	rsp, err := c.CreateBlockDocumentWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateBlockDocumentResult(rsp)
+}
+
+// CreateBlockDocumentWithResponse Create a block document
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /block_documents/ (the `CreateBlockDocument` operationId).
+func (c *ClientWithResponses) CreateBlockDocumentWithResponse(ctx context.Context, params *CreateBlockDocumentParams, body CreateBlockDocumentJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateBlockDocumentResult, error) {
+	rsp, err := c.CreateBlockDocument(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateBlockDocumentResult(rsp)
+}
+
+// CountBlockDocumentsWithBodyWithResponse Count the block documents that match
+//
+// Count the block documents that match. Anonymous ones are left out unless the filter says otherwise.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /block_documents/count (the `CountBlockDocuments` operationId).
+func (c *ClientWithResponses) CountBlockDocumentsWithBodyWithResponse(ctx context.Context, params *CountBlockDocumentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CountBlockDocumentsResult, error) {
+	rsp, err := c.CountBlockDocumentsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountBlockDocumentsResult(rsp)
+}
+
+// CountBlockDocumentsWithResponse Count the block documents that match
+//
+// Count the block documents that match. Anonymous ones are left out unless the filter says otherwise.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /block_documents/count (the `CountBlockDocuments` operationId).
+func (c *ClientWithResponses) CountBlockDocumentsWithResponse(ctx context.Context, params *CountBlockDocumentsParams, body CountBlockDocumentsJSONRequestBody, reqEditors ...RequestEditorFn) (*CountBlockDocumentsResult, error) {
+	rsp, err := c.CountBlockDocuments(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountBlockDocumentsResult(rsp)
+}
+
+// ReadBlockDocumentsWithBodyWithResponse Read the block documents that match
+//
+// Read the block documents that match. Anonymous ones are left out unless the filter says otherwise.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /block_documents/filter (the `ReadBlockDocuments` operationId).
+func (c *ClientWithResponses) ReadBlockDocumentsWithBodyWithResponse(ctx context.Context, params *ReadBlockDocumentsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadBlockDocumentsResult, error) {
+	rsp, err := c.ReadBlockDocumentsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadBlockDocumentsResult(rsp)
+}
+
+// ReadBlockDocumentsWithResponse Read the block documents that match
+//
+// Read the block documents that match. Anonymous ones are left out unless the filter says otherwise.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /block_documents/filter (the `ReadBlockDocuments` operationId).
+func (c *ClientWithResponses) ReadBlockDocumentsWithResponse(ctx context.Context, params *ReadBlockDocumentsParams, body ReadBlockDocumentsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadBlockDocumentsResult, error) {
+	rsp, err := c.ReadBlockDocuments(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadBlockDocumentsResult(rsp)
+}
+
+// DeleteBlockDocumentWithResponse Delete a block document
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /block_documents/{id} (the `DeleteBlockDocument` operationId).
+func (c *ClientWithResponses) DeleteBlockDocumentWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteBlockDocumentParams, reqEditors ...RequestEditorFn) (*DeleteBlockDocumentResult, error) {
+	rsp, err := c.DeleteBlockDocument(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteBlockDocumentResult(rsp)
+}
+
+// ReadBlockDocumentWithResponse Read a block document by its id
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /block_documents/{id} (the `ReadBlockDocument` operationId).
+func (c *ClientWithResponses) ReadBlockDocumentWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadBlockDocumentParams, reqEditors ...RequestEditorFn) (*ReadBlockDocumentResult, error) {
+	rsp, err := c.ReadBlockDocument(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadBlockDocumentResult(rsp)
+}
+
+// UpdateBlockDocumentWithBodyWithResponse Change the data of a block document
+//
+// Change the data of a block document. A secret that is sent back obfuscated stays what it is.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /block_documents/{id} (the `UpdateBlockDocument` operationId).
+func (c *ClientWithResponses) UpdateBlockDocumentWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateBlockDocumentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateBlockDocumentResult, error) {
+	rsp, err := c.UpdateBlockDocumentWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateBlockDocumentResult(rsp)
+}
+
+// UpdateBlockDocumentWithResponse Change the data of a block document
+//
+// Change the data of a block document. A secret that is sent back obfuscated stays what it is.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /block_documents/{id} (the `UpdateBlockDocument` operationId).
+func (c *ClientWithResponses) UpdateBlockDocumentWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateBlockDocumentParams, body UpdateBlockDocumentJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateBlockDocumentResult, error) {
+	rsp, err := c.UpdateBlockDocument(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateBlockDocumentResult(rsp)
+}
+
+// CreateBlockSchemaWithBodyWithResponse Create a block schema, together with those of the blocks nested in it; one that is there already is answered with 200
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /block_schemas/ (the `CreateBlockSchema` operationId).
+func (c *ClientWithResponses) CreateBlockSchemaWithBodyWithResponse(ctx context.Context, params *CreateBlockSchemaParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateBlockSchemaResult, error) {
+	rsp, err := c.CreateBlockSchemaWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateBlockSchemaResult(rsp)
+}
+
+// CreateBlockSchemaWithResponse Create a block schema, together with those of the blocks nested in it; one that is there already is answered with 200
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /block_schemas/ (the `CreateBlockSchema` operationId).
+func (c *ClientWithResponses) CreateBlockSchemaWithResponse(ctx context.Context, params *CreateBlockSchemaParams, body CreateBlockSchemaJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateBlockSchemaResult, error) {
+	rsp, err := c.CreateBlockSchema(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateBlockSchemaResult(rsp)
+}
+
+// ReadBlockSchemaByChecksumWithResponse Read the newest block schema of a checksum
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /block_schemas/checksum/{checksum} (the `ReadBlockSchemaByChecksum` operationId).
+func (c *ClientWithResponses) ReadBlockSchemaByChecksumWithResponse(ctx context.Context, checksum string, params *ReadBlockSchemaByChecksumParams, reqEditors ...RequestEditorFn) (*ReadBlockSchemaByChecksumResult, error) {
+	rsp, err := c.ReadBlockSchemaByChecksum(ctx, checksum, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadBlockSchemaByChecksumResult(rsp)
+}
+
+// ReadBlockSchemasWithBodyWithResponse Read the block schemas that match, newest first
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /block_schemas/filter (the `ReadBlockSchemas` operationId).
+func (c *ClientWithResponses) ReadBlockSchemasWithBodyWithResponse(ctx context.Context, params *ReadBlockSchemasParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadBlockSchemasResult, error) {
+	rsp, err := c.ReadBlockSchemasWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadBlockSchemasResult(rsp)
+}
+
+// ReadBlockSchemasWithResponse Read the block schemas that match, newest first
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /block_schemas/filter (the `ReadBlockSchemas` operationId).
+func (c *ClientWithResponses) ReadBlockSchemasWithResponse(ctx context.Context, params *ReadBlockSchemasParams, body ReadBlockSchemasJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadBlockSchemasResult, error) {
+	rsp, err := c.ReadBlockSchemas(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadBlockSchemasResult(rsp)
+}
+
+// DeleteBlockSchemaWithResponse Delete a block schema with its documents
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /block_schemas/{id} (the `DeleteBlockSchema` operationId).
+func (c *ClientWithResponses) DeleteBlockSchemaWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteBlockSchemaParams, reqEditors ...RequestEditorFn) (*DeleteBlockSchemaResult, error) {
+	rsp, err := c.DeleteBlockSchema(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteBlockSchemaResult(rsp)
+}
+
+// ReadBlockSchemaWithResponse Read a block schema by its id
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /block_schemas/{id} (the `ReadBlockSchema` operationId).
+func (c *ClientWithResponses) ReadBlockSchemaWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadBlockSchemaParams, reqEditors ...RequestEditorFn) (*ReadBlockSchemaResult, error) {
+	rsp, err := c.ReadBlockSchema(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadBlockSchemaResult(rsp)
+}
+
+// CreateBlockTypeWithBodyWithResponse Create a block type
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /block_types/ (the `CreateBlockType` operationId).
+func (c *ClientWithResponses) CreateBlockTypeWithBodyWithResponse(ctx context.Context, params *CreateBlockTypeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateBlockTypeResult, error) {
+	rsp, err := c.CreateBlockTypeWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateBlockTypeResult(rsp)
+}
+
+// CreateBlockTypeWithResponse Create a block type
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /block_types/ (the `CreateBlockType` operationId).
+func (c *ClientWithResponses) CreateBlockTypeWithResponse(ctx context.Context, params *CreateBlockTypeParams, body CreateBlockTypeJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateBlockTypeResult, error) {
+	rsp, err := c.CreateBlockType(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateBlockTypeResult(rsp)
+}
+
+// ReadBlockTypesWithBodyWithResponse Read the block types that match, ordered by name
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /block_types/filter (the `ReadBlockTypes` operationId).
+func (c *ClientWithResponses) ReadBlockTypesWithBodyWithResponse(ctx context.Context, params *ReadBlockTypesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadBlockTypesResult, error) {
+	rsp, err := c.ReadBlockTypesWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadBlockTypesResult(rsp)
+}
+
+// ReadBlockTypesWithResponse Read the block types that match, ordered by name
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /block_types/filter (the `ReadBlockTypes` operationId).
+func (c *ClientWithResponses) ReadBlockTypesWithResponse(ctx context.Context, params *ReadBlockTypesParams, body ReadBlockTypesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadBlockTypesResult, error) {
+	rsp, err := c.ReadBlockTypes(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadBlockTypesResult(rsp)
+}
+
+// InstallSystemBlockTypesWithResponse Bring the block types of the server's own up to date
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /block_types/install_system_block_types (the `InstallSystemBlockTypes` operationId).
+func (c *ClientWithResponses) InstallSystemBlockTypesWithResponse(ctx context.Context, params *InstallSystemBlockTypesParams, reqEditors ...RequestEditorFn) (*InstallSystemBlockTypesResult, error) {
+	rsp, err := c.InstallSystemBlockTypes(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseInstallSystemBlockTypesResult(rsp)
+}
+
+// ReadBlockTypeBySlugWithResponse Read a block type by its slug
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /block_types/slug/{slug} (the `ReadBlockTypeBySlug` operationId).
+func (c *ClientWithResponses) ReadBlockTypeBySlugWithResponse(ctx context.Context, slug string, params *ReadBlockTypeBySlugParams, reqEditors ...RequestEditorFn) (*ReadBlockTypeBySlugResult, error) {
+	rsp, err := c.ReadBlockTypeBySlug(ctx, slug, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadBlockTypeBySlugResult(rsp)
+}
+
+// ReadBlockDocumentsOfTypeWithResponse Read the block documents of a type, ordered by name
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /block_types/slug/{slug}/block_documents (the `ReadBlockDocumentsOfType` operationId).
+func (c *ClientWithResponses) ReadBlockDocumentsOfTypeWithResponse(ctx context.Context, slug string, params *ReadBlockDocumentsOfTypeParams, reqEditors ...RequestEditorFn) (*ReadBlockDocumentsOfTypeResult, error) {
+	rsp, err := c.ReadBlockDocumentsOfType(ctx, slug, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadBlockDocumentsOfTypeResult(rsp)
+}
+
+// ReadBlockDocumentByNameWithResponse Read a block document by the slug of its type and its name
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /block_types/slug/{slug}/block_documents/name/{block_document_name} (the `ReadBlockDocumentByName` operationId).
+func (c *ClientWithResponses) ReadBlockDocumentByNameWithResponse(ctx context.Context, slug string, blockDocumentName string, params *ReadBlockDocumentByNameParams, reqEditors ...RequestEditorFn) (*ReadBlockDocumentByNameResult, error) {
+	rsp, err := c.ReadBlockDocumentByName(ctx, slug, blockDocumentName, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadBlockDocumentByNameResult(rsp)
+}
+
+// DeleteBlockTypeWithResponse Delete a block type with its schemas and documents
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /block_types/{id} (the `DeleteBlockType` operationId).
+func (c *ClientWithResponses) DeleteBlockTypeWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteBlockTypeParams, reqEditors ...RequestEditorFn) (*DeleteBlockTypeResult, error) {
+	rsp, err := c.DeleteBlockType(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteBlockTypeResult(rsp)
+}
+
+// ReadBlockTypeWithResponse Read a block type by its id
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /block_types/{id} (the `ReadBlockType` operationId).
+func (c *ClientWithResponses) ReadBlockTypeWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadBlockTypeParams, reqEditors ...RequestEditorFn) (*ReadBlockTypeResult, error) {
+	rsp, err := c.ReadBlockType(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadBlockTypeResult(rsp)
+}
+
+// UpdateBlockTypeWithBodyWithResponse Change how a block type is presented; what is not sent stays
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /block_types/{id} (the `UpdateBlockType` operationId).
+func (c *ClientWithResponses) UpdateBlockTypeWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateBlockTypeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateBlockTypeResult, error) {
+	rsp, err := c.UpdateBlockTypeWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateBlockTypeResult(rsp)
+}
+
+// UpdateBlockTypeWithResponse Change how a block type is presented; what is not sent stays
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /block_types/{id} (the `UpdateBlockType` operationId).
+func (c *ClientWithResponses) UpdateBlockTypeWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateBlockTypeParams, body UpdateBlockTypeJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateBlockTypeResult, error) {
+	rsp, err := c.UpdateBlockType(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateBlockTypeResult(rsp)
+}
+
 // GrantBotAccessWithBodyWithResponse Give a service account a role in the workspace; one that has a role there gets the other one, under the same id
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -42112,6 +46174,833 @@ func ParseReadLatestArtifactResult(rsp *http.Response) (*ReadLatestArtifactResul
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadBlockCapabilitiesResult parses an HTTP response from a ReadBlockCapabilitiesWithResponse call
+func ParseReadBlockCapabilitiesResult(rsp *http.Response) (*ReadBlockCapabilitiesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadBlockCapabilitiesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []string
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateBlockDocumentResult parses an HTTP response from a CreateBlockDocumentWithResponse call
+func ParseCreateBlockDocumentResult(rsp *http.Response) (*CreateBlockDocumentResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateBlockDocumentResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest BlockDocument
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCountBlockDocumentsResult parses an HTTP response from a CountBlockDocumentsWithResponse call
+func ParseCountBlockDocumentsResult(rsp *http.Response) (*CountBlockDocumentsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CountBlockDocumentsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest int64
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadBlockDocumentsResult parses an HTTP response from a ReadBlockDocumentsWithResponse call
+func ParseReadBlockDocumentsResult(rsp *http.Response) (*ReadBlockDocumentsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadBlockDocumentsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []BlockDocument
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteBlockDocumentResult parses an HTTP response from a DeleteBlockDocumentWithResponse call
+func ParseDeleteBlockDocumentResult(rsp *http.Response) (*DeleteBlockDocumentResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteBlockDocumentResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadBlockDocumentResult parses an HTTP response from a ReadBlockDocumentWithResponse call
+func ParseReadBlockDocumentResult(rsp *http.Response) (*ReadBlockDocumentResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadBlockDocumentResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BlockDocument
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateBlockDocumentResult parses an HTTP response from a UpdateBlockDocumentWithResponse call
+func ParseUpdateBlockDocumentResult(rsp *http.Response) (*UpdateBlockDocumentResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateBlockDocumentResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateBlockSchemaResult parses an HTTP response from a CreateBlockSchemaWithResponse call
+func ParseCreateBlockSchemaResult(rsp *http.Response) (*CreateBlockSchemaResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateBlockSchemaResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BlockSchema
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest BlockSchema
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadBlockSchemaByChecksumResult parses an HTTP response from a ReadBlockSchemaByChecksumWithResponse call
+func ParseReadBlockSchemaByChecksumResult(rsp *http.Response) (*ReadBlockSchemaByChecksumResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadBlockSchemaByChecksumResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BlockSchema
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadBlockSchemasResult parses an HTTP response from a ReadBlockSchemasWithResponse call
+func ParseReadBlockSchemasResult(rsp *http.Response) (*ReadBlockSchemasResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadBlockSchemasResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []BlockSchema
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteBlockSchemaResult parses an HTTP response from a DeleteBlockSchemaWithResponse call
+func ParseDeleteBlockSchemaResult(rsp *http.Response) (*DeleteBlockSchemaResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteBlockSchemaResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadBlockSchemaResult parses an HTTP response from a ReadBlockSchemaWithResponse call
+func ParseReadBlockSchemaResult(rsp *http.Response) (*ReadBlockSchemaResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadBlockSchemaResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BlockSchema
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateBlockTypeResult parses an HTTP response from a CreateBlockTypeWithResponse call
+func ParseCreateBlockTypeResult(rsp *http.Response) (*CreateBlockTypeResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateBlockTypeResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest BlockType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadBlockTypesResult parses an HTTP response from a ReadBlockTypesWithResponse call
+func ParseReadBlockTypesResult(rsp *http.Response) (*ReadBlockTypesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadBlockTypesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []BlockType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseInstallSystemBlockTypesResult parses an HTTP response from a InstallSystemBlockTypesWithResponse call
+func ParseInstallSystemBlockTypesResult(rsp *http.Response) (*InstallSystemBlockTypesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &InstallSystemBlockTypesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest interface{}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadBlockTypeBySlugResult parses an HTTP response from a ReadBlockTypeBySlugWithResponse call
+func ParseReadBlockTypeBySlugResult(rsp *http.Response) (*ReadBlockTypeBySlugResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadBlockTypeBySlugResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BlockType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadBlockDocumentsOfTypeResult parses an HTTP response from a ReadBlockDocumentsOfTypeWithResponse call
+func ParseReadBlockDocumentsOfTypeResult(rsp *http.Response) (*ReadBlockDocumentsOfTypeResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadBlockDocumentsOfTypeResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []BlockDocument
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadBlockDocumentByNameResult parses an HTTP response from a ReadBlockDocumentByNameWithResponse call
+func ParseReadBlockDocumentByNameResult(rsp *http.Response) (*ReadBlockDocumentByNameResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadBlockDocumentByNameResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BlockDocument
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteBlockTypeResult parses an HTTP response from a DeleteBlockTypeWithResponse call
+func ParseDeleteBlockTypeResult(rsp *http.Response) (*DeleteBlockTypeResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteBlockTypeResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadBlockTypeResult parses an HTTP response from a ReadBlockTypeWithResponse call
+func ParseReadBlockTypeResult(rsp *http.Response) (*ReadBlockTypeResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadBlockTypeResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BlockType
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateBlockTypeResult parses an HTTP response from a UpdateBlockTypeWithResponse call
+func ParseUpdateBlockTypeResult(rsp *http.Response) (*UpdateBlockTypeResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateBlockTypeResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError

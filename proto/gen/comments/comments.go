@@ -185,6 +185,106 @@ func Of(fullName string) string {
 		return "Create an artifact of this id, or replace it; what is not sent is as in a new artifact."
 	case "orch.v1.ArtifactService.UpdateArtifact":
 		return "Change an artifact; what is not sent stays."
+	case "orch.v1.BlockCapabilityService":
+		return "BlockCapabilityService tells what blocks can do."
+	case "orch.v1.BlockCapabilityService.ReadBlockCapabilities":
+		return "Read the capabilities that any block schema has."
+	case "orch.v1.BlockDocument":
+		return "BlockDocument is a block: named data of a type."
+	case "orch.v1.BlockDocument.block_document_references":
+		return "The blocks that the data came from, by field."
+	case "orch.v1.BlockDocument.data":
+		return "With the data of the blocks that it refers to in the places of the references."
+	case "orch.v1.BlockDocument.refers_to":
+		return "The ids of the documents that it refers to, so that those who refer to one can be found without opening them."
+	case "orch.v1.BlockDocument.sealed_data":
+		return "The data as it was sent, references included, sealed."
+	case "orch.v1.BlockDocumentCountQuery":
+		return "BlockDocumentCountQuery selects block documents."
+	case "orch.v1.BlockDocumentCreate.data":
+		return "A reference to another document is written {\"$ref\": {\"block_document_id\": …}} in the place of a field."
+	case "orch.v1.BlockDocumentCreate.name":
+		return "Lower-case letters, digits and dashes. Anonymous documents may go without."
+	case "orch.v1.BlockDocumentFilter":
+		return "BlockDocumentFilter selects block documents."
+	case "orch.v1.BlockDocumentQuery":
+		return "BlockDocumentQuery selects and orders block documents."
+	case "orch.v1.BlockDocumentQuery.include_secrets":
+		return "Show secrets instead of obfuscating them."
+	case "orch.v1.BlockDocumentService":
+		return "BlockDocumentService stores blocks. Secrets are sealed in the store and shown only to those who ask for them."
+	case "orch.v1.BlockDocumentService.CountBlockDocuments":
+		return "Count the block documents that match. Anonymous ones are left out unless the filter says otherwise."
+	case "orch.v1.BlockDocumentService.CreateBlockDocument":
+		return "Create a block document."
+	case "orch.v1.BlockDocumentService.DeleteBlockDocument":
+		return "Delete a block document."
+	case "orch.v1.BlockDocumentService.ReadBlockDocument":
+		return "Read a block document by its id."
+	case "orch.v1.BlockDocumentService.ReadBlockDocumentByName":
+		return "Read a block document by the slug of its type and its name."
+	case "orch.v1.BlockDocumentService.ReadBlockDocuments":
+		return "Read the block documents that match. Anonymous ones are left out unless the filter says otherwise."
+	case "orch.v1.BlockDocumentService.ReadBlockDocumentsOfType":
+		return "Read the block documents of a type, ordered by name."
+	case "orch.v1.BlockDocumentService.UpdateBlockDocument":
+		return "Change the data of a block document. A secret that is sent back obfuscated stays what it is."
+	case "orch.v1.BlockDocumentUpdate.block_schema_id":
+		return "Another schema of the same type."
+	case "orch.v1.BlockDocumentUpdate.merge_existing_data":
+		return "Fields that are not in the data stay; otherwise they go."
+	case "orch.v1.BlockSchema":
+		return "BlockSchema is what the documents of a block type look like."
+	case "orch.v1.BlockSchema.capabilities":
+		return "What blocks of this schema can do, such as \"write-path\" or \"notify\"."
+	case "orch.v1.BlockSchema.checksum":
+		return "\"sha256:\" and the hexadecimal digest of the fields."
+	case "orch.v1.BlockSchema.fields":
+		return "A JSON schema. Beside its standard keywords it has block_type_slug, block_schema_references (the blocks nested in it, by field) and secret_fields (paths of fields that hold secrets, with dots between the names and * for all)."
+	case "orch.v1.BlockSchemaFilter":
+		return "BlockSchemaFilter selects block schemas."
+	case "orch.v1.BlockSchemaQuery":
+		return "BlockSchemaQuery selects block schemas."
+	case "orch.v1.BlockSchemaService":
+		return "BlockSchemaService stores what the documents of a block type look like, version by version."
+	case "orch.v1.BlockSchemaService.CreateBlockSchema":
+		return "Create a block schema, together with those of the blocks nested in it; one that is there already is answered with 200."
+	case "orch.v1.BlockSchemaService.DeleteBlockSchema":
+		return "Delete a block schema with its documents."
+	case "orch.v1.BlockSchemaService.ReadBlockSchema":
+		return "Read a block schema by its id."
+	case "orch.v1.BlockSchemaService.ReadBlockSchemaByChecksum":
+		return "Read the newest block schema of a checksum."
+	case "orch.v1.BlockSchemaService.ReadBlockSchemas":
+		return "Read the block schemas that match, newest first."
+	case "orch.v1.BlockType":
+		return "BlockType is a kind of block."
+	case "orch.v1.BlockType.is_protected":
+		return "The server needs it: it cannot be deleted."
+	case "orch.v1.BlockType.logo_url":
+		return "The address of a picture."
+	case "orch.v1.BlockTypeCreate.slug":
+		return "Lower-case letters, digits and dashes."
+	case "orch.v1.BlockTypeFilter":
+		return "BlockTypeFilter selects block types."
+	case "orch.v1.BlockTypeQuery":
+		return "BlockTypeQuery selects block types."
+	case "orch.v1.BlockTypeService":
+		return "BlockTypeService stores the kinds of blocks. A type is known by its slug as well as by its id."
+	case "orch.v1.BlockTypeService.CreateBlockType":
+		return "Create a block type."
+	case "orch.v1.BlockTypeService.DeleteBlockType":
+		return "Delete a block type with its schemas and documents."
+	case "orch.v1.BlockTypeService.InstallSystemBlockTypes":
+		return "Bring the block types of the server's own up to date."
+	case "orch.v1.BlockTypeService.ReadBlockType":
+		return "Read a block type by its id."
+	case "orch.v1.BlockTypeService.ReadBlockTypeBySlug":
+		return "Read a block type by its slug."
+	case "orch.v1.BlockTypeService.ReadBlockTypes":
+		return "Read the block types that match, ordered by name."
+	case "orch.v1.BlockTypeService.UpdateBlockType":
+		return "Change how a block type is presented; what is not sent stays."
 	case "orch.v1.BotAccessGrants":
 		return "BotAccessGrants are one grant or a list of them."
 	case "orch.v1.CONCURRENCY_MODE_CONCURRENCY":
@@ -763,6 +863,14 @@ func Of(fullName string) string {
 		return "The whole server: its administrators alone."
 	case "orch.v1.REALM_UNSPECIFIED":
 		return "The workspace that the request is bound to: what the caller's role there allows."
+	case "orch.v1.ReadBlockDocumentByNameRequest.include_secrets":
+		return "Show secrets instead of obfuscating them."
+	case "orch.v1.ReadBlockDocumentRequest.include_secrets":
+		return "Show secrets instead of obfuscating them."
+	case "orch.v1.ReadBlockDocumentsOfTypeRequest.include_secrets":
+		return "Show secrets instead of obfuscating them."
+	case "orch.v1.ReadBlockSchemaByChecksumRequest.version":
+		return "The version that the schema must have; absent means any."
 	case "orch.v1.ReadFlowRunGraphV2Request.since":
 		return "Nodes that ended before are left out."
 	case "orch.v1.Realm":

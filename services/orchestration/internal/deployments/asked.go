@@ -82,21 +82,21 @@ type references interface {
 	GetWorkQueueName() string
 }
 
-// checkReferences refuses a deployment that refers to what is not there. There are no work pools and no blocks yet.
+// checkReferences refuses a deployment that refers to what is not there. There are no work pools yet.
 func (s *Service) checkReferences(ctx context.Context, ws uuid.UUID, r references) error {
-	const rebuilt = "This usually occurs when applying a deployment specification that was built against a different database or workspace."
 	switch {
 	case r.GetWorkPoolName() != "":
 		return rpc.Detail(http.StatusNotFound, fmt.Sprintf("Work pool %q not found.", r.GetWorkPoolName()))
 	case r.GetWorkQueueName() != "":
 		return rpc.Detail(http.StatusBadRequest, fmt.Sprintf("The work queue %q needs a work pool.", r.GetWorkQueueName()))
-	case r.GetInfrastructureDocumentId() != "":
-		return rpc.Detail(http.StatusConflict, fmt.Sprintf(
-			"Error creating deployment. Could not find infrastructure block with id: %s. %s", r.GetInfrastructureDocumentId(), rebuilt))
-	case r.GetStorageDocumentId() != "":
-		return rpc.Detail(http.StatusConflict, fmt.Sprintf(
-			"Error creating deployment. Could not find storage block with id: %s. %s", r.GetStorageDocumentId(), rebuilt))
-	case r.GetGlobalConcurrencyLimitId() == "":
+	}
+	if err := s.checkBlock(ctx, ws, "infrastructure", r.GetInfrastructureDocumentId()); err != nil {
+		return err
+	}
+	if err := s.checkBlock(ctx, ws, "storage", r.GetStorageDocumentId()); err != nil {
+		return err
+	}
+	if r.GetGlobalConcurrencyLimitId() == "" {
 		return nil
 	}
 	id, err := uuid.Parse(r.GetGlobalConcurrencyLimitId())
@@ -106,6 +106,24 @@ func (s *Service) checkReferences(ctx context.Context, ws uuid.UUID, r reference
 	limit, err := s.limit(ctx, ws, id)
 	if err == nil && limit == nil {
 		return rpc.Detail(http.StatusNotFound, "Concurrency limit not found")
+	}
+	return err
+}
+
+// checkBlock refuses a block that is not there; an empty id is none.
+func (s *Service) checkBlock(ctx context.Context, ws uuid.UUID, use, id string) error {
+	if id == "" {
+		return nil
+	}
+	parsed, err := call.ParseID(id)
+	if err != nil {
+		return err
+	}
+	there, err := s.block(ctx, ws, parsed)
+	if err == nil && !there {
+		return rpc.Detail(http.StatusConflict, fmt.Sprintf(
+			"Error creating deployment. Could not find %s block with id: %s. "+
+				"This usually occurs when applying a deployment specification that was built against a different database or workspace.", use, id))
 	}
 	return err
 }

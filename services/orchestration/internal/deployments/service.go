@@ -35,12 +35,16 @@ type Service struct {
 	source      page.Source[*orchv1.Deployment]
 	words       vocabulary.Vocabulary
 	hydrator    *parameters.Hydrator
+	block       Block
 	limit       Limit
 	shown       Shown
 	follow      Follow
 	flush       func(ctx context.Context, collection query.Collection, id uuid.UUID) error
 	log         *slog.Logger
 }
+
+// Block tells whether a workspace has a block of that id.
+type Block func(ctx context.Context, ws, id uuid.UUID) (bool, error)
 
 // Limit reads a concurrency limit of a workspace as deployments show it; nil when there is none of that id.
 type Limit func(ctx context.Context, ws, id uuid.UUID) (*orchv1.DeploymentConcurrencyLimit, error)
@@ -56,8 +60,9 @@ type Deps struct {
 	Store *store.Store
 	// Runs are where the deployments' runs are made.
 	Runs *flowruns.Service
-	// Variable and Limit look up what other packages keep.
+	// Variable, Block and Limit look up what other packages keep.
 	Variable parameters.Variable
+	Block    Block
 	Limit    Limit
 	// Shown finds the limit that a deployment is under.
 	Shown Shown
@@ -79,6 +84,7 @@ func New(d Deps) *Service {
 		source:      page.NewSource(deployments, orchv1.DeploymentSort_DEPLOYMENT_SORT_NAME_ASC),
 		words:       d.Words,
 		hydrator:    parameters.NewHydrator(d.Variable),
+		block:       d.Block,
 		limit:       d.Limit,
 		shown:       d.Shown,
 		follow:      d.Follow,

@@ -25,6 +25,9 @@ const (
 	ArtifactLatest Collection = "artifact_latest"
 	Variable       Collection = "variable"
 	SavedSearch    Collection = "saved_search"
+	BlockType      Collection = "block_type"
+	BlockSchema    Collection = "block_schema"
+	BlockDocument  Collection = "block_document"
 	// Configuration has the documents that administrators set, one of each kind in a workspace.
 	Configuration Collection = "configuration"
 
@@ -58,6 +61,7 @@ var queryFields = map[string]Collection{
 	"flows": Flow, "flow_runs": FlowRun, "task_runs": TaskRun, "deployments": Deployment,
 	"work_pools": WorkPool, "work_pool_queues": WorkQueue, "work_queues": WorkQueue, "webhooks": Webhook,
 	"artifacts": Artifact, "variables": Variable, "logs": Log,
+	"block_types": BlockType, "block_schemas": BlockSchema, "block_documents": BlockDocument,
 }
 
 // fieldCollection is the collection that a field of a query message speaks of. Keys are listed by the filter of their
@@ -99,10 +103,14 @@ var (
 	artifactTask    = relation{Artifact, "task_run_id", TaskRun, "_id"}
 	latestRun       = relation{ArtifactLatest, "flow_run_id", FlowRun, "_id"}
 	latestTask      = relation{ArtifactLatest, "task_run_id", TaskRun, "_id"}
+	typeSchemas     = relation{BlockType, "_id", BlockSchema, "block_type_id"}
+	blockType       = relation{BlockDocument, "block_type_id", BlockType, "_id"}
+	blockSchema     = relation{BlockDocument, "block_schema_id", BlockSchema, "_id"}
 	allRelations    = []relation{
 		flowRuns, flowDeployments, runFlow, runDeployment, runTaskRuns, runWorkQueue, runParentTask, taskFlowRun,
 		taskFlow, taskDeployment, taskSubflowRun, deploymentFlow, deploymentRuns, deploymentQueue, queuePool,
 		artifactRun, artifactTask, latestRun, latestTask,
+		typeSchemas, blockType, blockSchema,
 	}
 )
 
@@ -126,7 +134,9 @@ var routes = map[Collection]map[Collection][]relation{
 		Flow: {deploymentFlow}, FlowRun: {deploymentRuns}, TaskRun: {deploymentRuns, runTaskRuns},
 		WorkQueue: {deploymentQueue}, WorkPool: {deploymentQueue, queuePool},
 	},
-	WorkQueue: {WorkPool: {queuePool}},
+	WorkQueue:     {WorkPool: {queuePool}},
+	BlockType:     {BlockSchema: {typeSchemas}},
+	BlockDocument: {BlockType: {blockType}, BlockSchema: {blockSchema}},
 	Artifact: {
 		FlowRun: {artifactRun}, TaskRun: {artifactTask}, Flow: {artifactRun, runFlow}, Deployment: {artifactRun, runDeployment},
 	},

@@ -11,10 +11,11 @@ import (
 )
 
 // sortFields are the document fields that sorts name otherwise than in lower case, by enum; "" is for all.
-var sortFields = map[protoreflect.FullName]map[string]string{
-	"": {"ID": "_id"},
+var sortFields = map[protoreflect.FullName]map[string][]string{
+	"": {"ID": {}}, // Every sort ends with the id.
 	// Runs that have not started are listed by when they are expected to.
-	"orch.v1.FlowRunSort": {"START_TIME": "sort_start"},
+	"orch.v1.FlowRunSort":       {"START_TIME": {"sort_start"}},
+	"orch.v1.BlockDocumentSort": {"BLOCK_TYPE_AND_NAME": {"block_type_name", "name"}},
 }
 
 // Sort gives the sort document of a value of a sort enum, such as FLOW_RUN_SORT_START_TIME_DESC. Every sort ends with
@@ -34,14 +35,15 @@ func Sort(e protoreflect.Enum) (bson.D, error) {
 		}
 		direction = -1
 	}
-	field, ok := sortFields[ed.FullName()][name]
+	fields, ok := sortFields[ed.FullName()][name]
 	if !ok {
-		if field, ok = sortFields[""][name]; !ok {
-			field = strings.ToLower(name)
+		if fields, ok = sortFields[""][name]; !ok {
+			fields = []string{strings.ToLower(name)}
 		}
 	}
-	if field == "_id" {
-		return bson.D{{Key: "_id", Value: direction}}, nil
+	var order bson.D
+	for _, field := range fields {
+		order = append(order, bson.E{Key: field, Value: direction})
 	}
-	return bson.D{{Key: field, Value: direction}, {Key: "_id", Value: direction}}, nil
+	return append(order, bson.E{Key: "_id", Value: direction}), nil
 }

@@ -1,0 +1,48 @@
+package blocks
+
+import (
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/secrets"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
+)
+
+// place is where the data of a document is kept.
+func place(ws uuid.UUID, document *orchv1.BlockDocument) (secrets.Place, error) {
+	id, err := call.ParseID(document.GetId())
+	return secrets.Place{Workspace: ws, Document: id, Field: "block_document.data"}, err
+}
+
+// seal puts data into a document, sealed, with the ids of what it refers to.
+func (s *Service) seal(ws uuid.UUID, document *orchv1.BlockDocument, data *jsontree.Object, refers []reference) error {
+	at, err := place(ws, document)
+	if err != nil {
+		return err
+	}
+	if document.SealedData, err = s.keys.Seal(at, jsontree.Text(data)); err != nil {
+		return err
+	}
+	document.RefersTo = ids(refers, func(r reference) string { return r.id.String() })
+	return nil
+}
+
+// open reads the data of a document, as it was sent.
+func (s *Service) open(ws uuid.UUID, document *orchv1.BlockDocument) (*jsontree.Object, error) {
+	at, err := place(ws, document)
+	if err != nil {
+		return nil, err
+	}
+	text, err := s.keys.Open(at, document.GetSealedData())
+	if err != nil {
+		return nil, err
+	}
+	data, err := jsontree.ParseObject(text)
+	if err != nil {
+		return nil, fmt.Errorf("read the data of block document %s: %w", document.GetId(), err)
+	}
+	return data, nil
+}

@@ -1,0 +1,99 @@
+package blocks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// CreateBlockDocument stores a document. A name that another one of its type has is refused. The answer has its secrets
+// obfuscated.
+func (s *Service) CreateBlockDocument(ctx context.Context, r *orchv1.CreateBlockDocumentRequest) (*orchv1.BlockDocument, error) {
+	ws, err := s.in(ctx)
+	if err != nil {
+		return nil, err
+	}
+	create := r.GetBlockDocument()
+	if create.GetName() == "" && !create.GetIsAnonymous() {
+		return nil, rpc.Invalid(rpc.BodyFault("value_error", "Value error, Names must be provided for block documents."))
+	}
+	if err := checkDashed(create.GetName(), "Block document name", "name"); err != nil {
+		return nil, err
+	}
+	blockType, err := s.typeOf(ctx, ws, create)
+	if err != nil {
+		return nil, err
+	}
+	data, err := jsontree.ParseObject(create.GetData())
+	if err != nil {
+		return nil, fmt.Errorf("create a block document: %w", err)
+	}
+	refers, err := references(data)
+	if err != nil {
+		return nil, err
+	}
+	document := &orchv1.BlockDocument{
+		Id: s.documents.Store().NewID().String(), Name: create.Name, BlockSchemaId: create.GetBlockSchemaId(), BlockTypeId: blockType.GetId(),
+		BlockTypeName: proto.String(blockType.GetName()), IsAnonymous: create.GetIsAnonymous(),
+	}
+	if create.GetName() == "" {
+		document.Name = proto.String("anonymous-" + uuid.NewString())
+	}
+	if err := s.checkReferences(ctx, ws, document, refers); err != nil {
+		return nil, err
+	}
+	if err := s.seal(ws, document, data, refers); err != nil {
+		return nil, err
+	}
+	created, err := s.documentHappened(ctx, ws, document, "created")
+	if err != nil {
+		return nil, err
+	}
+	err = s.documents.Insert(ctx, ws, document, created...)
+	if errors.Is(err, store.ErrDuplicate) {
+		return nil, rpc.Detail(http.StatusConflict, "Block already exists")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return document, s.present(ctx, ws, false, document)
+}
+
+// typeOf reads the type of a document that is to be made, whose schema must be one of that type.
+func (s *Service) typeOf(ctx context.Context, ws uuid.UUID, create *orchv1.BlockDocumentCreate) (*orchv1.BlockType, error) {
+	typeID, err := call.ParseID(create.GetBlockTypeId())
+	if err != nil {
+		return nil, err
+	}
+	blockType, err := s.types.Get(ctx, ws, typeID)
+	if err != nil {
+		return nil, missing(err, fmt.Sprintf("Block type %s not found.", create.GetBlockTypeId()))
+	}
+	return blockType, s.checkSchema(ctx, ws, create.GetBlockSchemaId(), blockType.GetId())
+}
+
+// checkSchema refuses a schema that is not there, or of another type.
+func (s *Service) checkSchema(ctx context.Context, ws uuid.UUID, schema, blockType string) error {
+	id, err := call.ParseID(schema)
+	if err != nil {
+		return err
+	}
+	found, err := s.schemas.Get(ctx, ws, id)
+	if err != nil {
+		return missing(err, fmt.Sprintf("Block schema %s not found.", schema))
+	}
+	if found.GetBlockTypeId() != blockType {
+		return rpc.Detail(http.StatusBadRequest, fmt.Sprintf("Block schema %s is not one of block type %s.", schema, blockType))
+	}
+	return nil
+}

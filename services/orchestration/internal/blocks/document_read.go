@@ -1,0 +1,130 @@
+package blocks
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// ReadBlockDocument answers a document by its id.
+func (s *Service) ReadBlockDocument(ctx context.Context, r *orchv1.ReadBlockDocumentRequest) (*orchv1.BlockDocument, error) {
+	ws, id, err := s.locate(ctx, r.GetId())
+	if err != nil {
+		return nil, missing(err, noDocument)
+	}
+	document, err := s.documents.Get(ctx, ws, id)
+	if err != nil {
+		return nil, missing(err, noDocument)
+	}
+	return document, s.present(ctx, ws, r.GetIncludeSecrets(), document)
+}
+
+// ReadBlockDocumentByName answers the document of that name of a type.
+func (s *Service) ReadBlockDocumentByName(ctx context.Context, r *orchv1.ReadBlockDocumentByNameRequest) (*orchv1.BlockDocument, error) {
+	ws, err := s.in(ctx)
+	if err != nil {
+		return nil, err
+	}
+	of, err := s.ofType(ctx, ws, r.GetSlug())
+	if err != nil {
+		return nil, missing(err, noDocument)
+	}
+	document, err := s.documents.First(ctx, ws, append(of, bson.E{Key: "name", Value: r.GetBlockDocumentName()}))
+	if err != nil {
+		return nil, missing(err, noDocument)
+	}
+	return document, s.present(ctx, ws, r.GetIncludeSecrets(), document)
+}
+
+// ReadBlockDocumentsOfType answers the documents of a type that are not anonymous, ordered by name.
+func (s *Service) ReadBlockDocumentsOfType(ctx context.Context, r *orchv1.ReadBlockDocumentsOfTypeRequest) (*orchv1.BlockDocumentList, error) {
+	ws, err := s.in(ctx)
+	if err != nil {
+		return nil, err
+	}
+	of, err := s.ofType(ctx, ws, r.GetSlug())
+	if err != nil {
+		return nil, missing(err, noType)
+	}
+	found, err := s.documents.Find(ctx, ws, append(of, bson.E{Key: "is_anonymous", Value: false}), bson.D{{Key: "name", Value: 1}}, 0, -1)
+	if err != nil {
+		return nil, err
+	}
+	return &orchv1.BlockDocumentList{BlockDocuments: found}, s.present(ctx, ws, r.GetIncludeSecrets(), found...)
+}
+
+// ofType matches the documents of a type.
+func (s *Service) ofType(ctx context.Context, ws uuid.UUID, slug string) (bson.D, error) {
+	blockType, err := s.typeBySlug(ctx, ws, slug)
+	if err != nil {
+		return nil, err
+	}
+	id, err := uuid.Parse(blockType.GetId())
+	return bson.D{{Key: "block_type_id", Value: store.Binary(id)}}, err
+}
+
+// ReadBlockDocuments answers the documents that match, by their own fields and by those of their types and schemas.
+func (s *Service) ReadBlockDocuments(ctx context.Context, r *orchv1.ReadBlockDocumentsRequest) (*orchv1.BlockDocumentList, error) {
+	ws, err := s.in(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q := proto.CloneOf(r.GetQuery())
+	if q.GetBlockDocuments() == nil {
+		if q == nil {
+			q = &orchv1.BlockDocumentQuery{}
+		}
+		q.BlockDocuments = named
+	}
+	found, err := s.documentSource.List(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())
+	if err != nil {
+		return nil, err
+	}
+	return &orchv1.BlockDocumentList{BlockDocuments: found}, s.present(ctx, ws, q.GetIncludeSecrets(), found...)
+}
+
+// CountBlockDocuments counts the documents that match.
+func (s *Service) CountBlockDocuments(ctx context.Context, r *orchv1.CountBlockDocumentsRequest) (*orchv1.CountResponse, error) {
+	q := proto.CloneOf(r.GetQuery())
+	if q.GetBlockDocuments() == nil {
+		if q == nil {
+			q = &orchv1.BlockDocumentCountQuery{}
+		}
+		q.BlockDocuments = named
+	}
+	return s.documentSource.Count(ctx, q)
+}
+
+// named leaves out anonymous documents, which is the rule for those who do not speak of documents at all.
+var named = &orchv1.BlockDocumentFilter{
+	Operator: orchv1.Operator_OPERATOR_AND, IsAnonymous: &orchv1.BoolFilter{Eq_: proto.Bool(false)},
+}
+
+// Capabilities are what a document can do, by its schema. The error matches store.ErrNotFound when it is not there.
+func (s *Service) Capabilities(ctx context.Context, ws, id uuid.UUID) ([]string, error) {
+	document, err := s.documents.Get(ctx, ws, id)
+	if err != nil {
+		return nil, err
+	}
+	_, schemaID, err := documentIDs(document)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := s.schemas.Get(ctx, ws, schemaID)
+	return schema.GetCapabilities(), err
+}
+
+// Has tells whether there is a document of that id.
+func (s *Service) Has(ctx context.Context, ws, id uuid.UUID) (bool, error) {
+	_, err := s.documents.Get(ctx, ws, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}

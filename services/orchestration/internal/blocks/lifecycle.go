@@ -1,0 +1,136 @@
+package blocks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/restjson"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/events"
+	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// typeHappened is the effect that tells what happened to a type. It says how the type is presented.
+func (s *Service) typeHappened(ws uuid.UUID, blockType *orchv1.BlockType, verb string) (store.Effect, error) {
+	id, err := call.ParseID(blockType.GetId())
+	if err != nil {
+		return store.Effect{}, err
+	}
+	payload := &jsontree.Object{}
+	for _, member := range []struct {
+		key   string
+		value *string
+	}{
+		{"name", &blockType.Name},
+		{"slug", &blockType.Slug},
+		{"logo_url", blockType.LogoUrl},
+		{"documentation_url", blockType.DocumentationUrl},
+		{"description", blockType.Description},
+		{"code_example", blockType.CodeExample},
+	} {
+		if member.value == nil {
+			payload.Set(member.key, nil)
+		} else {
+			payload.Set(member.key, *member.value)
+		}
+	}
+	payload.Set("is_protected", blockType.GetIsProtected())
+	of := s.types.Store()
+	return events.Publish(ws, events.Lifecycle{
+		ID: of.NewID(), Kind: "block-type", Verb: verb, Of: id, Name: blockType.GetName(), At: of.Now(), Payload: jsontree.Text(payload),
+	}.Event(s.words))
+}
+
+// documentHappened is the effect that tells what happened to a document: its texts that are no secrets, and what it is.
+// Nothing is told of anonymous documents.
+func (s *Service) documentHappened(ctx context.Context, ws uuid.UUID, document *orchv1.BlockDocument, verb string) ([]store.Effect, error) {
+	if document.GetIsAnonymous() {
+		return nil, nil
+	}
+	id, schemaID, err := documentIDs(document)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := s.schemas.Get(ctx, ws, schemaID)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	data, err := s.open(ws, document)
+	if err != nil {
+		return nil, err
+	}
+	payload, err := documentPayload(document, schema, data)
+	if err != nil {
+		return nil, err
+	}
+	of := s.documents.Store()
+	event := events.Lifecycle{
+		ID: of.NewID(), Kind: "block-document", Verb: verb, Of: id, Name: document.GetName(), At: of.Now(), Payload: payload,
+	}.Event(s.words)
+	event.Related = []*orchv1.RelatedResource{
+		events.Related(s.words, "block-type", document.GetBlockTypeId(), "block-type", document.GetBlockTypeName()),
+		events.Related(s.words, "block-schema", document.GetBlockSchemaId(), "block-schema", ""),
+	}
+	published, err := events.Publish(ws, event)
+	return []store.Effect{published}, err
+}
+
+func documentIDs(document *orchv1.BlockDocument) (id, schema uuid.UUID, err error) {
+	if id, err = call.ParseID(document.GetId()); err != nil {
+		return uuid.Nil, uuid.Nil, err
+	}
+	schema, err = call.ParseID(document.GetBlockSchemaId())
+	return id, schema, err
+}
+
+// documentPayload is what an event tells of a document. Without its schema nobody knows what is secret, so that nothing
+// of the data is told.
+func documentPayload(document *orchv1.BlockDocument, schema *orchv1.BlockSchema, data *jsontree.Object) ([]byte, error) {
+	texts := &jsontree.Object{}
+	payload := &jsontree.Object{}
+	payload.Set("name", document.GetName())
+	payload.Set("data", texts)
+	if schema == nil {
+		payload.Set("block_schema", nil)
+		return jsontree.Text(payload), nil
+	}
+	hidden, err := secretPaths(schema)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range data.Keys() {
+		value, _ := data.Get(key)
+		if text, ok := value.(string); ok && !hidden.names(key) {
+			texts.Set(key, text)
+		}
+	}
+	blockType := &jsontree.Object{}
+	blockType.Set("id", document.GetBlockTypeId())
+	blockType.Set("name", document.GetBlockTypeName())
+	capabilities := jsontree.List{}
+	for _, capability := range schema.GetCapabilities() {
+		capabilities = append(capabilities, capability)
+	}
+	described := &jsontree.Object{}
+	described.Set("capabilities", capabilities)
+	described.Set("block_type", blockType)
+	payload.Set("block_schema", described)
+	return jsontree.Text(payload), nil
+}
+
+// asJSON is a message as the API writes it.
+func asJSON(m *orchv1.BlockType) (jsontree.Value, error) {
+	if m == nil {
+		return nil, nil
+	}
+	text, err := restjson.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("write a block type: %w", err)
+	}
+	return jsontree.Parse(text)
+}

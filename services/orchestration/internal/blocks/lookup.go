@@ -1,0 +1,56 @@
+package blocks
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// ids collects an id of each message, every one once.
+func ids[M any](of []M, id func(M) string) []string {
+	var found []string
+	seen := map[string]bool{}
+	for _, m := range of {
+		if key := id(m); key != "" && !seen[key] {
+			seen[key] = true
+			found = append(found, key)
+		}
+	}
+	return found
+}
+
+// lookupBatch is how many documents are read with one query.
+const lookupBatch = 200
+
+// byID reads the documents of these ids that are there.
+func byID[M interface {
+	proto.Message
+	GetId() string
+}](ctx context.Context, of *store.Collection[M], ws uuid.UUID, wanted []string) (map[string]M, error) {
+	found := map[string]M{}
+	for len(wanted) > 0 {
+		batch := wanted[:min(len(wanted), lookupBatch)]
+		wanted = wanted[len(batch):]
+		keys := make(bson.A, 0, len(batch))
+		for _, id := range batch {
+			parsed, err := call.ParseID(id)
+			if err != nil {
+				return nil, err
+			}
+			keys = append(keys, store.Binary(parsed))
+		}
+		documents, err := of.Find(ctx, ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: keys}}}}, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range documents {
+			found[m.GetId()] = m
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,159 @@
+package blocks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// nestedBlock is a block that a field of a schema may hold.
+type nestedBlock struct{ field, slug, checksum string }
+
+// nestedBlocks lists what the references of a schema name: one block a field, or several to choose from.
+func nestedBlocks(fields *jsontree.Object) []nestedBlock {
+	references := fields.Object("block_schema_references")
+	if references == nil {
+		return nil
+	}
+	var found []nestedBlock
+	add := func(field string, v jsontree.Value) {
+		if reference, ok := v.(*jsontree.Object); ok {
+			found = append(found, nestedBlock{field, reference.Text("block_type_slug"), reference.Text("block_schema_checksum")})
+		}
+	}
+	for _, field := range references.Keys() {
+		value, _ := references.Get(field)
+		if choices, ok := value.(jsontree.List); ok {
+			for _, choice := range choices {
+				add(field, choice)
+			}
+			continue
+		}
+		add(field, value)
+	}
+	return found
+}
+
+// maxNesting bounds how deep blocks may be nested in the definitions of one schema; without it, definitions of each
+// other would never end.
+const maxNesting = 16
+
+// registerNested stores the schemas of nested blocks that are not there yet, from the definitions that the schema
+// carries, and completes the definitions from those that are there. The types of nested blocks must exist.
+func (s *Service) registerNested(ctx context.Context, ws uuid.UUID, fields *jsontree.Object, depth int) error {
+	if depth > maxNesting {
+		return rpc.Detail(http.StatusConflict, "Cannot create block schema because blocks are nested too deep in it.")
+	}
+	nested := nestedBlocks(fields)
+	if fields.Object("block_schema_references") == nil {
+		fields.Set("block_schema_references", &jsontree.Object{})
+	}
+	for _, block := range nested {
+		blockType, err := s.typeBySlug(ctx, ws, block.slug)
+		if errors.Is(err, store.ErrNotFound) {
+			return rpc.Detail(http.StatusConflict, fmt.Sprintf(
+				"Cannot create block schema because block type '%s' was not found. Did you forget to register the block type?", block.slug))
+		}
+		if err != nil {
+			return err
+		}
+		known, err := s.schemas.Find(ctx, ws, bson.D{{Key: "checksum", Value: block.checksum}}, newestFirst, 0, 1)
+		if err != nil {
+			return err
+		}
+		if len(known) > 0 {
+			if err := define(fields, known[0]); err != nil {
+				return err
+			}
+			continue
+		}
+		definition := definitionOf(fields, block)
+		if definition == nil {
+			return rpc.Detail(http.StatusConflict, fmt.Sprintf(
+				"Cannot create block schema because it lacks the definition of the nested block type '%s'.", block.slug))
+		}
+		// A definition speaks of others of the same schema; those that it needs become its own.
+		own := definition.Clone()
+		if needed := neededDefinitions(definition, fields.Object("definitions")); needed.Len() > 0 {
+			own.Set("definitions", needed)
+		}
+		child := &orchv1.BlockSchema{
+			Id: s.schemas.Store().NewID().String(), BlockTypeId: proto.String(blockType.GetId()), Version: systemVersion,
+		}
+		if _, _, err := s.register(ctx, ws, child, own, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newestFirst is the order in which the first schema of a checksum is the one that counts.
+var newestFirst = bson.D{{Key: "created", Value: -1}, {Key: "_id", Value: -1}}
+
+// definitionOf finds the definition of a nested block: the one of its slug among those that the field refers to.
+func definitionOf(fields *jsontree.Object, block nestedBlock) *jsontree.Object {
+	property, _ := fields.Object("properties").Get(block.field)
+	definitions := fields.Object("definitions")
+	names := referenced(property, nil)
+	for _, name := range names {
+		if definition := definitions.Object(name); definition != nil && (len(names) == 1 || definition.Text("block_type_slug") == block.slug) {
+			return definition
+		}
+	}
+	return nil
+}
+
+// neededDefinitions are the definitions that a value refers to, directly or through others.
+func neededDefinitions(v jsontree.Value, definitions *jsontree.Object) *jsontree.Object {
+	needed := &jsontree.Object{}
+	var follow func(v jsontree.Value)
+	follow = func(v jsontree.Value) {
+		for _, name := range referenced(v, nil) {
+			definition, there := definitions.Get(name)
+			if _, seen := needed.Get(name); !there || seen {
+				continue
+			}
+			needed.Set(name, definition)
+			follow(definition)
+		}
+	}
+	follow(v)
+	return needed
+}
+
+// define puts the definition of a nested block that is stored already into a schema that was sent without it.
+func define(fields *jsontree.Object, nested *orchv1.BlockSchema) error {
+	definition, err := jsontree.ParseObject(nested.GetFields())
+	if err != nil {
+		return fmt.Errorf("read the fields of block schema %s: %w", nested.GetId(), err)
+	}
+	title := definition.Text("title")
+	definitions := fields.Object("definitions")
+	if _, there := definitions.Get(title); there || title == "" {
+		return nil // Without a title, nothing could refer to it.
+	}
+	if definitions == nil {
+		definitions = &jsontree.Object{}
+	}
+	own := definition.Object("definitions")
+	definition.Delete("definitions")
+	definitions.Set(title, definition)
+	for _, name := range own.Keys() {
+		if _, there := definitions.Get(name); !there {
+			body, _ := own.Get(name)
+			definitions.Set(name, body)
+		}
+	}
+	fields.Set("definitions", definitions)
+	return nil
+}

@@ -1,0 +1,97 @@
+package blocks
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
+)
+
+// referenceKey marks an object that stands for another document.
+const referenceKey = "$ref"
+
+// reference is a field of a document that stands for another one.
+type reference struct {
+	field string
+	id    uuid.UUID
+}
+
+// The bounds of what one document may pull in. Each reference is followed wherever it stands, so that documents that
+// refer to the next one twice would otherwise double with every step.
+const (
+	maxReferenceDepth = 50
+	maxReferred       = 1000
+)
+
+// references lists the fields of data that stand for other documents. References are the values of fields, never
+// deeper: what looks like one elsewhere is data.
+func references(data *jsontree.Object) ([]reference, error) {
+	var found []reference
+	for _, key := range data.Keys() {
+		value, _ := data.Get(key)
+		object, ok := value.(*jsontree.Object)
+		if !ok {
+			continue
+		}
+		marked, ok := object.Get(referenceKey)
+		if !ok {
+			continue
+		}
+		target, _ := marked.(*jsontree.Object)
+		id, err := uuid.Parse(target.Text("block_document_id"))
+		if err != nil {
+			return nil, rpc.Detail(http.StatusBadRequest, "Received block reference without a block_document_id in key "+key)
+		}
+		found = append(found, reference{key, id})
+	}
+	return found, nil
+}
+
+// checkReferences refuses references to what is not there, back to the document itself, and to too much.
+func (s *Service) checkReferences(ctx context.Context, ws uuid.UUID, document *orchv1.BlockDocument, refers []reference) error {
+	if len(refers) == 0 {
+		return nil
+	}
+	level := ids(refers, func(r reference) string { return r.id.String() })
+	known := map[string]*orchv1.BlockDocument{}
+	for depth := 0; len(level) > 0; depth++ {
+		if depth > maxReferenceDepth || len(known) > maxReferred {
+			return tooManyReferences()
+		}
+		found, err := byID(ctx, s.documents, ws, level)
+		if err != nil {
+			return err
+		}
+		var next []string
+		for _, id := range level {
+			referred := found[id]
+			switch {
+			case id == document.GetId():
+				return rpc.Detail(http.StatusBadRequest, fmt.Sprintf(
+					"Cannot create block document reference: block document %s would refer to itself.", id))
+			case referred == nil && depth == 0:
+				return rpc.Detail(http.StatusConflict, fmt.Sprintf("Block document %s not found.", id))
+			case referred == nil:
+				continue
+			}
+			known[id] = referred
+			for _, further := range referred.GetRefersTo() {
+				if known[further] == nil {
+					next = append(next, further)
+				}
+			}
+		}
+		level = ids(next, func(id string) string { return id })
+	}
+	return nil
+}
+
+func tooManyReferences() error {
+	return rpc.Detail(http.StatusBadRequest, fmt.Sprintf(
+		"The block document refers to too many others: at most %d, and at most %d deep, counting those that they refer to.", maxReferred, maxReferenceDepth))
+}

@@ -1,0 +1,107 @@
+// Package blocks keeps blocks: configuration and credentials that runs load by name.
+//
+//	type ──► schemas, known by their checksums ──► documents: data, sealed in the store
+//	  ▲                                               │
+//	  └── those of the server's own (system/*.json)   └──► documents that they refer to
+//
+// A document's data is sealed as a whole before it is stored. When it is read, references are replaced by the data of
+// what they refer to, and what the schema calls secret is obfuscated, unless the caller asks for it:
+//
+//	stored ─► open ─► redact by schema ─► put referred documents in their places ─► answer
+//
+// Deleting a type or a schema deletes its documents, as an effect of the deletion that is carried out before the call is
+// answered where possible. Deleting a document leaves those that refer to it: they lack the field from then on.
+package blocks
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/secrets"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/page"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// Service serves block types, schemas, documents and capabilities.
+type Service struct {
+	orchv1.UnimplementedBlockTypeServiceServer
+	orchv1.UnimplementedBlockSchemaServiceServer
+	orchv1.UnimplementedBlockCapabilityServiceServer
+	orchv1.UnimplementedBlockDocumentServiceServer
+
+	types     *store.Collection[*orchv1.BlockType]
+	schemas   *store.Collection[*orchv1.BlockSchema]
+	documents *store.Collection[*orchv1.BlockDocument]
+
+	typeSource     page.Source[*orchv1.BlockType]
+	schemaSource   page.Source[*orchv1.BlockSchema]
+	documentSource page.Source[*orchv1.BlockDocument]
+
+	keys  secrets.Keyring
+	words vocabulary.Vocabulary
+	flush func(ctx context.Context, collection query.Collection, id uuid.UUID) error
+	log   *slog.Logger
+
+	installed sync.Map // The workspaces that are known to have the system's types.
+}
+
+// Deps are what the service works with.
+type Deps struct {
+	Store *store.Store
+	// Keys seal and open the data of documents.
+	Keys secrets.Keyring
+	// Flush carries out the effects of a document now.
+	Flush func(ctx context.Context, collection query.Collection, id uuid.UUID) error
+	Words vocabulary.Vocabulary
+	Log   *slog.Logger
+}
+
+// New returns the service.
+func New(d Deps) *Service {
+	s := &Service{
+		types:     store.NewCollection(d.Store, query.BlockType, &orchv1.BlockType{}),
+		schemas:   store.NewCollection(d.Store, query.BlockSchema, &orchv1.BlockSchema{}),
+		documents: store.NewCollection(d.Store, query.BlockDocument, &orchv1.BlockDocument{}),
+		keys:      d.Keys,
+		words:     d.Words,
+		flush:     d.Flush,
+		log:       d.Log,
+	}
+	// All three are listed by name, but for schemas, of which the newest counts.
+	s.typeSource = page.NewSource(s.types, orchv1.BlockDocumentSort_BLOCK_DOCUMENT_SORT_NAME_ASC)
+	s.schemaSource = page.NewSource(s.schemas, orchv1.BlockDocumentSort_BLOCK_DOCUMENT_SORT_CREATED_DESC)
+	s.documentSource = page.NewSource(s.documents, orchv1.BlockDocumentSort_BLOCK_DOCUMENT_SORT_NAME_ASC)
+	return s
+}
+
+// missing is the answer for something that is not there.
+func missing(err error, text string) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return rpc.Detail(http.StatusNotFound, text)
+	}
+	return err
+}
+
+// What is said of something that is not there.
+const (
+	noType     = "Block type not found"
+	noSchema   = "Block schema not found"
+	noDocument = "Block document not found"
+)
+
+// spread carries out the effects of a deletion before the call is answered. What cannot be done now is done by the relay
+// later.
+func (s *Service) spread(ctx context.Context, of query.Collection, id uuid.UUID) {
+	if err := s.flush(ctx, of, id); err != nil {
+		s.log.WarnContext(ctx, "what belongs to something deleted will be deleted later", "collection", of, "id", id, "error", err)
+	}
+}

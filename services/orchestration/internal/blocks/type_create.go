@@ -1,0 +1,66 @@
+package blocks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// dashed is what slugs of types and names of documents consist of.
+var dashed = regexp.MustCompile(`^[a-z0-9-]*$`)
+
+// checkDashed refuses a slug or a name of other characters.
+func checkDashed(value, what, field string) error {
+	if dashed.MatchString(value) {
+		return nil
+	}
+	return rpc.Invalid(rpc.BodyFault("value_error",
+		fmt.Sprintf("Value error, %s must only contain lowercase letters, numbers, and dashes.", what), field))
+}
+
+// CreateBlockType stores a type. A slug that another one has is refused, and so are names that begin with the server's
+// own word.
+func (s *Service) CreateBlockType(ctx context.Context, r *orchv1.CreateBlockTypeRequest) (*orchv1.BlockType, error) {
+	ws, err := s.in(ctx)
+	if err != nil {
+		return nil, err
+	}
+	create := r.GetBlockType()
+	if err := checkDashed(create.GetSlug(), "Block type slug", "slug"); err != nil {
+		return nil, err
+	}
+	if own := s.words.String(); reserved(create.GetName(), own) {
+		return nil, rpc.Detail(http.StatusForbidden, fmt.Sprintf("Block type names beginning with '%s%s' are reserved.", strings.ToUpper(own[:1]), own[1:]))
+	}
+	blockType := &orchv1.BlockType{
+		Id: s.types.Store().NewID().String(), Name: create.GetName(), Slug: create.GetSlug(), LogoUrl: create.LogoUrl,
+		DocumentationUrl: create.DocumentationUrl, Description: create.Description, CodeExample: create.CodeExample,
+	}
+	created, err := s.typeHappened(ws, blockType, "created")
+	if err != nil {
+		return nil, err
+	}
+	err = s.types.Insert(ctx, ws, blockType, created)
+	if errors.Is(err, store.ErrDuplicate) {
+		return nil, rpc.Detail(http.StatusConflict, fmt.Sprintf("Block type with name \"%s\" already exists", create.GetName())) //nolint:gocritic // Not %q: the text is for people.
+	}
+	return blockType, err
+}
+
+// reserved tells whether a name begins with a word: "Prefect Cloud" with "prefect", but not "Orchard" with "orch".
+func reserved(name, word string) bool {
+	if len(name) < len(word) || !strings.EqualFold(name[:len(word)], word) {
+		return false
+	}
+	next, _ := utf8.DecodeRuneInString(name[len(word):])
+	return !unicode.IsLower(next)
+}
