@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"testing"
 
 	"github.com/google/uuid"
@@ -18,7 +19,8 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 func TestTheDefaultStorageOfAWorkspace(t *testing.T) {
 	t.Parallel()
-	s := New(storetest.Embedded(t, clock.System{}))
+	everyBlock := func(context.Context, uuid.UUID, uuid.UUID) ([]string, error) { return []string{keepsResults}, nil }
+	s := New(storetest.Embedded(t, clock.System{}), everyBlock)
 	here, there := calltest.Incoming(t, uuid.New()), calltest.Incoming(t, uuid.New())
 	block := uuid.NewString()
 	read := func() *orchv1.ServerDefaultResultStorage {
