@@ -102,12 +102,20 @@ func (d *Directory) Run(ctx context.Context) error {
 	return d.opts.Bucket.Watch(ctx, func(change broker.Change) { d.apply(ctx, change) })
 }
 
-// Current is nil when the view is complete and recent enough for keys to be trusted, else ErrStale.
-func (d *Directory) Current() error {
+// Loaded is nil once everything is known, else ErrStale. It stays nil while the broker is away.
+func (d *Directory) Loaded() error {
 	select {
 	case <-d.loaded:
+		return nil
 	default:
 		return fmt.Errorf("%w: it is not loaded yet", ErrStale)
+	}
+}
+
+// Current is nil when the view is complete and recent enough for keys to be trusted, else ErrStale.
+func (d *Directory) Current() error {
+	if err := d.Loaded(); err != nil {
+		return err
 	}
 	if age := d.opts.Clock.Now().Sub(d.opts.Bucket.LastContact()); age > trustWithoutContact {
 		return fmt.Errorf("%w: the broker did not answer for more than %s", ErrStale, trustWithoutContact)

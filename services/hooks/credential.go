@@ -3,7 +3,10 @@ package hooks
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"github.com/orch-project/orch/pkg/auth"
+	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/services/hooks/internal/catalog"
 	"github.com/orch-project/orch/services/hooks/internal/publish"
 )
@@ -12,7 +15,7 @@ import (
 var errCredential = errors.New("the request carries no valid key of the webhook's service account")
 
 // authorize decides whether the request may post to the webhook: nil, errCredential, or catalog.ErrUnavailable when that
-// cannot be told.
+// cannot be told. Before a key is refused the directory catches up: it may have been made a moment ago.
 func (d *delivery) authorize() error {
 	if d.hook.ServiceAccountId == nil {
 		return nil
@@ -20,9 +23,28 @@ func (d *delivery) authorize() error {
 	if err := d.catalog.Current(); err != nil {
 		return err
 	}
-	// The catalogue does not carry the keys of service accounts yet, so no key can be checked. A webhook that asks for
-	// one is closed until then: it must never be open.
-	return errCredential
+	token, _ := auth.Bearer(d.r.Header)
+	err := d.judge(token)
+	if !errors.Is(err, errCredential) || !auth.KeyShaped(token) || !d.known.CatchUp(context.WithoutCancel(d.r.Context())) {
+		return err
+	}
+	return d.judge(token)
+}
+
+// judge tells whether a token is a key of the webhook's service account, and the service account may enter the
+// webhook's workspace.
+func (d *delivery) judge(token string) error {
+	caller, err := d.known.Identify(token)
+	if errors.Is(err, directory.ErrStale) {
+		return fmt.Errorf("%w: %w", catalog.ErrUnavailable, err)
+	}
+	if err != nil || !caller.ServiceAccount || caller.ID != d.hook.GetServiceAccountId() || caller.Account != d.hook.GetAccount() {
+		return errCredential
+	}
+	if scopes, _ := d.known.WorkspaceScopes(caller, d.hook.GetAccount(), d.hook.GetWorkspace()); len(scopes) == 0 {
+		return errCredential
+	}
+	return nil
 }
 
 // unauthorized answers a request whose credential is not good, or cannot be judged. The webhook's owner is told once in

@@ -26,6 +26,7 @@ import (
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/catalogue"
 	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/jinja"
 	"github.com/orch-project/orch/pkg/run"
@@ -59,6 +60,7 @@ type Hooks struct {
 	ids       *id.Source
 	broker    *broker.Conn
 	catalog   *catalog.Catalog
+	known     *directory.Directory // The keys of service accounts.
 	renderer  *render.Engine
 	publisher *publish.Publisher
 	throttle  *throttle
@@ -101,6 +103,11 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 		outage:   rate.Sometimes{First: 1, Interval: time.Second},
 		metrics:  newMetrics(deps.Registry),
 	}
+	keys, err := deps.Broker.KeyValue(ctx, directory.Bucket, broker.KVConfig{Description: "who may do what, for gateway and hooks"})
+	if err != nil {
+		return nil, fmt.Errorf("open the directory: %w", err)
+	}
+	h.known = directory.New(directory.Options{Bucket: keys, Log: h.log})
 	h.catalog = catalog.New(catalog.Options{Bucket: bucket, Log: h.log})
 	h.renderer = render.New(render.Options{
 		Vocabulary: cfg.Vocabulary, IDs: deps.IDs, Budget: jinja.Budget{Timeout: cfg.TemplateTimeout},
@@ -115,16 +122,20 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 // Handler serves /hooks/{slug}. It may be called before the workers run: it then answers 503.
 func (h *Hooks) Handler() http.Handler { return h.handler }
 
-// Workers are what must run for the service to work: the watch of the catalogue. The worker is ready when all webhooks
-// are known.
-func (h *Hooks) Workers() []run.Worker { return []run.Worker{h.catalog} }
+// Workers are what must run for the service to work: the watches of the catalogue and of the directory. They are ready
+// when all webhooks and keys are known.
+func (h *Hooks) Workers() []run.Worker { return []run.Worker{h.catalog, h.known} }
 
 // Run is the workers alone, for those who have no group to add them to.
-func (h *Hooks) Run(ctx context.Context) error { return h.catalog.Run(ctx) }
+func (h *Hooks) Run(ctx context.Context) error {
+	followed := make(chan error, 1)
+	go func() { followed <- h.known.Run(ctx) }()
+	return errors.Join(h.catalog.Run(ctx), <-followed)
+}
 
 // Ready returns why requests cannot be served, nil when they can. It answers at once.
 func (h *Hooks) Ready() error {
-	if err := h.catalog.Loaded(); err != nil {
+	if err := errors.Join(h.catalog.Loaded(), h.known.Loaded()); err != nil {
 		return err
 	}
 	return h.broker.Healthy()
