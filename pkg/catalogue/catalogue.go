@@ -1,9 +1,11 @@
 // Package catalogue names the bucket through which webhooks reach the hooks service, and how they are written in it.
 //
 //	store ─▶ outbox of orchestration ─▶ bucket "webhooks" ─▶ watch of every hooks replica ─▶ memory
-//	                                    sha256(slug) → definition
+//	                                    sha256(slug)   → definition of a webhook
+//	                                    account.<uuid> → definition of an account
 //
 // The key is a digest of the slug: the slug is the secret of a webhook, and whoever reads the bucket must not learn it.
+// What webhooks verify signatures with is sealed in their definitions.
 package catalogue
 
 import (
@@ -11,8 +13,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/secrets"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -44,4 +50,42 @@ func Decode(entry []byte) (*orchv1.WebhookDefinition, error) {
 		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	return d, nil
+}
+
+// accountPrefix begins the keys of accounts. No digest has a dot.
+const accountPrefix = "account."
+
+// AccountKey is the key under which an account is found.
+func AccountKey(account uuid.UUID) string { return accountPrefix + account.String() }
+
+// AccountOf is the account that a key is of; false when it is a webhook's key.
+func AccountOf(key string) (account string, ok bool) { return strings.CutPrefix(key, accountPrefix) }
+
+// EncodeAccount writes the definition of an account.
+func EncodeAccount(d *orchv1.AccountDefinition) ([]byte, error) {
+	entry, err := restjson.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("write an account's definition: %w", err)
+	}
+	return entry, nil
+}
+
+// DecodeAccount reads the definition of an account.
+func DecodeAccount(entry []byte) (*orchv1.AccountDefinition, error) {
+	d := &orchv1.AccountDefinition{}
+	if err := restjson.Unmarshal(entry, d); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	return d, nil
+}
+
+// The fields of a webhook that are sealed.
+const (
+	FieldSecrets     = "webhook.secrets"
+	FieldVerifyToken = "webhook.verify_token"
+)
+
+// SecretPlace is where a webhook's secret is sealed for, in the store and in the bucket alike.
+func SecretPlace(workspace, webhook uuid.UUID, field string) secrets.Place {
+	return secrets.Place{Workspace: workspace, Document: webhook, Field: field}
 }

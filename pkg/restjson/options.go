@@ -53,6 +53,9 @@ func Name(fd protoreflect.FieldDescriptor) string {
 // Internal tells whether a field is stored and carried, but never in REST.
 func Internal(fd protoreflect.FieldDescriptor) bool { return Options(fd).GetInternal() }
 
+// Secret tells whether a field is read and never shown again.
+func Secret(fd protoreflect.FieldDescriptor) bool { return Options(fd).GetSecret() }
+
 // Computed tells whether a field is answered in REST, but not stored.
 func Computed(fd protoreflect.FieldDescriptor) bool { return Options(fd).GetComputed() }
 

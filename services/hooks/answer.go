@@ -2,10 +2,15 @@ package hooks
 
 import (
 	"context"
+	"errors"
 	"maps"
+	"math"
 	"net/http"
+	"strconv"
 
 	"github.com/orch-project/orch/pkg/webhook/receive"
+	"github.com/orch-project/orch/pkg/webhook/verify"
+	"github.com/orch-project/orch/services/hooks/internal/guard"
 )
 
 // retryAfter is what senders are asked to wait, in seconds, when the broker is away.
@@ -34,15 +39,28 @@ func (d *delivery) methodNotAllowed(allow string) int {
 	return d.refuse(http.StatusMethodNotAllowed)
 }
 
-func (d *delivery) challenge() int {
+// challenge asks for what was missing: the key of the service account, or a signature.
+func (d *delivery) challenge(err error) int {
 	if !d.cfg.StrictQuiet {
-		d.w.Header().Set("WWW-Authenticate", "Bearer")
+		scheme := "Bearer"
+		if errors.Is(err, verify.ErrUnproven) {
+			scheme = "Signature"
+		}
+		d.w.Header().Set("WWW-Authenticate", scheme)
 	}
 	return d.refuse(http.StatusUnauthorized)
 }
 
+// tooMany asks the sender to wait, in whole seconds.
+func (d *delivery) tooMany(e *guard.TooManyError) int {
+	wait := max(1, int(math.Ceil(e.Wait.Seconds())))
+	d.w.Header().Set("Retry-After", strconv.Itoa(wait))
+	return d.refuse(http.StatusTooManyRequests)
+}
+
 // unavailable asks the sender to try again. The reason is for the operator.
 func (d *delivery) unavailable(ctx context.Context, reason error) int {
+	d.note.Err = reason
 	d.outage.Do(func() {
 		d.log.WarnContext(ctx, "webhooks cannot be served", "webhook_id", d.hook.GetId(), "error", reason)
 	})
@@ -53,6 +71,7 @@ func (d *delivery) unavailable(ctx context.Context, reason error) int {
 
 // shake gives the answer to a handshake.
 func (d *delivery) shake(answer *receive.Handshake) int {
+	d.note.Handshake = answer.Name
 	maps.Copy(d.w.Header(), answer.Header)
 	d.w.WriteHeader(http.StatusOK)
 	_, _ = d.w.Write(answer.Body) // The sender has gone.

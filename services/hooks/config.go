@@ -2,9 +2,12 @@ package hooks
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/peer"
+	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
@@ -19,10 +22,14 @@ type Config struct {
 	NATSReplicas  int    `env:"ORCH_NATS_REPLICAS" envDefault:"1" desc:"The number of servers that keep each stream: 1, or 3 in a cluster."`
 	AllowLazySync bool   `env:"ORCH_ALLOW_LAZY_SYNC" envDefault:"false" desc:"Accept a broker that acknowledges before its disk has it: a power failure then loses events."`
 
+	TrustedProxies []string `env:"ORCH_TRUSTED_PROXIES" desc:"Addresses or networks (CIDR) of proxies whose X-Forwarded headers are believed. Behind a gateway it is one of them."`
+	// Secrets opens what webhooks verify signatures with.
+	Secrets secrets.Keyring `env:"ORCH_SECRETS_KEY" secret:"true" desc:"The keys that secrets are sealed with, as the orchestration service has them. A webhook with secrets that they do not open answers 503."`
+
 	MaxBody         int64         `env:"ORCH_HOOKS_MAX_BODY" envDefault:"5242880" desc:"The largest body that a webhook takes, in bytes; more is answered with 413."`
 	TemplateTimeout time.Duration `env:"ORCH_HOOKS_TEMPLATE_TIMEOUT" envDefault:"1s" desc:"How long a template may render."`
 	AckTimeout      time.Duration `env:"ORCH_HOOKS_ACK_TIMEOUT" envDefault:"2s" desc:"How long a webhook waits for the broker before it answers 503."`
-	StrictQuiet     bool          `env:"ORCH_HOOKS_STRICT_QUIET" envDefault:"false" desc:"Answer 400 instead of 401, 404 and 405, so that senders learn nothing."`
+	StrictQuiet     bool          `env:"ORCH_HOOKS_STRICT_QUIET" envDefault:"false" desc:"Answer 400 instead of 401, 403, 404 and 405, so that senders learn nothing."`
 	DrainDelay      time.Duration `env:"ORCH_HOOKS_DRAIN_DELAY" envDefault:"0s" desc:"How long requests are still taken after readiness turned false, for load balancers to notice."`
 }
 
@@ -37,6 +44,9 @@ func (c *Config) Validate() error {
 	}
 	if c.AckTimeout < 0 {
 		errs = append(errs, errors.New("ORCH_HOOKS_ACK_TIMEOUT: must not be negative"))
+	}
+	if _, err := peer.ParseNetworks(c.TrustedProxies); err != nil {
+		errs = append(errs, fmt.Errorf("ORCH_TRUSTED_PROXIES: %w", err))
 	}
 	return errors.Join(errs...)
 }

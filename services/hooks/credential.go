@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/orch-project/orch/pkg/auth"
 	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/services/hooks/internal/catalog"
+	"github.com/orch-project/orch/services/hooks/internal/guard"
 	"github.com/orch-project/orch/services/hooks/internal/publish"
 )
 
@@ -47,17 +49,37 @@ func (d *delivery) judge(token string) error {
 	return nil
 }
 
-// unauthorized answers a request whose credential is not good, or cannot be judged. The webhook's owner is told once in
-// a while, without the body, so that strangers cannot fill the store.
+// unauthorized answers a request whose credential or signature is not good, or cannot be judged.
 func (d *delivery) unauthorized(ctx context.Context, err error) int {
 	if errors.Is(err, catalog.ErrUnavailable) {
 		return d.unavailable(ctx, err)
 	}
-	if d.throttle.allow(d.hook.GetId()) {
-		f := publish.Failure{Hook: d.hook, Request: d.request, Err: err, WithoutBody: true}
-		if err := d.publisher.Publish(ctx, d.hook.GetWorkspace(), f.Event(d.cfg.Vocabulary, d.ids)); err != nil {
-			d.log.WarnContext(ctx, "publishing a failure event", "webhook_id", d.hook.GetId(), "error", err)
-		}
+	d.tellOwner(ctx, err)
+	return d.challenge(err)
+}
+
+// turnAway answers a request that is not admitted, whoever sent it.
+func (d *delivery) turnAway(ctx context.Context, err error) int {
+	if errors.Is(err, guard.ErrForbidden) {
+		d.tellOwner(ctx, err)
+		return d.refuse(http.StatusForbidden)
 	}
-	return d.challenge()
+	if many, ok := errors.AsType[*guard.TooManyError](err); ok {
+		d.tellOwner(ctx, err)
+		return d.tooMany(many)
+	}
+	return d.unavailable(ctx, err)
+}
+
+// tellOwner tells the webhook's owner once in a while that a request was refused, without its body: strangers must not
+// fill the store. The delivery log is told as often.
+func (d *delivery) tellOwner(ctx context.Context, err error) {
+	d.note.Err, d.note.WithoutBody = err, true
+	if d.silent = !d.throttle.allow(d.hook.GetId()); d.silent {
+		return
+	}
+	f := publish.Failure{Hook: d.hook, Request: d.request, Err: err, WithoutBody: true}
+	if err := d.publisher.Publish(ctx, d.hook.GetWorkspace(), f.Event(d.cfg.Vocabulary, d.ids)); err != nil {
+		d.log.WarnContext(ctx, "publishing a failure event", "webhook_id", d.hook.GetId(), "error", err)
+	}
 }

@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
+
+	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/hooks/internal/catalog"
+	"github.com/orch-project/orch/services/hooks/internal/deliveries"
+	"github.com/orch-project/orch/services/hooks/internal/guard"
 	"github.com/orch-project/orch/services/hooks/internal/publish"
 )
 
@@ -23,7 +28,12 @@ type delivery struct {
 	rest string
 
 	hook    *orchv1.WebhookDefinition // Nil until it is found.
+	guard   *guard.Guard
+	from    netip.Addr
 	request *receive.Request
+
+	note   deliveries.Note // What the delivery log is told.
+	silent bool            // The log is told nothing.
 }
 
 // run takes the steps in their order until one of them answers, and returns the status.
@@ -41,7 +51,14 @@ func (d *delivery) run() int {
 	case err != nil:
 		return d.unavailable(ctx, err)
 	}
+	d.guard, d.from = d.guards.Of(d.hook), d.proxies.Client(d.r)
 	d.request = receive.New(d.r, d.slug, d.rest, d.clock.Now())
+	if err := d.guards.Admit(d.guard, d.catalog.Account(d.hook.GetAccount()), d.from, d.request.Received); err != nil {
+		return d.turnAway(ctx, err)
+	}
+	if answer := d.request.TokenHandshake(d.guard.Handshakes()); answer != nil {
+		return d.shake(answer)
+	}
 	if !d.request.ClaimsHandshake() {
 		if err := d.authorize(); err != nil {
 			return d.unauthorized(ctx, err)
@@ -63,22 +80,44 @@ func (d *delivery) run() int {
 			return d.unauthorized(ctx, err)
 		}
 	}
-	return d.ingest(ctx)
+	proof, err := d.guard.Verify(d.request)
+	if err != nil {
+		return d.unauthorized(ctx, err)
+	}
+	if answer := d.request.BodyHandshake(d.guard.Handshakes()); answer != nil {
+		return d.shake(answer)
+	}
+	return d.ingest(ctx, d.guard.EventID(proof, d.request))
 }
 
-// ingest makes the event and publishes it.
-func (d *delivery) ingest(ctx context.Context) int {
+// ingest makes the event and publishes it. The id is that of every event of this delivery; uuid.Nil when its repeats are
+// not known.
+func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
+	d.note.DeduplicationID = id
+	if id != uuid.Nil && d.repeats.Known(id) {
+		return d.repeat(id)
+	}
 	body := d.request.Body()
 	text, err := d.renderer.Render(ctx, d.hook.GetTemplate(), d.request, body)
 	if err != nil {
 		return d.fail(ctx, http.StatusBadRequest, publish.Failure{Err: err})
 	}
-	event, err := d.renderer.Event(text, d.hook, d.request, body)
-	if err == nil {
-		err = d.publisher.Publish(ctx, d.hook.GetWorkspace(), event)
+	event, err := d.renderer.Event(text, d.hook, d.request, body, id)
+	if err != nil {
+		return d.fail(ctx, http.StatusBadRequest, publish.Failure{Rendered: &text, Err: err})
+	}
+	send := func() error { return d.publisher.Publish(ctx, d.hook.GetWorkspace(), event) }
+	repeat := false
+	if id == uuid.Nil {
+		err = send()
+	} else {
+		repeat, err = d.repeats.Do(id, send)
 	}
 	switch {
+	case err == nil && repeat:
+		return d.repeat(id)
 	case err == nil:
+		d.note.Event, d.note.EventID = event.GetEvent(), event.GetId()
 		d.w.WriteHeader(http.StatusNoContent)
 		return http.StatusNoContent
 	case errors.Is(err, publish.ErrUnavailable):
@@ -87,10 +126,19 @@ func (d *delivery) ingest(ctx context.Context) int {
 	return d.fail(ctx, http.StatusBadRequest, publish.Failure{Rendered: &text, Err: err})
 }
 
+// repeat answers a delivery whose event was made before.
+func (d *delivery) repeat(id uuid.UUID) int {
+	d.metrics.repeats.Inc()
+	d.note.Duplicate, d.note.EventID = true, id.String()
+	d.w.WriteHeader(http.StatusNoContent)
+	return http.StatusNoContent
+}
+
 // fail tells the webhook's owner what went wrong, and the sender only that something did. When the owner cannot be told
 // the sender must try again: the request would be lost without a trace.
 func (d *delivery) fail(ctx context.Context, status int, f publish.Failure) int {
 	f.Hook, f.Request = d.hook, d.request
+	d.note.Err, d.note.Rendered = f.Err, f.Rendered
 	err := d.publisher.Publish(ctx, d.hook.GetWorkspace(), f.Event(d.cfg.Vocabulary, d.ids))
 	if errors.Is(err, publish.ErrUnavailable) {
 		return d.unavailable(ctx, err)

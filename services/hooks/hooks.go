@@ -1,9 +1,13 @@
 // Package hooks is webhook ingestion: it turns HTTP requests of other systems into events by templates that users wrote.
 //
-//	request ──▶ receive ──▶ catalog ──▶ credential ──▶ body ──▶ handshake ──▶ render ──▶ publish ──▶ 204
-//	              405       404 · 503      401          413        200          400      400 · 503
-//	                                        │            │                       │         │
-//	                                        └────────────┴── failure event ──────┴─────────┘
+//	request ──▶ receive ──▶ catalog ──▶ guard ──▶ credential ──▶ body ──▶ signature ──▶ render ──▶ publish ──▶ 204
+//	              405       404 · 503  403 · 429     401          413        401         400      400 · 503
+//	                                      │           │            │          │           │         │
+//	                                      └───────────┴────────────┴── failure event ─────┴─────────┘
+//
+// Handshakes are answered with 200 where they are recognized: by header before the credential, by body after the
+// signature. A delivery that was made before is answered with 204 and renders nothing. Whatever became of a request is
+// noted in the webhook's delivery log, behind the answer.
 //
 // A 204 means that the event is durable. A sender learns nothing from a refusal but its status; what was wrong is told
 // to the webhook's owner in an event. No other service is called on the way: webhooks are known in memory, and the
@@ -29,10 +33,15 @@ import (
 	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/jinja"
+	"github.com/orch-project/orch/pkg/peer"
 	"github.com/orch-project/orch/pkg/run"
+	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhook/render"
 	"github.com/orch-project/orch/services/hooks/internal/catalog"
+	"github.com/orch-project/orch/services/hooks/internal/deliveries"
+	"github.com/orch-project/orch/services/hooks/internal/guard"
 	"github.com/orch-project/orch/services/hooks/internal/publish"
+	"github.com/orch-project/orch/services/hooks/internal/repeats"
 )
 
 // openTimeout bounds how long New waits for the broker to open the bucket.
@@ -63,6 +72,10 @@ type Hooks struct {
 	known     *directory.Directory // The keys of service accounts.
 	renderer  *render.Engine
 	publisher *publish.Publisher
+	guards    *guard.Book
+	proxies   peer.Networks
+	repeats   repeats.Memory
+	recorder  *deliveries.Recorder
 	throttle  *throttle
 	metrics   *metrics
 	outage    rate.Sometimes // An outage is logged once in a while, not once a request.
@@ -96,6 +109,14 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the catalogue of webhooks: %w", err)
 	}
+	journal, err := deliverylog.Open(ctx, deps.Broker)
+	if err != nil {
+		return nil, fmt.Errorf("open the delivery log: %w", err)
+	}
+	proxies, err := peer.ParseNetworks(cfg.TrustedProxies)
+	if err != nil {
+		return nil, fmt.Errorf("read the trusted proxies: %w", err)
+	}
 	h := &Hooks{
 		cfg: cfg, clock: deps.Clock, ids: deps.IDs, broker: deps.Broker,
 		log:      deps.Log.With("component", "hooks"),
@@ -108,7 +129,9 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 		return nil, fmt.Errorf("open the directory: %w", err)
 	}
 	h.known = directory.New(directory.Options{Bucket: keys, Log: h.log})
-	h.catalog = catalog.New(catalog.Options{Bucket: bucket, Log: h.log})
+	h.proxies, h.guards = proxies, guard.NewBook(cfg.Secrets)
+	h.recorder = deliveries.New(deliveries.Options{Journal: journal, Log: h.log, Forgotten: h.metrics.forgotten})
+	h.catalog = catalog.New(catalog.Options{Bucket: bucket, Log: h.log, Gone: h.guards.Forget})
 	h.renderer = render.New(render.Options{
 		Vocabulary: cfg.Vocabulary, IDs: deps.IDs, Budget: jinja.Budget{Timeout: cfg.TemplateTimeout},
 	})
@@ -122,15 +145,17 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 // Handler serves /hooks/{slug}. It may be called before the workers run: it then answers 503.
 func (h *Hooks) Handler() http.Handler { return h.handler }
 
-// Workers are what must run for the service to work: the watches of the catalogue and of the directory. They are ready
-// when all webhooks and keys are known.
-func (h *Hooks) Workers() []run.Worker { return []run.Worker{h.catalog, h.known} }
+// Workers are what must run for the service to work: the watches of the catalogue and of the directory, which are ready
+// when all webhooks and keys are known, and the delivery log.
+func (h *Hooks) Workers() []run.Worker { return []run.Worker{h.catalog, h.known, h.recorder} }
 
 // Run is the workers alone, for those who have no group to add them to.
 func (h *Hooks) Run(ctx context.Context) error {
-	followed := make(chan error, 1)
-	go func() { followed <- h.known.Run(ctx) }()
-	return errors.Join(h.catalog.Run(ctx), <-followed)
+	ended := make(chan error, 2)
+	for _, worker := range []run.Worker{h.known, h.recorder} {
+		go func() { ended <- worker.Run(ctx) }()
+	}
+	return errors.Join(h.catalog.Run(ctx), <-ended, <-ended)
 }
 
 // Ready returns why requests cannot be served, nil when they can. It answers at once.

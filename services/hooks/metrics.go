@@ -17,6 +17,9 @@ type metrics struct {
 	acks     prometheus.Histogram
 	unknown  prometheus.Counter
 	disabled prometheus.Counter
+	repeats  prometheus.Counter
+	// forgotten counts deliveries that are missing in the delivery log.
+	forgotten prometheus.Counter
 }
 
 func newMetrics(registry prometheus.Registerer) *metrics {
@@ -34,6 +37,14 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Help:    "Time until the broker acknowledged an event.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2},
 		})),
+		repeats: telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "orch_hooks_repeats_total",
+			Help: "Deliveries that were sent again and made no event.",
+		})),
+		forgotten: telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "orch_hooks_unlogged_deliveries_total",
+			Help: "Deliveries that are not in the delivery log, because too many came at once or the broker was away.",
+		})),
 		unknown:  missing.WithLabelValues("unknown"),
 		disabled: missing.WithLabelValues("disabled"),
 	}
@@ -47,7 +58,7 @@ func (m *metrics) notFound(disabled bool) {
 	}
 }
 
-// finish counts an answer and logs it. Neither the path nor the header is logged: both may hold secrets.
+// finish counts an answer, logs it and notes it in the webhook's delivery log. Neither the path nor the header is logged: both may hold secrets.
 func (h *Hooks) finish(r *http.Request, d *delivery, status int, took time.Duration) {
 	h.metrics.requests.WithLabelValues(strconv.Itoa(status)).Inc()
 	h.log.LogAttrs(r.Context(), slog.LevelDebug, "webhook request",
@@ -55,4 +66,13 @@ func (h *Hooks) finish(r *http.Request, d *delivery, status int, took time.Durat
 		slog.Int("status", status),
 		slog.Duration("took", took),
 	)
+	if d.request == nil || d.silent {
+		return
+	}
+	n := d.note
+	n.ID, n.Hook, n.Request, n.Status, n.Took = d.ids.New(), d.hook, d.request, status, took
+	if d.from.IsValid() {
+		n.From = d.from.String()
+	}
+	h.recorder.Note(n)
 }

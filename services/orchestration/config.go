@@ -31,6 +31,9 @@ type Config struct {
 
 	Auth string `env:"ORCH_AUTH" desc:"With keys, the first start on a new database prints the owner's API key; see the gateway's setting."`
 
+	DeliveriesKept      int64         `env:"ORCH_DELIVERIES_KEPT" envDefault:"500" desc:"How many deliveries of each webhook its log holds."`
+	DeliveriesRetention time.Duration `env:"ORCH_DELIVERIES_RETENTION" envDefault:"168h" desc:"How long the log of deliveries holds them."`
+
 	Timers Timers
 }
 
@@ -48,6 +51,9 @@ func (c *Config) Validate() error {
 	}
 	if c.Timers.PauseExpirations < 0 || c.Timers.LateRuns < 0 || c.Timers.CancellationCleanup < 0 {
 		errs = append(errs, errors.New("ORCH_PAUSE_EXPIRATIONS_EVERY, ORCH_LATE_RUNS_EVERY, ORCH_CANCELLATION_CLEANUP_EVERY: must not be negative"))
+	}
+	if c.DeliveriesKept < 0 || c.DeliveriesRetention < 0 {
+		errs = append(errs, errors.New("ORCH_DELIVERIES_KEPT, ORCH_DELIVERIES_RETENTION: must not be negative"))
 	}
 	if c.NATSShards < 1 || c.NATSReplicas < 1 {
 		errs = append(errs, errors.New("ORCH_NATS_SHARDS, ORCH_NATS_REPLICAS: must be 1 or more"))

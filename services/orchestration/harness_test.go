@@ -30,6 +30,7 @@ type domain struct {
 	broker  *broker.Conn
 	store   *embeddedmongo.Server
 	service *orchestration.Orchestration
+	keys    secrets.Keyring
 }
 
 // keys is a key to seal secrets with.
@@ -55,9 +56,10 @@ func newDomain(t *testing.T, opts ...option) *domain {
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
 
+	ring := keys(t)
 	cfg := orchestration.Config{
 		MongoDBURI: store.URI(), MongoDBDatabase: "orch", NATSShards: 1, NATSReplicas: 1, Vocabulary: vocabulary.Orch,
-		EventsRetention: time.Hour, Secrets: keys(t),
+		EventsRetention: time.Hour, Secrets: ring,
 	}
 	for _, o := range opts {
 		o(&cfg)
@@ -85,7 +87,7 @@ func newDomain(t *testing.T, opts ...option) *domain {
 		cancel()
 		require.NoError(t, <-done)
 	})
-	return &domain{Local: local, t: t, broker: conn, store: store, service: service}
+	return &domain{Local: local, t: t, broker: conn, store: store, service: service, keys: ring}
 }
 
 // in is a context of a workspace.

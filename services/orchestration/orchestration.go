@@ -30,6 +30,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/secrets"
+	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/admin"
 	"github.com/orch-project/orch/services/orchestration/internal/artifacts"
@@ -144,6 +145,11 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		return nil, err
 	}
 
+	deliveries, err := deliverylog.Open(ctx, deps.Broker)
+	if err != nil {
+		return nil, err
+	}
+
 	limits := concurrency.NewLimits(o.store, cfg.Vocabulary, deps.Random)
 	o.limits = concurrency.New(limits)
 	o.variables = variables.New(o.store, cfg.Vocabulary)
@@ -171,6 +177,8 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.logs = logs.New(logs.Deps{Store: o.store, Retention: cfg.LogsRetention, Show: deps.Broker.Live(wirelogs.Feed).Publish, Log: o.log})
 	o.webhooks = webhooks.New(webhooks.Deps{
 		Store: o.store, Catalogue: definitions, Tenancy: registry, Compile: deps.CompileTemplate, Flush: o.flush, Log: o.log,
+		Secrets: cfg.Secrets, Words: cfg.Vocabulary, IDs: deps.IDs, Publisher: deps.Broker.Publisher(), Journal: deliveries,
+		Kept: cfg.DeliveriesKept, Retention: cfg.DeliveriesRetention,
 	})
 	o.host(registry)
 	handlers, err := outbox.Merge(outbox.Handlers{
@@ -235,6 +243,7 @@ func (o *Orchestration) Workers() []run.Worker {
 		outbox.Sweeper{Relay: o.relay},
 		tenancy.Reconciler{Registry: o.hosted.registry},
 		webhooks.Reconciler{Service: o.webhooks},
+		webhooks.Recorder{Service: o.webhooks},
 		events.Persister{Service: o.events},
 		concurrency.Repossessor{Limits: o.limits.Limits, Log: o.log},
 	}, o.timers(o.every)...)

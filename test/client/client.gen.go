@@ -664,6 +664,156 @@ func (e VariableSort) Valid() bool {
 	}
 }
 
+// Defines values for WebhookDeduplication.
+const (
+	WebhookDeduplicationContent    WebhookDeduplication = "content"
+	WebhookDeduplicationDeliveryId WebhookDeduplication = "delivery_id"
+	WebhookDeduplicationNone       WebhookDeduplication = "none"
+)
+
+// Valid indicates whether the value is a known member of the WebhookDeduplication enum.
+func (e WebhookDeduplication) Valid() bool {
+	switch e {
+	case WebhookDeduplicationContent:
+		return true
+	case WebhookDeduplicationDeliveryId:
+		return true
+	case WebhookDeduplicationNone:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookDeliverySort.
+const (
+	WebhookDeliverySortRECEIVEDASC  WebhookDeliverySort = "RECEIVED_ASC"
+	WebhookDeliverySortRECEIVEDDESC WebhookDeliverySort = "RECEIVED_DESC"
+)
+
+// Valid indicates whether the value is a known member of the WebhookDeliverySort enum.
+func (e WebhookDeliverySort) Valid() bool {
+	switch e {
+	case WebhookDeliverySortRECEIVEDASC:
+		return true
+	case WebhookDeliverySortRECEIVEDDESC:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookDigest.
+const (
+	WebhookDigestSha1   WebhookDigest = "sha1"
+	WebhookDigestSha256 WebhookDigest = "sha256"
+	WebhookDigestSha512 WebhookDigest = "sha512"
+)
+
+// Valid indicates whether the value is a known member of the WebhookDigest enum.
+func (e WebhookDigest) Valid() bool {
+	switch e {
+	case WebhookDigestSha1:
+		return true
+	case WebhookDigestSha256:
+		return true
+	case WebhookDigestSha512:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookEncoding.
+const (
+	WebhookEncodingBase64 WebhookEncoding = "base64"
+	WebhookEncodingHex    WebhookEncoding = "hex"
+)
+
+// Valid indicates whether the value is a known member of the WebhookEncoding enum.
+func (e WebhookEncoding) Valid() bool {
+	switch e {
+	case WebhookEncodingBase64:
+		return true
+	case WebhookEncodingHex:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookHandshake.
+const (
+	WebhookHandshakeMeta  WebhookHandshake = "meta"
+	WebhookHandshakeSlack WebhookHandshake = "slack"
+	WebhookHandshakeSns   WebhookHandshake = "sns"
+)
+
+// Valid indicates whether the value is a known member of the WebhookHandshake enum.
+func (e WebhookHandshake) Valid() bool {
+	switch e {
+	case WebhookHandshakeMeta:
+		return true
+	case WebhookHandshakeSlack:
+		return true
+	case WebhookHandshakeSns:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookRenderingStage.
+const (
+	WebhookRenderingStageEvent    WebhookRenderingStage = "event"
+	WebhookRenderingStageTemplate WebhookRenderingStage = "template"
+)
+
+// Valid indicates whether the value is a known member of the WebhookRenderingStage enum.
+func (e WebhookRenderingStage) Valid() bool {
+	switch e {
+	case WebhookRenderingStageEvent:
+		return true
+	case WebhookRenderingStageTemplate:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WebhookScheme.
+const (
+	WebhookSchemeGithub           WebhookScheme = "github"
+	WebhookSchemeGitlab           WebhookScheme = "gitlab"
+	WebhookSchemeHmac             WebhookScheme = "hmac"
+	WebhookSchemeShopify          WebhookScheme = "shopify"
+	WebhookSchemeSlack            WebhookScheme = "slack"
+	WebhookSchemeStandardWebhooks WebhookScheme = "standard-webhooks"
+	WebhookSchemeStripe           WebhookScheme = "stripe"
+)
+
+// Valid indicates whether the value is a known member of the WebhookScheme enum.
+func (e WebhookScheme) Valid() bool {
+	switch e {
+	case WebhookSchemeGithub:
+		return true
+	case WebhookSchemeGitlab:
+		return true
+	case WebhookSchemeHmac:
+		return true
+	case WebhookSchemeShopify:
+		return true
+	case WebhookSchemeSlack:
+		return true
+	case WebhookSchemeStandardWebhooks:
+		return true
+	case WebhookSchemeStripe:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for WebhookSort.
 const (
 	WebhookSortCREATEDDESC WebhookSort = "CREATED_DESC"
@@ -3721,12 +3871,24 @@ type VersionInfo struct {
 // Webhook Webhook is an address with a template.
 type Webhook struct {
 	// Account The account and the workspace that own it.
-	Account          *openapi_types.UUID `json:"account,omitempty"`
-	Created          *time.Time          `json:"created"`
-	Description      *string             `json:"description,omitempty"`
-	Enabled          *bool               `json:"enabled,omitempty"`
-	Id               openapi_types.UUID  `json:"id"`
-	Name             string              `json:"name"`
+	Account *openapi_types.UUID `json:"account,omitempty"`
+
+	// AllowedIps The addresses and networks that may post; empty for all.
+	AllowedIps *[]string  `json:"allowed_ips,omitempty"`
+	Created    *time.Time `json:"created"`
+
+	// Deduplication WebhookDeduplication is what a repeated delivery is known by. A repeat is answered with 204 and makes no event.
+	Deduplication *WebhookDeduplication `json:"deduplication,omitempty"`
+	Description   *string               `json:"description,omitempty"`
+	Enabled       *bool                 `json:"enabled,omitempty"`
+
+	// Handshakes The handshakes that are answered beside those that always are.
+	Handshakes *[]WebhookHandshake `json:"handshakes,omitempty"`
+	Id         openapi_types.UUID  `json:"id"`
+	Name       string              `json:"name"`
+
+	// RateLimit How many requests are taken; null for any number.
+	RateLimit        *WebhookRateLimit   `json:"rate_limit,omitempty"`
 	ServiceAccountId *openapi_types.UUID `json:"service_account_id,omitempty"`
 
 	// Slug The last part of its address: 128 random bits, base64 for URLs. Whoever knows it can post.
@@ -3737,8 +3899,11 @@ type Webhook struct {
 	Updated  *time.Time `json:"updated"`
 
 	// Url Its whole address.
-	Url       *string             `json:"url,omitempty"`
-	Workspace *openapi_types.UUID `json:"workspace,omitempty"`
+	Url *string `json:"url,omitempty"`
+
+	// Verification How requests prove that they come from the sender; null when they need not.
+	Verification *WebhookVerification `json:"verification,omitempty"`
+	Workspace    *openapi_types.UUID  `json:"workspace,omitempty"`
 }
 
 // WebhookCountQuery defines model for WebhookCountQuery.
@@ -3748,12 +3913,159 @@ type WebhookCountQuery struct {
 
 // WebhookCreate WebhookCreate names no url and no slug: they are the server's to give.
 type WebhookCreate struct {
-	Description      *string             `json:"description,omitempty"`
-	Enabled          *bool               `json:"enabled,omitempty"`
-	Name             string              `json:"name"`
-	ServiceAccountId *openapi_types.UUID `json:"service_account_id,omitempty"`
-	Template         string              `json:"template"`
+	// AllowedIps Addresses or networks, such as "192.30.252.0/22".
+	AllowedIps *[]string `json:"allowed_ips,omitempty"`
+
+	// Deduplication By default delivery_id where requests are verified, else none.
+	Deduplication    *WebhookDeduplication `json:"deduplication,omitempty"`
+	Description      *string               `json:"description,omitempty"`
+	Enabled          *bool                 `json:"enabled,omitempty"`
+	Handshakes       *[]WebhookHandshake   `json:"handshakes,omitempty"`
+	Name             string                `json:"name"`
+	RateLimit        *WebhookRateLimit     `json:"rate_limit,omitempty"`
+	ServiceAccountId *openapi_types.UUID   `json:"service_account_id,omitempty"`
+	Template         string                `json:"template"`
+
+	// Verification How requests prove that they come from the sender. Left out when a webhook is changed it stays, null removes it.
+	Verification *WebhookVerificationInput `json:"verification,omitempty"`
+
+	// VerifyToken What the handshake of Meta must name. It is never returned.
+	VerifyToken *string `json:"verify_token,omitempty"`
 }
+
+// WebhookDeduplication WebhookDeduplication is what a repeated delivery is known by. A repeat is answered with 204 and makes no event.
+type WebhookDeduplication string
+
+// WebhookDelivery WebhookDelivery is a request that a webhook got, and what became of it. The log of deliveries is bounded: it holds the last ones of each webhook, and a sample of them where they come very fast.
+type WebhookDelivery struct {
+	// Body The body as text. It is cut when it is long; the delivery can then not be replayed.
+	Body          *string `json:"body,omitempty"`
+	BodyTruncated *bool   `json:"body_truncated,omitempty"`
+
+	// Duplicate Whether it repeated a delivery that had made its event already.
+	Duplicate *bool `json:"duplicate,omitempty"`
+
+	// Error What was wrong, with the place in the template or in what it rendered.
+	Error       *string `json:"error,omitempty"`
+	ErrorColumn *int64  `json:"error_column,omitempty"`
+	ErrorLine   *int64  `json:"error_line,omitempty"`
+	Event       *string `json:"event,omitempty"`
+
+	// EventId The event that was made; for a repeated delivery the one that it repeats.
+	EventId *openapi_types.UUID `json:"event_id,omitempty"`
+
+	// Handshake The handshake that it was, if it was one.
+	Handshake *string `json:"handshake,omitempty"`
+
+	// Headers The header without credentials.
+	Headers *map[string]string `json:"headers,omitempty"`
+	Id      openapi_types.UUID `json:"id"`
+
+	// Latency How long the answer took, in seconds.
+	Latency *float64 `json:"latency,omitempty"`
+	Method  *string  `json:"method,omitempty"`
+
+	// Path What followed the slug in the address.
+	Path  *string `json:"path,omitempty"`
+	Query *string `json:"query,omitempty"`
+
+	// Received When the request came.
+	Received *time.Time `json:"received"`
+
+	// RemoteAddress The address that the request came from.
+	RemoteAddress *string `json:"remote_address,omitempty"`
+
+	// Rendered What the template rendered, of deliveries that failed.
+	Rendered          *string `json:"rendered,omitempty"`
+	RenderedTruncated *bool   `json:"rendered_truncated,omitempty"`
+
+	// ReplayOf The delivery whose request this one processed again.
+	ReplayOf *openapi_types.UUID `json:"replay_of,omitempty"`
+
+	// ReplayedEventId The event of the last replay that made one.
+	ReplayedEventId *openapi_types.UUID `json:"replayed_event_id,omitempty"`
+
+	// Size The length of the body as it was sent, in bytes.
+	Size *int64 `json:"size,omitempty"`
+
+	// Status The status of the answer.
+	Status    *int64             `json:"status,omitempty"`
+	WebhookId openapi_types.UUID `json:"webhook_id"`
+}
+
+// WebhookDeliveryFilter WebhookDeliveryFilter selects deliveries of one webhook.
+type WebhookDeliveryFilter struct {
+	Duplicate       *WebhookDeliveryFilterDuplicate       `json:"duplicate,omitempty"`
+	Id              *WebhookDeliveryFilterId              `json:"id,omitempty"`
+	Received        *WebhookDeliveryFilterReceived        `json:"received,omitempty"`
+	ReplayedEventId *WebhookDeliveryFilterReplayedEventId `json:"replayed_event_id,omitempty"`
+	Status          *WebhookDeliveryStatusFilter          `json:"status,omitempty"`
+}
+
+// WebhookDeliveryFilterDuplicate defines model for WebhookDeliveryFilterDuplicate.
+type WebhookDeliveryFilterDuplicate struct {
+	Eq *bool `json:"eq_,omitempty"`
+}
+
+// WebhookDeliveryFilterId defines model for WebhookDeliveryFilterId.
+type WebhookDeliveryFilterId struct {
+	Any    *[]openapi_types.UUID `json:"any_,omitempty"`
+	NotAny *[]openapi_types.UUID `json:"not_any_,omitempty"`
+}
+
+// WebhookDeliveryFilterReceived defines model for WebhookDeliveryFilterReceived.
+type WebhookDeliveryFilterReceived struct {
+	// After At or after.
+	After *time.Time `json:"after_,omitempty"`
+
+	// Before At or before.
+	Before *time.Time `json:"before_,omitempty"`
+}
+
+// WebhookDeliveryFilterReplayedEventId defines model for WebhookDeliveryFilterReplayedEventId.
+type WebhookDeliveryFilterReplayedEventId struct {
+	Any      *[]openapi_types.UUID `json:"any_,omitempty"`
+	IsNull   *bool                 `json:"is_null_,omitempty"`
+	Operator *Operator             `json:"operator,omitempty"`
+}
+
+// WebhookDeliveryQuery defines model for WebhookDeliveryQuery.
+type WebhookDeliveryQuery struct {
+	Deliveries *WebhookDeliveryFilter `json:"deliveries,omitempty"`
+
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit  *int64               `json:"limit,omitempty"`
+	Offset *int64               `json:"offset,omitempty"`
+	Sort   *WebhookDeliverySort `json:"sort,omitempty"`
+}
+
+// WebhookDeliverySort defines model for WebhookDeliverySort.
+type WebhookDeliverySort string
+
+// WebhookDeliveryStatusFilter WebhookDeliveryStatusFilter selects by the status of the answer: 400 and more are failures.
+type WebhookDeliveryStatusFilter struct {
+	Ge *int64 `json:"ge_,omitempty"`
+	Le *int64 `json:"le_,omitempty"`
+}
+
+// WebhookDigest defines model for WebhookDigest.
+type WebhookDigest string
+
+// WebhookDraft WebhookDraft is a template and the request that it is tried on.
+type WebhookDraft struct {
+	// Body Any JSON: a text is the body as it is, another value its JSON.
+	Body    interface{}        `json:"body,omitempty"`
+	Headers *map[string]string `json:"headers,omitempty"`
+	Method  *string            `json:"method,omitempty"`
+	Path    *string            `json:"path,omitempty"`
+
+	// Query The query string, without the question mark, and what follows the slug in the address.
+	Query    *string `json:"query,omitempty"`
+	Template string  `json:"template"`
+}
+
+// WebhookEncoding defines model for WebhookEncoding.
+type WebhookEncoding string
 
 // WebhookFilter WebhookFilter selects webhooks.
 type WebhookFilter struct {
@@ -3790,6 +4102,9 @@ type WebhookFilterServiceAccountId struct {
 	Operator *Operator             `json:"operator,omitempty"`
 }
 
+// WebhookHandshake WebhookHandshake is a handshake that must be asked for.
+type WebhookHandshake string
+
 // WebhookQuery defines model for WebhookQuery.
 type WebhookQuery struct {
 	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
@@ -3799,25 +4114,139 @@ type WebhookQuery struct {
 	Webhooks *WebhookFilter `json:"webhooks,omitempty"`
 }
 
+// WebhookRateLimit WebhookRateLimit takes at most so many requests in any span of so many seconds.
+type WebhookRateLimit struct {
+	Requests int64  `json:"requests"`
+	Seconds  *int64 `json:"seconds,omitempty"`
+}
+
+// WebhookRendering WebhookRendering is what became of a draft.
+type WebhookRendering struct {
+	// Error What is wrong; null when nothing is.
+	Error *WebhookRenderingError `json:"error,omitempty"`
+
+	// Event The event that would be published; null when there is none.
+	Event interface{} `json:"event,omitempty"`
+
+	// Rendered What the template rendered; null when it did not.
+	Rendered *string `json:"rendered,omitempty"`
+}
+
+// WebhookRenderingError defines model for WebhookRenderingError.
+type WebhookRenderingError struct {
+	Column *int64 `json:"column,omitempty"`
+
+	// Line Counted from one; null when the fault is in no single place.
+	Line    *int64  `json:"line,omitempty"`
+	Message *string `json:"message,omitempty"`
+
+	// Stage Where it is: in the template, or in what it rendered.
+	Stage *WebhookRenderingStage `json:"stage,omitempty"`
+}
+
+// WebhookRenderingStage defines model for WebhookRenderingStage.
+type WebhookRenderingStage string
+
 // WebhookReplace defines model for WebhookReplace.
 type WebhookReplace struct {
-	Description      *string             `json:"description,omitempty"`
-	Enabled          *bool               `json:"enabled,omitempty"`
-	Name             string              `json:"name"`
-	ServiceAccountId *openapi_types.UUID `json:"service_account_id,omitempty"`
-	Template         string              `json:"template"`
+	// AllowedIps Addresses or networks, such as "192.30.252.0/22".
+	AllowedIps *[]string `json:"allowed_ips,omitempty"`
+
+	// Deduplication By default delivery_id where requests are verified, else none.
+	Deduplication    *WebhookDeduplication `json:"deduplication,omitempty"`
+	Description      *string               `json:"description,omitempty"`
+	Enabled          *bool                 `json:"enabled,omitempty"`
+	Handshakes       *[]WebhookHandshake   `json:"handshakes,omitempty"`
+	Name             string                `json:"name"`
+	RateLimit        *WebhookRateLimit     `json:"rate_limit,omitempty"`
+	ServiceAccountId *openapi_types.UUID   `json:"service_account_id,omitempty"`
+	Template         string                `json:"template"`
+
+	// Verification How requests prove that they come from the sender. Left out when a webhook is changed it stays, null removes it.
+	Verification *WebhookVerificationInput `json:"verification,omitempty"`
+
+	// VerifyToken What the handshake of Meta must name. It is never returned.
+	VerifyToken *string `json:"verify_token,omitempty"`
 }
+
+// WebhookReplayQuery WebhookReplayQuery selects what is to be replayed.
+type WebhookReplayQuery struct {
+	Deliveries *WebhookDeliveryFilter `json:"deliveries,omitempty"`
+
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit *int64 `json:"limit,omitempty"`
+}
+
+// WebhookScheme WebhookScheme is how a sender proves that a request is its own. All but gitlab sign the bytes of the body.
+type WebhookScheme string
 
 // WebhookSort defines model for WebhookSort.
 type WebhookSort string
 
 // WebhookUpdate defines model for WebhookUpdate.
 type WebhookUpdate struct {
-	Description      *string             `json:"description,omitempty"`
-	Enabled          *bool               `json:"enabled,omitempty"`
-	Name             *string             `json:"name,omitempty"`
-	ServiceAccountId *openapi_types.UUID `json:"service_account_id,omitempty"`
-	Template         *string             `json:"template,omitempty"`
+	// AllowedIps Addresses or networks, such as "192.30.252.0/22".
+	AllowedIps *[]string `json:"allowed_ips,omitempty"`
+
+	// Deduplication By default delivery_id where requests are verified, else none.
+	Deduplication    *WebhookDeduplication `json:"deduplication,omitempty"`
+	Description      *string               `json:"description,omitempty"`
+	Enabled          *bool                 `json:"enabled,omitempty"`
+	Handshakes       *[]WebhookHandshake   `json:"handshakes,omitempty"`
+	Name             *string               `json:"name,omitempty"`
+	RateLimit        *WebhookRateLimit     `json:"rate_limit,omitempty"`
+	ServiceAccountId *openapi_types.UUID   `json:"service_account_id,omitempty"`
+	Template         *string               `json:"template,omitempty"`
+
+	// Verification How requests prove that they come from the sender. Left out when a webhook is changed it stays, null removes it.
+	Verification *WebhookVerificationInput `json:"verification,omitempty"`
+
+	// VerifyToken What the handshake of Meta must name. It is never returned.
+	VerifyToken *string `json:"verify_token,omitempty"`
+}
+
+// WebhookVerification WebhookVerification is how signatures are verified, without the secrets.
+type WebhookVerification struct {
+	Digest   *WebhookDigest   `json:"digest,omitempty"`
+	Encoding *WebhookEncoding `json:"encoding,omitempty"`
+
+	// Header For hmac: the header that carries the signature, and what stands before it there, such as "sha256=".
+	Header   *string `json:"header,omitempty"`
+	IdHeader *string `json:"id_header,omitempty"`
+	Prefix   *string `json:"prefix,omitempty"`
+
+	// Scheme WebhookScheme is how a sender proves that a request is its own. All but gitlab sign the bytes of the body.
+	Scheme WebhookScheme `json:"scheme"`
+
+	// SecretCount How many secrets are live.
+	SecretCount *int64 `json:"secret_count,omitempty"`
+
+	// SignedContent For hmac: what is signed, of {id}, {timestamp} and {body}.
+	SignedContent *string `json:"signed_content,omitempty"`
+
+	// TimestampHeader For hmac: the headers of a timestamp (Unix seconds) and of the delivery's id.
+	TimestampHeader *string `json:"timestamp_header,omitempty"`
+
+	// Tolerance How far a signed timestamp may be from the time of receipt, in seconds.
+	Tolerance *int64 `json:"tolerance,omitempty"`
+}
+
+// WebhookVerificationInput WebhookVerificationInput is how signatures are to be verified.
+type WebhookVerificationInput struct {
+	Digest   *WebhookDigest   `json:"digest,omitempty"`
+	Encoding *WebhookEncoding `json:"encoding,omitempty"`
+	Header   *string          `json:"header,omitempty"`
+	IdHeader *string          `json:"id_header,omitempty"`
+	Prefix   *string          `json:"prefix,omitempty"`
+
+	// Scheme WebhookScheme is how a sender proves that a request is its own. All but gitlab sign the bytes of the body.
+	Scheme WebhookScheme `json:"scheme"`
+
+	// Secrets One or two secrets, the newest first: while a sender changes from one to the other both are good. They are never returned. Left out, those that the webhook has stay.
+	Secrets         *[]string `json:"secrets,omitempty"`
+	SignedContent   *string   `json:"signed_content,omitempty"`
+	TimestampHeader *string   `json:"timestamp_header,omitempty"`
+	Tolerance       *int64    `json:"tolerance,omitempty"`
 }
 
 // WorkPoolFilter WorkPoolFilter selects work pools.
@@ -5275,6 +5704,12 @@ type ReadWebhooksParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// RenderWebhookParams defines parameters for RenderWebhook.
+type RenderWebhookParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // DeleteWebhookParams defines parameters for DeleteWebhook.
 type DeleteWebhookParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
@@ -5295,6 +5730,40 @@ type UpdateWebhookParams struct {
 
 // ReplaceWebhookParams defines parameters for ReplaceWebhook.
 type ReplaceWebhookParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ListDeliveriesParams defines parameters for ListDeliveries.
+type ListDeliveriesParams struct {
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit  *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+	Offset *int64 `form:"offset,omitempty" json:"offset,omitempty"`
+
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadDeliveriesParams defines parameters for ReadDeliveries.
+type ReadDeliveriesParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReplayDeliveriesParams defines parameters for ReplayDeliveries.
+type ReplayDeliveriesParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadDeliveryParams defines parameters for ReadDelivery.
+type ReadDeliveryParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReplayDeliveryParams defines parameters for ReplayDelivery.
+type ReplayDeliveryParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -5653,11 +6122,20 @@ type CountWebhooksJSONRequestBody = WebhookCountQuery
 // ReadWebhooksJSONRequestBody defines body for ReadWebhooks for application/json ContentType.
 type ReadWebhooksJSONRequestBody = WebhookQuery
 
+// RenderWebhookJSONRequestBody defines body for RenderWebhook for application/json ContentType.
+type RenderWebhookJSONRequestBody = WebhookDraft
+
 // UpdateWebhookJSONRequestBody defines body for UpdateWebhook for application/json ContentType.
 type UpdateWebhookJSONRequestBody = WebhookUpdate
 
 // ReplaceWebhookJSONRequestBody defines body for ReplaceWebhook for application/json ContentType.
 type ReplaceWebhookJSONRequestBody = WebhookReplace
+
+// ReadDeliveriesJSONRequestBody defines body for ReadDeliveries for application/json ContentType.
+type ReadDeliveriesJSONRequestBody = WebhookDeliveryQuery
+
+// ReplayDeliveriesJSONRequestBody defines body for ReplayDeliveries for application/json ContentType.
+type ReplayDeliveriesJSONRequestBody = WebhookReplayQuery
 
 // Getter for additional properties for VersionInfo. Returns the specified
 // element and whether it was found
@@ -9180,6 +9658,24 @@ type ClientInterface interface {
 	// Corresponds with POST /webhooks/filter (the `ReadWebhooks` operationId).
 	ReadWebhooks(ctx context.Context, params *ReadWebhooksParams, body ReadWebhooksJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// RenderWebhookWithBody Render a template with a request, without saving the one or publishing the other
+	//
+	// Render a template with a request, without saving the one or publishing the other. What is wrong with them is part of the answer.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /webhooks/render (the `RenderWebhook` operationId).
+	RenderWebhookWithBody(ctx context.Context, params *RenderWebhookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RenderWebhook Render a template with a request, without saving the one or publishing the other
+	//
+	// Render a template with a request, without saving the one or publishing the other. What is wrong with them is part of the answer.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /webhooks/render (the `RenderWebhook` operationId).
+	RenderWebhook(ctx context.Context, params *RenderWebhookParams, body RenderWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// DeleteWebhook Delete a webhook; its address is gone at once
 	//
 	// Corresponds with DELETE /webhooks/{id} (the `DeleteWebhook` operationId).
@@ -9221,6 +9717,55 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /webhooks/{id} (the `ReplaceWebhook` operationId).
 	ReplaceWebhook(ctx context.Context, id openapi_types.UUID, params *ReplaceWebhookParams, body ReplaceWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListDeliveries List the last deliveries of a webhook, newest first
+	//
+	// Corresponds with GET /webhooks/{id}/deliveries (the `ListDeliveries` operationId).
+	ListDeliveries(ctx context.Context, id openapi_types.UUID, params *ListDeliveriesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadDeliveriesWithBody Read the deliveries of a webhook that match
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /webhooks/{id}/deliveries/filter (the `ReadDeliveries` operationId).
+	ReadDeliveriesWithBody(ctx context.Context, id openapi_types.UUID, params *ReadDeliveriesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadDeliveries Read the deliveries of a webhook that match
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /webhooks/{id}/deliveries/filter (the `ReadDeliveries` operationId).
+	ReadDeliveries(ctx context.Context, id openapi_types.UUID, params *ReadDeliveriesParams, body ReadDeliveriesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplayDeliveriesWithBody Process again the deliveries that match, oldest first: by default those that failed and were not replayed with success yet
+	//
+	// Process again the deliveries that match, oldest first: by default those that failed and were not replayed with success yet. The answer are the new deliveries.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /webhooks/{id}/deliveries/replay (the `ReplayDeliveries` operationId).
+	ReplayDeliveriesWithBody(ctx context.Context, id openapi_types.UUID, params *ReplayDeliveriesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplayDeliveries Process again the deliveries that match, oldest first: by default those that failed and were not replayed with success yet
+	//
+	// Process again the deliveries that match, oldest first: by default those that failed and were not replayed with success yet. The answer are the new deliveries.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /webhooks/{id}/deliveries/replay (the `ReplayDeliveries` operationId).
+	ReplayDeliveries(ctx context.Context, id openapi_types.UUID, params *ReplayDeliveriesParams, body ReplayDeliveriesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadDelivery Read a delivery with its request
+	//
+	// Corresponds with GET /webhooks/{id}/deliveries/{delivery_id} (the `ReadDelivery` operationId).
+	ReadDelivery(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReadDeliveryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReplayDelivery Process the request of a delivery again, by the webhook's template of now
+	//
+	// Process the request of a delivery again, by the webhook's template of now. The answer is the new delivery.
+	//
+	// Corresponds with POST /webhooks/{id}/deliveries/{delivery_id}/replay (the `ReplayDelivery` operationId).
+	ReplayDelivery(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReplayDeliveryParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RotateWebhook Give a webhook a new address; the old one is gone at once
 	//
@@ -14534,6 +15079,44 @@ func (c *Client) ReadWebhooks(ctx context.Context, params *ReadWebhooksParams, b
 	return c.Client.Do(req)
 }
 
+// RenderWebhookWithBody Render a template with a request, without saving the one or publishing the other
+//
+// Render a template with a request, without saving the one or publishing the other. What is wrong with them is part of the answer.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /webhooks/render (the `RenderWebhook` operationId).
+func (c *Client) RenderWebhookWithBody(ctx context.Context, params *RenderWebhookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRenderWebhookRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RenderWebhook Render a template with a request, without saving the one or publishing the other
+//
+// Render a template with a request, without saving the one or publishing the other. What is wrong with them is part of the answer.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /webhooks/render (the `RenderWebhook` operationId).
+func (c *Client) RenderWebhook(ctx context.Context, params *RenderWebhookParams, body RenderWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRenderWebhookRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // DeleteWebhook Delete a webhook; its address is gone at once
 //
 // Corresponds with DELETE /webhooks/{id} (the `DeleteWebhook` operationId).
@@ -14626,6 +15209,125 @@ func (c *Client) ReplaceWebhookWithBody(ctx context.Context, id openapi_types.UU
 // Corresponds with PUT /webhooks/{id} (the `ReplaceWebhook` operationId).
 func (c *Client) ReplaceWebhook(ctx context.Context, id openapi_types.UUID, params *ReplaceWebhookParams, body ReplaceWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReplaceWebhookRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListDeliveries List the last deliveries of a webhook, newest first
+//
+// Corresponds with GET /webhooks/{id}/deliveries (the `ListDeliveries` operationId).
+func (c *Client) ListDeliveries(ctx context.Context, id openapi_types.UUID, params *ListDeliveriesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListDeliveriesRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadDeliveriesWithBody Read the deliveries of a webhook that match
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /webhooks/{id}/deliveries/filter (the `ReadDeliveries` operationId).
+func (c *Client) ReadDeliveriesWithBody(ctx context.Context, id openapi_types.UUID, params *ReadDeliveriesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadDeliveriesRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadDeliveries Read the deliveries of a webhook that match
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /webhooks/{id}/deliveries/filter (the `ReadDeliveries` operationId).
+func (c *Client) ReadDeliveries(ctx context.Context, id openapi_types.UUID, params *ReadDeliveriesParams, body ReadDeliveriesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadDeliveriesRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplayDeliveriesWithBody Process again the deliveries that match, oldest first: by default those that failed and were not replayed with success yet
+//
+// Process again the deliveries that match, oldest first: by default those that failed and were not replayed with success yet. The answer are the new deliveries.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /webhooks/{id}/deliveries/replay (the `ReplayDeliveries` operationId).
+func (c *Client) ReplayDeliveriesWithBody(ctx context.Context, id openapi_types.UUID, params *ReplayDeliveriesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplayDeliveriesRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplayDeliveries Process again the deliveries that match, oldest first: by default those that failed and were not replayed with success yet
+//
+// Process again the deliveries that match, oldest first: by default those that failed and were not replayed with success yet. The answer are the new deliveries.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /webhooks/{id}/deliveries/replay (the `ReplayDeliveries` operationId).
+func (c *Client) ReplayDeliveries(ctx context.Context, id openapi_types.UUID, params *ReplayDeliveriesParams, body ReplayDeliveriesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplayDeliveriesRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadDelivery Read a delivery with its request
+//
+// Corresponds with GET /webhooks/{id}/deliveries/{delivery_id} (the `ReadDelivery` operationId).
+func (c *Client) ReadDelivery(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReadDeliveryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadDeliveryRequest(c.Server, id, deliveryId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReplayDelivery Process the request of a delivery again, by the webhook's template of now
+//
+// Process the request of a delivery again, by the webhook's template of now. The answer is the new delivery.
+//
+// Corresponds with POST /webhooks/{id}/deliveries/{delivery_id}/replay (the `ReplayDelivery` operationId).
+func (c *Client) ReplayDelivery(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReplayDeliveryParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReplayDeliveryRequest(c.Server, id, deliveryId, params)
 	if err != nil {
 		return nil, err
 	}
@@ -26129,6 +26831,61 @@ func NewReadWebhooksRequestWithBody(server string, params *ReadWebhooksParams, c
 	return req, nil
 }
 
+// NewRenderWebhookRequest calls the generic RenderWebhook builder with application/json body
+func NewRenderWebhookRequest(server string, params *RenderWebhookParams, body RenderWebhookJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRenderWebhookRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewRenderWebhookRequestWithBody constructs an http.Request for the RenderWebhook method, with any body, and a specified content type
+func NewRenderWebhookRequestWithBody(server string, params *RenderWebhookParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/webhooks/render")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewDeleteWebhookRequest constructs an http.Request for the DeleteWebhook method
 func NewDeleteWebhookRequest(server string, id openapi_types.UUID, params *DeleteWebhookParams) (*http.Request, error) {
 	var err error
@@ -26332,6 +27089,330 @@ func NewReplaceWebhookRequestWithBody(server string, id openapi_types.UUID, para
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewListDeliveriesRequest constructs an http.Request for the ListDeliveries method
+func NewListDeliveriesRequest(server string, id openapi_types.UUID, params *ListDeliveriesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/webhooks/%s/deliveries", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Offset != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "offset", *params.Offset, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadDeliveriesRequest calls the generic ReadDeliveries builder with application/json body
+func NewReadDeliveriesRequest(server string, id openapi_types.UUID, params *ReadDeliveriesParams, body ReadDeliveriesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadDeliveriesRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewReadDeliveriesRequestWithBody constructs an http.Request for the ReadDeliveries method, with any body, and a specified content type
+func NewReadDeliveriesRequestWithBody(server string, id openapi_types.UUID, params *ReadDeliveriesParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/webhooks/%s/deliveries/filter", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReplayDeliveriesRequest calls the generic ReplayDeliveries builder with application/json body
+func NewReplayDeliveriesRequest(server string, id openapi_types.UUID, params *ReplayDeliveriesParams, body ReplayDeliveriesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReplayDeliveriesRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewReplayDeliveriesRequestWithBody constructs an http.Request for the ReplayDeliveries method, with any body, and a specified content type
+func NewReplayDeliveriesRequestWithBody(server string, id openapi_types.UUID, params *ReplayDeliveriesParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/webhooks/%s/deliveries/replay", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadDeliveryRequest constructs an http.Request for the ReadDelivery method
+func NewReadDeliveryRequest(server string, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReadDeliveryParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "delivery_id", deliveryId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/webhooks/%s/deliveries/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReplayDeliveryRequest constructs an http.Request for the ReplayDelivery method
+func NewReplayDeliveryRequest(server string, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReplayDeliveryParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "delivery_id", deliveryId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/webhooks/%s/deliveries/%s/replay", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	if params != nil {
 
@@ -28788,6 +29869,24 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /webhooks/filter (the `ReadWebhooks` operationId).
 	ReadWebhooksWithResponse(ctx context.Context, params *ReadWebhooksParams, body ReadWebhooksJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadWebhooksResult, error)
 
+	// RenderWebhookWithBodyWithResponse Render a template with a request, without saving the one or publishing the other
+	//
+	// Render a template with a request, without saving the one or publishing the other. What is wrong with them is part of the answer.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /webhooks/render (the `RenderWebhook` operationId).
+	RenderWebhookWithBodyWithResponse(ctx context.Context, params *RenderWebhookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RenderWebhookResult, error)
+
+	// RenderWebhookWithResponse Render a template with a request, without saving the one or publishing the other
+	//
+	// Render a template with a request, without saving the one or publishing the other. What is wrong with them is part of the answer.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /webhooks/render (the `RenderWebhook` operationId).
+	RenderWebhookWithResponse(ctx context.Context, params *RenderWebhookParams, body RenderWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*RenderWebhookResult, error)
+
 	// DeleteWebhookWithResponse Delete a webhook; its address is gone at once
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -28833,6 +29932,61 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PUT /webhooks/{id} (the `ReplaceWebhook` operationId).
 	ReplaceWebhookWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplaceWebhookParams, body ReplaceWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplaceWebhookResult, error)
+
+	// ListDeliveriesWithResponse List the last deliveries of a webhook, newest first
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /webhooks/{id}/deliveries (the `ListDeliveries` operationId).
+	ListDeliveriesWithResponse(ctx context.Context, id openapi_types.UUID, params *ListDeliveriesParams, reqEditors ...RequestEditorFn) (*ListDeliveriesResult, error)
+
+	// ReadDeliveriesWithBodyWithResponse Read the deliveries of a webhook that match
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /webhooks/{id}/deliveries/filter (the `ReadDeliveries` operationId).
+	ReadDeliveriesWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadDeliveriesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadDeliveriesResult, error)
+
+	// ReadDeliveriesWithResponse Read the deliveries of a webhook that match
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /webhooks/{id}/deliveries/filter (the `ReadDeliveries` operationId).
+	ReadDeliveriesWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadDeliveriesParams, body ReadDeliveriesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadDeliveriesResult, error)
+
+	// ReplayDeliveriesWithBodyWithResponse Process again the deliveries that match, oldest first: by default those that failed and were not replayed with success yet
+	//
+	// Process again the deliveries that match, oldest first: by default those that failed and were not replayed with success yet. The answer are the new deliveries.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /webhooks/{id}/deliveries/replay (the `ReplayDeliveries` operationId).
+	ReplayDeliveriesWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplayDeliveriesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReplayDeliveriesResult, error)
+
+	// ReplayDeliveriesWithResponse Process again the deliveries that match, oldest first: by default those that failed and were not replayed with success yet
+	//
+	// Process again the deliveries that match, oldest first: by default those that failed and were not replayed with success yet. The answer are the new deliveries.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /webhooks/{id}/deliveries/replay (the `ReplayDeliveries` operationId).
+	ReplayDeliveriesWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplayDeliveriesParams, body ReplayDeliveriesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplayDeliveriesResult, error)
+
+	// ReadDeliveryWithResponse Read a delivery with its request
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /webhooks/{id}/deliveries/{delivery_id} (the `ReadDelivery` operationId).
+	ReadDeliveryWithResponse(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReadDeliveryParams, reqEditors ...RequestEditorFn) (*ReadDeliveryResult, error)
+
+	// ReplayDeliveryWithResponse Process the request of a delivery again, by the webhook's template of now
+	//
+	// Process the request of a delivery again, by the webhook's template of now. The answer is the new delivery.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /webhooks/{id}/deliveries/{delivery_id}/replay (the `ReplayDelivery` operationId).
+	ReplayDeliveryWithResponse(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReplayDeliveryParams, reqEditors ...RequestEditorFn) (*ReplayDeliveryResult, error)
 
 	// RotateWebhookWithResponse Give a webhook a new address; the old one is gone at once
 	//
@@ -39845,6 +40999,61 @@ func (r ReadWebhooksResult) ContentType() string {
 	return ""
 }
 
+type RenderWebhookResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WebhookRendering
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r RenderWebhookResult) GetJSON200() *WebhookRendering {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r RenderWebhookResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r RenderWebhookResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RenderWebhookResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RenderWebhookResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RenderWebhookResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RenderWebhookResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type DeleteWebhookResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -40038,6 +41247,281 @@ func (r ReplaceWebhookResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ReplaceWebhookResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListDeliveriesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]WebhookDelivery
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListDeliveriesResult) GetJSON200() *[]WebhookDelivery {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ListDeliveriesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ListDeliveriesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ListDeliveriesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListDeliveriesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListDeliveriesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListDeliveriesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadDeliveriesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]WebhookDelivery
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadDeliveriesResult) GetJSON200() *[]WebhookDelivery {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadDeliveriesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadDeliveriesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadDeliveriesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadDeliveriesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadDeliveriesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadDeliveriesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReplayDeliveriesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]WebhookDelivery
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReplayDeliveriesResult) GetJSON200() *[]WebhookDelivery {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReplayDeliveriesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReplayDeliveriesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReplayDeliveriesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReplayDeliveriesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReplayDeliveriesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReplayDeliveriesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadDeliveryResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WebhookDelivery
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadDeliveryResult) GetJSON200() *WebhookDelivery {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadDeliveryResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadDeliveryResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadDeliveryResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadDeliveryResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadDeliveryResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadDeliveryResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReplayDeliveryResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *WebhookDelivery
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReplayDeliveryResult) GetJSON200() *WebhookDelivery {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReplayDeliveryResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReplayDeliveryResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReplayDeliveryResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReplayDeliveryResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReplayDeliveryResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReplayDeliveryResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -44364,6 +45848,36 @@ func (c *ClientWithResponses) ReadWebhooksWithResponse(ctx context.Context, para
 	return ParseReadWebhooksResult(rsp)
 }
 
+// RenderWebhookWithBodyWithResponse Render a template with a request, without saving the one or publishing the other
+//
+// Render a template with a request, without saving the one or publishing the other. What is wrong with them is part of the answer.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /webhooks/render (the `RenderWebhook` operationId).
+func (c *ClientWithResponses) RenderWebhookWithBodyWithResponse(ctx context.Context, params *RenderWebhookParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RenderWebhookResult, error) {
+	rsp, err := c.RenderWebhookWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRenderWebhookResult(rsp)
+}
+
+// RenderWebhookWithResponse Render a template with a request, without saving the one or publishing the other
+//
+// Render a template with a request, without saving the one or publishing the other. What is wrong with them is part of the answer.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /webhooks/render (the `RenderWebhook` operationId).
+func (c *ClientWithResponses) RenderWebhookWithResponse(ctx context.Context, params *RenderWebhookParams, body RenderWebhookJSONRequestBody, reqEditors ...RequestEditorFn) (*RenderWebhookResult, error) {
+	rsp, err := c.RenderWebhook(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRenderWebhookResult(rsp)
+}
+
 // DeleteWebhookWithResponse Delete a webhook; its address is gone at once
 //
 // Returns a wrapper object for the known response body format(s).
@@ -44444,6 +45958,103 @@ func (c *ClientWithResponses) ReplaceWebhookWithResponse(ctx context.Context, id
 		return nil, err
 	}
 	return ParseReplaceWebhookResult(rsp)
+}
+
+// ListDeliveriesWithResponse List the last deliveries of a webhook, newest first
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /webhooks/{id}/deliveries (the `ListDeliveries` operationId).
+func (c *ClientWithResponses) ListDeliveriesWithResponse(ctx context.Context, id openapi_types.UUID, params *ListDeliveriesParams, reqEditors ...RequestEditorFn) (*ListDeliveriesResult, error) {
+	rsp, err := c.ListDeliveries(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListDeliveriesResult(rsp)
+}
+
+// ReadDeliveriesWithBodyWithResponse Read the deliveries of a webhook that match
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /webhooks/{id}/deliveries/filter (the `ReadDeliveries` operationId).
+func (c *ClientWithResponses) ReadDeliveriesWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadDeliveriesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadDeliveriesResult, error) {
+	rsp, err := c.ReadDeliveriesWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadDeliveriesResult(rsp)
+}
+
+// ReadDeliveriesWithResponse Read the deliveries of a webhook that match
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /webhooks/{id}/deliveries/filter (the `ReadDeliveries` operationId).
+func (c *ClientWithResponses) ReadDeliveriesWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadDeliveriesParams, body ReadDeliveriesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadDeliveriesResult, error) {
+	rsp, err := c.ReadDeliveries(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadDeliveriesResult(rsp)
+}
+
+// ReplayDeliveriesWithBodyWithResponse Process again the deliveries that match, oldest first: by default those that failed and were not replayed with success yet
+//
+// Process again the deliveries that match, oldest first: by default those that failed and were not replayed with success yet. The answer are the new deliveries.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /webhooks/{id}/deliveries/replay (the `ReplayDeliveries` operationId).
+func (c *ClientWithResponses) ReplayDeliveriesWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplayDeliveriesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReplayDeliveriesResult, error) {
+	rsp, err := c.ReplayDeliveriesWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplayDeliveriesResult(rsp)
+}
+
+// ReplayDeliveriesWithResponse Process again the deliveries that match, oldest first: by default those that failed and were not replayed with success yet
+//
+// Process again the deliveries that match, oldest first: by default those that failed and were not replayed with success yet. The answer are the new deliveries.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /webhooks/{id}/deliveries/replay (the `ReplayDeliveries` operationId).
+func (c *ClientWithResponses) ReplayDeliveriesWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplayDeliveriesParams, body ReplayDeliveriesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplayDeliveriesResult, error) {
+	rsp, err := c.ReplayDeliveries(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplayDeliveriesResult(rsp)
+}
+
+// ReadDeliveryWithResponse Read a delivery with its request
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /webhooks/{id}/deliveries/{delivery_id} (the `ReadDelivery` operationId).
+func (c *ClientWithResponses) ReadDeliveryWithResponse(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReadDeliveryParams, reqEditors ...RequestEditorFn) (*ReadDeliveryResult, error) {
+	rsp, err := c.ReadDelivery(ctx, id, deliveryId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadDeliveryResult(rsp)
+}
+
+// ReplayDeliveryWithResponse Process the request of a delivery again, by the webhook's template of now
+//
+// Process the request of a delivery again, by the webhook's template of now. The answer is the new delivery.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /webhooks/{id}/deliveries/{delivery_id}/replay (the `ReplayDelivery` operationId).
+func (c *ClientWithResponses) ReplayDeliveryWithResponse(ctx context.Context, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReplayDeliveryParams, reqEditors ...RequestEditorFn) (*ReplayDeliveryResult, error) {
+	rsp, err := c.ReplayDelivery(ctx, id, deliveryId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReplayDeliveryResult(rsp)
 }
 
 // RotateWebhookWithResponse Give a webhook a new address; the old one is gone at once
@@ -52540,6 +54151,46 @@ func ParseReadWebhooksResult(rsp *http.Response) (*ReadWebhooksResult, error) {
 	return response, nil
 }
 
+// ParseRenderWebhookResult parses an HTTP response from a RenderWebhookWithResponse call
+func ParseRenderWebhookResult(rsp *http.Response) (*RenderWebhookResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RenderWebhookResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WebhookRendering
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseDeleteWebhookResult parses an HTTP response from a DeleteWebhookWithResponse call
 func ParseDeleteWebhookResult(rsp *http.Response) (*DeleteWebhookResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -52668,6 +54319,206 @@ func ParseReplaceWebhookResult(rsp *http.Response) (*ReplaceWebhookResult, error
 	switch {
 	case rsp.StatusCode == 204:
 		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListDeliveriesResult parses an HTTP response from a ListDeliveriesWithResponse call
+func ParseListDeliveriesResult(rsp *http.Response) (*ListDeliveriesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListDeliveriesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []WebhookDelivery
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadDeliveriesResult parses an HTTP response from a ReadDeliveriesWithResponse call
+func ParseReadDeliveriesResult(rsp *http.Response) (*ReadDeliveriesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadDeliveriesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []WebhookDelivery
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReplayDeliveriesResult parses an HTTP response from a ReplayDeliveriesWithResponse call
+func ParseReplayDeliveriesResult(rsp *http.Response) (*ReplayDeliveriesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReplayDeliveriesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []WebhookDelivery
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadDeliveryResult parses an HTTP response from a ReadDeliveryWithResponse call
+func ParseReadDeliveryResult(rsp *http.Response) (*ReadDeliveryResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadDeliveryResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WebhookDelivery
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReplayDeliveryResult parses an HTTP response from a ReplayDeliveryWithResponse call
+func ParseReplayDeliveryResult(rsp *http.Response) (*ReplayDeliveryResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReplayDeliveryResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest WebhookDelivery
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError

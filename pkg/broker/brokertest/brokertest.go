@@ -62,6 +62,7 @@ func Run(t *testing.T, open func(t *testing.T) Broker) {
 		{"KeyValue/Watch", watch},
 		{"KeyValue/LastContact", lastContact},
 		{"KeyValue/Swap", swap},
+		{"Journal/NotesInOrder", journal},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -19,6 +19,8 @@ const (
 // template. Addresses that a sender offers for a later confirmation are never fetched: that would let anybody make this
 // server call any address.
 type Handshake struct {
+	// Name is what the delivery log calls it.
+	Name   string
 	Header http.Header
 	Body   []byte
 }
@@ -53,7 +55,7 @@ func (r *Request) cloudEventsHandshake() *Handshake {
 	if origin == "" {
 		return nil
 	}
-	h := &Handshake{Header: http.Header{"Allow": {http.MethodPost}, headerAllowedOrigin: {origin}}}
+	h := &Handshake{Name: "cloudevents", Header: http.Header{"Allow": {http.MethodPost}, headerAllowedOrigin: {origin}}}
 	if rate := strings.TrimSpace(r.Get(strings.ToLower(headerRequestRate))); rate != "" {
 		if n, err := strconv.ParseUint(rate, 10, 31); err != nil || n == 0 {
 			rate = "*"
@@ -82,5 +84,5 @@ func (r *Request) eventGridHandshake() *Handshake {
 	if err != nil {
 		return nil
 	}
-	return &Handshake{Header: http.Header{"Content-Type": {"application/json"}}, Body: answer}
+	return &Handshake{Name: "event-grid", Header: http.Header{"Content-Type": {"application/json"}}, Body: answer}
 }

@@ -28,8 +28,13 @@ func fields(r *http.Request) []Field {
 	if r.Header.Get("Transfer-Encoding") == "" {
 		add("transfer-encoding", r.TransferEncoding)
 	}
-	slices.SortFunc(all, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
+	Sort(all)
 	return all
+}
+
+// Sort puts fields in the order that a Request has them in.
+func Sort(all []Field) {
+	slices.SortFunc(all, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // text is a header value as a string. Bytes that are no UTF-8 are ISO 8859-1, as HTTP had it from its beginning.

@@ -43,5 +43,6 @@ func (r *Request) ReadBody(from *http.Request, limit int64) error {
 	if err != nil && !r.TooLarge {
 		return fmt.Errorf("%w: %w", ErrBody, err)
 	}
+	r.Wire = r.Raw
 	return r.inflate(limit)
 }

@@ -18,6 +18,9 @@ type Request struct {
 	Path string
 	// Raw are the bytes of the body; nil when the method has none. When TooLarge is set they are its beginning alone.
 	Raw []byte
+	// Wire are the bytes of the body as they were sent. They differ from Raw when the body was compressed; senders sign
+	// the ones or the others.
+	Wire []byte
 	// TooLarge tells that the body exceeds the limit.
 	TooLarge bool
 	// Slug is what came behind /hooks/. It is kept only to be removed from whatever is shown to people.

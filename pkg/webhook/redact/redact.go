@@ -7,6 +7,7 @@ package redact
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/orch-project/orch/pkg/webhook/jsonvalue"
 	"github.com/orch-project/orch/pkg/webhook/receive"
@@ -22,13 +23,17 @@ const minSecret = 8
 func Headers(r *receive.Request) jsonvalue.Value {
 	members := make([]jsonvalue.Member, 0, len(r.Header))
 	for _, f := range r.Header {
-		value := Mask
-		if !Credential(f.Name) {
-			value = replace(f.Value, r.Slug)
-		}
-		members = append(members, jsonvalue.Member{Key: f.Name, Value: jsonvalue.Text(value)})
+		members = append(members, jsonvalue.Member{Key: f.Name, Value: jsonvalue.Text(Header(r, f))})
 	}
 	return jsonvalue.Map(members...)
+}
+
+// Header is the value of a header field, masked when it is a credential.
+func Header(r *receive.Request, f receive.Field) string {
+	if Credential(f.Name) {
+		return Mask
+	}
+	return replace(f.Value, r.Slug)
 }
 
 // Text is a text that was made of the request, without the slug and the values of credential headers.
@@ -40,6 +45,21 @@ func Text(r *receive.Request, text string) string {
 		}
 	}
 	return text
+}
+
+// Slug is a text without the slug.
+func Slug(r *receive.Request, text string) string { return replace(text, r.Slug) }
+
+// Cut shortens a text to at most n bytes, between characters, and tells whether it did. What is no UTF-8 becomes U+FFFD.
+func Cut(s string, n int) (string, bool) {
+	s = strings.ToValidUTF8(s, "\ufffd")
+	if len(s) <= n {
+		return s, false
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n], true
 }
 
 // replace masks a secret, plain and as it is written within JSON.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/google/uuid"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/events"
@@ -19,8 +20,9 @@ func invalid(format string, args ...any) error {
 }
 
 // Event reads the event that a template rendered, fills in what it leaves out, and adds the webhook as the last related
-// resource. Keys that are no field of an event are ignored; so is received, which is always the server's clock.
-func (e *Engine) Event(text string, hook *orchv1.WebhookDefinition, r *receive.Request, body receive.Body) (*orchv1.ReceivedEvent, error) {
+// resource. Keys that are no field of an event are ignored; so is received, which is always the server's clock. The id is
+// the event's when the template gives none; uuid.Nil means a new one.
+func (e *Engine) Event(text string, hook *orchv1.WebhookDefinition, r *receive.Request, body receive.Body, id uuid.UUID) (*orchv1.ReceivedEvent, error) {
 	object, err := jsonvalue.Parse(text)
 	if err != nil {
 		if strings.TrimSpace(text) == "" {
@@ -40,7 +42,10 @@ func (e *Engine) Event(text string, hook *orchv1.WebhookDefinition, r *receive.R
 		}
 	}
 	if event.Id == "" {
-		event.Id = e.ids.New().String()
+		if id == uuid.Nil {
+			id = e.ids.New()
+		}
+		event.Id = id.String()
 	}
 	if event.Occurred == nil {
 		event.Occurred = event.Received

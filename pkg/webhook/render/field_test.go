@@ -21,7 +21,7 @@ func with(fields string) string {
 }
 
 func read(text string) (*orchv1.ReceivedEvent, error) {
-	return newEngine(vocabulary.Orch).Event(text, hook, &receive.Request{Method: "GET", Received: at}, receive.Body{})
+	return newEngine(vocabulary.Orch).Event(text, hook, &receive.Request{Method: "GET", Received: at}, receive.Body{}, uuid.Nil)
 }
 
 func TestOccurred(t *testing.T) {
@@ -149,7 +149,7 @@ func TestPayload(t *testing.T) {
 func TestADeepBodyIsShownAsText(t *testing.T) {
 	t.Parallel()
 	deep := receive.Body{Text: strings.Repeat("[", 500) + strings.Repeat("]", 500)}
-	e, err := newEngine(vocabulary.Orch).Event(`{"event": "e", "resource": {"orch.resource.id": "r"}}`, hook, &receive.Request{Method: "POST", Received: at}, deep)
+	e, err := newEngine(vocabulary.Orch).Event(`{"event": "e", "resource": {"orch.resource.id": "r"}}`, hook, &receive.Request{Method: "POST", Received: at}, deep, uuid.Nil)
 	require.NoError(t, err)
 	require.Contains(t, string(e.GetPayload()), `"body":"[[[`)
 }

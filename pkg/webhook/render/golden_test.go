@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 
@@ -76,7 +77,7 @@ func process(tb testing.TB, e *render.Engine, template string, r *receive.Reques
 	if err != nil {
 		return nil, err
 	}
-	return e.Event(text, hook, r, body)
+	return e.Event(text, hook, r, body, uuid.Nil)
 }
 
 // TestGolden turns the request and the template of each file into the event, or the error, that it shows.

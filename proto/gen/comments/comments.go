@@ -87,6 +87,12 @@ func Of(fullName string) string {
 		return "Always \"none\"."
 	case "orch.v1.AccountCreate.handle":
 		return "Made of the name when absent."
+	case "orch.v1.AccountDefinition":
+		return "AccountDefinition is what the hooks service must know of an account beside its webhooks."
+	case "orch.v1.AccountDefinition.allowed_ips":
+		return "The addresses and networks that may post to any of its webhooks; empty for all."
+	case "orch.v1.AccountDefinition.rate_limit":
+		return "Over all webhooks of the account."
 	case "orch.v1.AccountMembership":
 		return "AccountMembership is a user in an account."
 	case "orch.v1.AccountMembership.api_key":
@@ -925,6 +931,8 @@ func Of(fullName string) string {
 		return "The key must be present on input; it may still be null if the field is optional (rule 3)."
 	case "orch.v1.RestField.schema":
 		return "The published schema name of this field's message, when one message has several names (rule 13)."
+	case "orch.v1.RestField.secret":
+		return "On input only: kept secret. Never answered, and not in the echo of a 422."
 	case "orch.v1.RestField.unique":
 		return "The items of a list are a set."
 	case "orch.v1.RestMethod":
@@ -1307,24 +1315,148 @@ func Of(fullName string) string {
 		return "Change the variable of a name; what is not sent stays."
 	case "orch.v1.VersionInfo":
 		return "VersionInfo describes a version of the code; it may have more keys than are named here."
+	case "orch.v1.WEBHOOK_DEDUPLICATION_CONTENT":
+		return "By what is signed: equal requests are one delivery, whatever id they carry."
+	case "orch.v1.WEBHOOK_DEDUPLICATION_DELIVERY_ID":
+		return "By the id that the sender gives each delivery."
+	case "orch.v1.WEBHOOK_DEDUPLICATION_NONE":
+		return "Every request makes an event."
+	case "orch.v1.WEBHOOK_HANDSHAKE_META":
+		return "GET with hub.challenge, sent back when hub.verify_token is the webhook's verify_token."
+	case "orch.v1.WEBHOOK_HANDSHAKE_SLACK":
+		return "url_verification: the challenge is sent back."
+	case "orch.v1.WEBHOOK_HANDSHAKE_SNS":
+		return "SubscriptionConfirmation of Amazon SNS: recorded in the delivery log with its address, which is never fetched."
+	case "orch.v1.WEBHOOK_SCHEME_GITHUB":
+		return "X-Hub-Signature-256, as GitHub, Meta and many others send it."
+	case "orch.v1.WEBHOOK_SCHEME_GITLAB":
+		return "X-Gitlab-Token: the secret itself."
+	case "orch.v1.WEBHOOK_SCHEME_HMAC":
+		return "An HMAC as the other fields of the verification describe it."
+	case "orch.v1.WEBHOOK_SCHEME_SHOPIFY":
+		return "X-Shopify-Hmac-Sha256."
+	case "orch.v1.WEBHOOK_SCHEME_SLACK":
+		return "X-Slack-Signature, with a timestamp."
+	case "orch.v1.WEBHOOK_SCHEME_STANDARD_WEBHOOKS":
+		return "webhook-signature with webhook-id and webhook-timestamp (or svix-…): the Standard Webhooks specification."
+	case "orch.v1.WEBHOOK_SCHEME_STRIPE":
+		return "Stripe-Signature, with a timestamp."
 	case "orch.v1.Webhook":
 		return "Webhook is an address with a template."
 	case "orch.v1.Webhook.account":
 		return "The account and the workspace that own it."
+	case "orch.v1.Webhook.allowed_ips":
+		return "The addresses and networks that may post; empty for all."
+	case "orch.v1.Webhook.handshakes":
+		return "The handshakes that are answered beside those that always are."
+	case "orch.v1.Webhook.rate_limit":
+		return "How many requests are taken; null for any number."
+	case "orch.v1.Webhook.sealed_secrets":
+		return "The secrets of verification, sealed; the first is the newest."
+	case "orch.v1.Webhook.sealed_verify_token":
+		return "What the handshake of Meta must name, sealed."
 	case "orch.v1.Webhook.slug":
 		return "The last part of its address: 128 random bits, base64 for URLs. Whoever knows it can post."
 	case "orch.v1.Webhook.template":
 		return "Jinja2; must render to a JSON object."
 	case "orch.v1.Webhook.url":
 		return "Its whole address."
+	case "orch.v1.Webhook.verification":
+		return "How requests prove that they come from the sender; null when they need not."
 	case "orch.v1.WebhookCreate":
 		return "WebhookCreate names no url and no slug: they are the server's to give."
+	case "orch.v1.WebhookCreate.allowed_ips":
+		return "Addresses or networks, such as \"192.30.252.0/22\"."
+	case "orch.v1.WebhookCreate.deduplication":
+		return "By default delivery_id where requests are verified, else none."
+	case "orch.v1.WebhookCreate.verification":
+		return "How requests prove that they come from the sender. Left out when a webhook is changed it stays, null removes it."
+	case "orch.v1.WebhookCreate.verify_token":
+		return "What the handshake of Meta must name. It is never returned."
+	case "orch.v1.WebhookDeduplication":
+		return "WebhookDeduplication is what a repeated delivery is known by. A repeat is answered with 204 and makes no event."
 	case "orch.v1.WebhookDefinition":
 		return "WebhookDefinition is what the hooks service must know of a webhook, as the catalogue carries it."
 	case "orch.v1.WebhookDefinition.revision":
 		return "The webhook's revision: an older definition never replaces a newer one."
+	case "orch.v1.WebhookDefinition.sealed_secrets":
+		return "Sealed for the webhook's id; whoever reads the catalogue learns nothing from them."
+	case "orch.v1.WebhookDelivery":
+		return "WebhookDelivery is a request that a webhook got, and what became of it. The log of deliveries is bounded: it holds the last ones of each webhook, and a sample of them where they come very fast."
+	case "orch.v1.WebhookDelivery.body":
+		return "The body as text. It is cut when it is long; the delivery can then not be replayed."
+	case "orch.v1.WebhookDelivery.deduplication_id":
+		return "The id that its event gets however often the delivery is processed."
+	case "orch.v1.WebhookDelivery.duplicate":
+		return "Whether it repeated a delivery that had made its event already."
+	case "orch.v1.WebhookDelivery.error":
+		return "What was wrong, with the place in the template or in what it rendered."
+	case "orch.v1.WebhookDelivery.event_id":
+		return "The event that was made; for a repeated delivery the one that it repeats."
+	case "orch.v1.WebhookDelivery.handshake":
+		return "The handshake that it was, if it was one."
+	case "orch.v1.WebhookDelivery.headers":
+		return "The header without credentials."
+	case "orch.v1.WebhookDelivery.latency":
+		return "How long the answer took, in seconds."
+	case "orch.v1.WebhookDelivery.path":
+		return "What followed the slug in the address."
+	case "orch.v1.WebhookDelivery.received":
+		return "When the request came."
+	case "orch.v1.WebhookDelivery.remote_address":
+		return "The address that the request came from."
+	case "orch.v1.WebhookDelivery.rendered":
+		return "What the template rendered, of deliveries that failed."
+	case "orch.v1.WebhookDelivery.replay_of":
+		return "The delivery whose request this one processed again."
+	case "orch.v1.WebhookDelivery.replayed_event_id":
+		return "The event of the last replay that made one."
+	case "orch.v1.WebhookDelivery.size":
+		return "The length of the body as it was sent, in bytes."
+	case "orch.v1.WebhookDelivery.status":
+		return "The status of the answer."
+	case "orch.v1.WebhookDeliveryBatch":
+		return "WebhookDeliveryBatch is how deliveries travel from the hooks service to the store."
+	case "orch.v1.WebhookDeliveryFilter":
+		return "WebhookDeliveryFilter selects deliveries of one webhook."
+	case "orch.v1.WebhookDeliveryStatusFilter":
+		return "WebhookDeliveryStatusFilter selects by the status of the answer: 400 and more are failures."
+	case "orch.v1.WebhookDraft":
+		return "WebhookDraft is a template and the request that it is tried on."
+	case "orch.v1.WebhookDraft.body":
+		return "Any JSON: a text is the body as it is, another value its JSON."
+	case "orch.v1.WebhookDraft.query":
+		return "The query string, without the question mark, and what follows the slug in the address."
 	case "orch.v1.WebhookFilter":
 		return "WebhookFilter selects webhooks."
+	case "orch.v1.WebhookHandshake":
+		return "WebhookHandshake is a handshake that must be asked for."
+	case "orch.v1.WebhookRateLimit":
+		return "WebhookRateLimit takes at most so many requests in any span of so many seconds."
+	case "orch.v1.WebhookRendering":
+		return "WebhookRendering is what became of a draft."
+	case "orch.v1.WebhookRendering.error":
+		return "What is wrong; null when nothing is."
+	case "orch.v1.WebhookRendering.event":
+		return "The event that would be published; null when there is none."
+	case "orch.v1.WebhookRendering.rendered":
+		return "What the template rendered; null when it did not."
+	case "orch.v1.WebhookRenderingError.line":
+		return "Counted from one; null when the fault is in no single place."
+	case "orch.v1.WebhookRenderingError.stage":
+		return "Where it is: in the template, or in what it rendered."
+	case "orch.v1.WebhookReplace.allowed_ips":
+		return "Addresses or networks, such as \"192.30.252.0/22\"."
+	case "orch.v1.WebhookReplace.deduplication":
+		return "By default delivery_id where requests are verified, else none."
+	case "orch.v1.WebhookReplace.verification":
+		return "How requests prove that they come from the sender. Left out when a webhook is changed it stays, null removes it."
+	case "orch.v1.WebhookReplace.verify_token":
+		return "What the handshake of Meta must name. It is never returned."
+	case "orch.v1.WebhookReplayQuery":
+		return "WebhookReplayQuery selects what is to be replayed."
+	case "orch.v1.WebhookScheme":
+		return "WebhookScheme is how a sender proves that a request is its own. All but gitlab sign the bytes of the body."
 	case "orch.v1.WebhookService":
 		return "WebhookService stores webhooks. Their addresses are made by the server and can only be rotated."
 	case "orch.v1.WebhookService.CountWebhooks":
@@ -1333,18 +1465,54 @@ func Of(fullName string) string {
 		return "Create a webhook; its template is compiled first."
 	case "orch.v1.WebhookService.DeleteWebhook":
 		return "Delete a webhook; its address is gone at once."
+	case "orch.v1.WebhookService.ListDeliveries":
+		return "List the last deliveries of a webhook, newest first."
 	case "orch.v1.WebhookService.ListWebhooks":
 		return "List webhooks."
+	case "orch.v1.WebhookService.ReadDeliveries":
+		return "Read the deliveries of a webhook that match."
+	case "orch.v1.WebhookService.ReadDelivery":
+		return "Read a delivery with its request."
 	case "orch.v1.WebhookService.ReadWebhook":
 		return "Read a webhook."
 	case "orch.v1.WebhookService.ReadWebhooks":
 		return "Read the webhooks that match."
+	case "orch.v1.WebhookService.RenderWebhook":
+		return "Render a template with a request, without saving the one or publishing the other. What is wrong with them is part of the answer."
 	case "orch.v1.WebhookService.ReplaceWebhook":
 		return "Replace a webhook. An absent enabled or service_account_id stays; a null service_account_id is removed."
+	case "orch.v1.WebhookService.ReplayDeliveries":
+		return "Process again the deliveries that match, oldest first: by default those that failed and were not replayed with success yet. The answer are the new deliveries."
+	case "orch.v1.WebhookService.ReplayDelivery":
+		return "Process the request of a delivery again, by the webhook's template of now. The answer is the new delivery."
 	case "orch.v1.WebhookService.RotateWebhook":
 		return "Give a webhook a new address; the old one is gone at once."
 	case "orch.v1.WebhookService.UpdateWebhook":
 		return "Change a webhook; what is not sent stays."
+	case "orch.v1.WebhookUpdate.allowed_ips":
+		return "Addresses or networks, such as \"192.30.252.0/22\"."
+	case "orch.v1.WebhookUpdate.deduplication":
+		return "By default delivery_id where requests are verified, else none."
+	case "orch.v1.WebhookUpdate.verification":
+		return "How requests prove that they come from the sender. Left out when a webhook is changed it stays, null removes it."
+	case "orch.v1.WebhookUpdate.verify_token":
+		return "What the handshake of Meta must name. It is never returned."
+	case "orch.v1.WebhookVerification":
+		return "WebhookVerification is how signatures are verified, without the secrets."
+	case "orch.v1.WebhookVerification.header":
+		return "For hmac: the header that carries the signature, and what stands before it there, such as \"sha256=\"."
+	case "orch.v1.WebhookVerification.secret_count":
+		return "How many secrets are live."
+	case "orch.v1.WebhookVerification.signed_content":
+		return "For hmac: what is signed, of {id}, {timestamp} and {body}."
+	case "orch.v1.WebhookVerification.timestamp_header":
+		return "For hmac: the headers of a timestamp (Unix seconds) and of the delivery's id."
+	case "orch.v1.WebhookVerification.tolerance":
+		return "How far a signed timestamp may be from the time of receipt, in seconds."
+	case "orch.v1.WebhookVerificationInput":
+		return "WebhookVerificationInput is how signatures are to be verified."
+	case "orch.v1.WebhookVerificationInput.secrets":
+		return "One or two secrets, the newest first: while a sender changes from one to the other both are good. They are never returned. Left out, those that the webhook has stay."
 	case "orch.v1.WorkPoolFilter":
 		return "WorkPoolFilter selects work pools."
 	case "orch.v1.WorkQueue":

@@ -27,6 +27,291 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// WebhookScheme is how a sender proves that a request is its own. All but gitlab sign the bytes of the body.
+type WebhookScheme int32
+
+const (
+	WebhookScheme_WEBHOOK_SCHEME_UNSPECIFIED WebhookScheme = 0
+	// X-Hub-Signature-256, as GitHub, Meta and many others send it.
+	WebhookScheme_WEBHOOK_SCHEME_GITHUB WebhookScheme = 1
+	// X-Gitlab-Token: the secret itself.
+	WebhookScheme_WEBHOOK_SCHEME_GITLAB WebhookScheme = 2
+	// Stripe-Signature, with a timestamp.
+	WebhookScheme_WEBHOOK_SCHEME_STRIPE WebhookScheme = 3
+	// X-Slack-Signature, with a timestamp.
+	WebhookScheme_WEBHOOK_SCHEME_SLACK WebhookScheme = 4
+	// webhook-signature with webhook-id and webhook-timestamp (or svix-…): the Standard Webhooks specification.
+	WebhookScheme_WEBHOOK_SCHEME_STANDARD_WEBHOOKS WebhookScheme = 5
+	// X-Shopify-Hmac-Sha256.
+	WebhookScheme_WEBHOOK_SCHEME_SHOPIFY WebhookScheme = 6
+	// An HMAC as the other fields of the verification describe it.
+	WebhookScheme_WEBHOOK_SCHEME_HMAC WebhookScheme = 7
+)
+
+// Enum value maps for WebhookScheme.
+var (
+	WebhookScheme_name = map[int32]string{
+		0: "WEBHOOK_SCHEME_UNSPECIFIED",
+		1: "WEBHOOK_SCHEME_GITHUB",
+		2: "WEBHOOK_SCHEME_GITLAB",
+		3: "WEBHOOK_SCHEME_STRIPE",
+		4: "WEBHOOK_SCHEME_SLACK",
+		5: "WEBHOOK_SCHEME_STANDARD_WEBHOOKS",
+		6: "WEBHOOK_SCHEME_SHOPIFY",
+		7: "WEBHOOK_SCHEME_HMAC",
+	}
+	WebhookScheme_value = map[string]int32{
+		"WEBHOOK_SCHEME_UNSPECIFIED":       0,
+		"WEBHOOK_SCHEME_GITHUB":            1,
+		"WEBHOOK_SCHEME_GITLAB":            2,
+		"WEBHOOK_SCHEME_STRIPE":            3,
+		"WEBHOOK_SCHEME_SLACK":             4,
+		"WEBHOOK_SCHEME_STANDARD_WEBHOOKS": 5,
+		"WEBHOOK_SCHEME_SHOPIFY":           6,
+		"WEBHOOK_SCHEME_HMAC":              7,
+	}
+)
+
+func (x WebhookScheme) Enum() *WebhookScheme {
+	p := new(WebhookScheme)
+	*p = x
+	return p
+}
+
+func (x WebhookScheme) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WebhookScheme) Descriptor() protoreflect.EnumDescriptor {
+	return file_orch_v1_webhooks_proto_enumTypes[0].Descriptor()
+}
+
+func (WebhookScheme) Type() protoreflect.EnumType {
+	return &file_orch_v1_webhooks_proto_enumTypes[0]
+}
+
+func (x WebhookScheme) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WebhookScheme.Descriptor instead.
+func (WebhookScheme) EnumDescriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{0}
+}
+
+type WebhookDigest int32
+
+const (
+	WebhookDigest_WEBHOOK_DIGEST_UNSPECIFIED WebhookDigest = 0
+	WebhookDigest_WEBHOOK_DIGEST_SHA256      WebhookDigest = 1
+	WebhookDigest_WEBHOOK_DIGEST_SHA512      WebhookDigest = 2
+	WebhookDigest_WEBHOOK_DIGEST_SHA1        WebhookDigest = 3
+)
+
+// Enum value maps for WebhookDigest.
+var (
+	WebhookDigest_name = map[int32]string{
+		0: "WEBHOOK_DIGEST_UNSPECIFIED",
+		1: "WEBHOOK_DIGEST_SHA256",
+		2: "WEBHOOK_DIGEST_SHA512",
+		3: "WEBHOOK_DIGEST_SHA1",
+	}
+	WebhookDigest_value = map[string]int32{
+		"WEBHOOK_DIGEST_UNSPECIFIED": 0,
+		"WEBHOOK_DIGEST_SHA256":      1,
+		"WEBHOOK_DIGEST_SHA512":      2,
+		"WEBHOOK_DIGEST_SHA1":        3,
+	}
+)
+
+func (x WebhookDigest) Enum() *WebhookDigest {
+	p := new(WebhookDigest)
+	*p = x
+	return p
+}
+
+func (x WebhookDigest) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WebhookDigest) Descriptor() protoreflect.EnumDescriptor {
+	return file_orch_v1_webhooks_proto_enumTypes[1].Descriptor()
+}
+
+func (WebhookDigest) Type() protoreflect.EnumType {
+	return &file_orch_v1_webhooks_proto_enumTypes[1]
+}
+
+func (x WebhookDigest) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WebhookDigest.Descriptor instead.
+func (WebhookDigest) EnumDescriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{1}
+}
+
+type WebhookEncoding int32
+
+const (
+	WebhookEncoding_WEBHOOK_ENCODING_UNSPECIFIED WebhookEncoding = 0
+	WebhookEncoding_WEBHOOK_ENCODING_HEX         WebhookEncoding = 1
+	WebhookEncoding_WEBHOOK_ENCODING_BASE64      WebhookEncoding = 2
+)
+
+// Enum value maps for WebhookEncoding.
+var (
+	WebhookEncoding_name = map[int32]string{
+		0: "WEBHOOK_ENCODING_UNSPECIFIED",
+		1: "WEBHOOK_ENCODING_HEX",
+		2: "WEBHOOK_ENCODING_BASE64",
+	}
+	WebhookEncoding_value = map[string]int32{
+		"WEBHOOK_ENCODING_UNSPECIFIED": 0,
+		"WEBHOOK_ENCODING_HEX":         1,
+		"WEBHOOK_ENCODING_BASE64":      2,
+	}
+)
+
+func (x WebhookEncoding) Enum() *WebhookEncoding {
+	p := new(WebhookEncoding)
+	*p = x
+	return p
+}
+
+func (x WebhookEncoding) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WebhookEncoding) Descriptor() protoreflect.EnumDescriptor {
+	return file_orch_v1_webhooks_proto_enumTypes[2].Descriptor()
+}
+
+func (WebhookEncoding) Type() protoreflect.EnumType {
+	return &file_orch_v1_webhooks_proto_enumTypes[2]
+}
+
+func (x WebhookEncoding) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WebhookEncoding.Descriptor instead.
+func (WebhookEncoding) EnumDescriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{2}
+}
+
+// WebhookDeduplication is what a repeated delivery is known by. A repeat is answered with 204 and makes no event.
+type WebhookDeduplication int32
+
+const (
+	WebhookDeduplication_WEBHOOK_DEDUPLICATION_UNSPECIFIED WebhookDeduplication = 0
+	// Every request makes an event.
+	WebhookDeduplication_WEBHOOK_DEDUPLICATION_NONE WebhookDeduplication = 1
+	// By the id that the sender gives each delivery.
+	WebhookDeduplication_WEBHOOK_DEDUPLICATION_DELIVERY_ID WebhookDeduplication = 2
+	// By what is signed: equal requests are one delivery, whatever id they carry.
+	WebhookDeduplication_WEBHOOK_DEDUPLICATION_CONTENT WebhookDeduplication = 3
+)
+
+// Enum value maps for WebhookDeduplication.
+var (
+	WebhookDeduplication_name = map[int32]string{
+		0: "WEBHOOK_DEDUPLICATION_UNSPECIFIED",
+		1: "WEBHOOK_DEDUPLICATION_NONE",
+		2: "WEBHOOK_DEDUPLICATION_DELIVERY_ID",
+		3: "WEBHOOK_DEDUPLICATION_CONTENT",
+	}
+	WebhookDeduplication_value = map[string]int32{
+		"WEBHOOK_DEDUPLICATION_UNSPECIFIED": 0,
+		"WEBHOOK_DEDUPLICATION_NONE":        1,
+		"WEBHOOK_DEDUPLICATION_DELIVERY_ID": 2,
+		"WEBHOOK_DEDUPLICATION_CONTENT":     3,
+	}
+)
+
+func (x WebhookDeduplication) Enum() *WebhookDeduplication {
+	p := new(WebhookDeduplication)
+	*p = x
+	return p
+}
+
+func (x WebhookDeduplication) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WebhookDeduplication) Descriptor() protoreflect.EnumDescriptor {
+	return file_orch_v1_webhooks_proto_enumTypes[3].Descriptor()
+}
+
+func (WebhookDeduplication) Type() protoreflect.EnumType {
+	return &file_orch_v1_webhooks_proto_enumTypes[3]
+}
+
+func (x WebhookDeduplication) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WebhookDeduplication.Descriptor instead.
+func (WebhookDeduplication) EnumDescriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{3}
+}
+
+// WebhookHandshake is a handshake that must be asked for.
+type WebhookHandshake int32
+
+const (
+	WebhookHandshake_WEBHOOK_HANDSHAKE_UNSPECIFIED WebhookHandshake = 0
+	// url_verification: the challenge is sent back.
+	WebhookHandshake_WEBHOOK_HANDSHAKE_SLACK WebhookHandshake = 1
+	// SubscriptionConfirmation of Amazon SNS: recorded in the delivery log with its address, which is never fetched.
+	WebhookHandshake_WEBHOOK_HANDSHAKE_SNS WebhookHandshake = 2
+	// GET with hub.challenge, sent back when hub.verify_token is the webhook's verify_token.
+	WebhookHandshake_WEBHOOK_HANDSHAKE_META WebhookHandshake = 3
+)
+
+// Enum value maps for WebhookHandshake.
+var (
+	WebhookHandshake_name = map[int32]string{
+		0: "WEBHOOK_HANDSHAKE_UNSPECIFIED",
+		1: "WEBHOOK_HANDSHAKE_SLACK",
+		2: "WEBHOOK_HANDSHAKE_SNS",
+		3: "WEBHOOK_HANDSHAKE_META",
+	}
+	WebhookHandshake_value = map[string]int32{
+		"WEBHOOK_HANDSHAKE_UNSPECIFIED": 0,
+		"WEBHOOK_HANDSHAKE_SLACK":       1,
+		"WEBHOOK_HANDSHAKE_SNS":         2,
+		"WEBHOOK_HANDSHAKE_META":        3,
+	}
+)
+
+func (x WebhookHandshake) Enum() *WebhookHandshake {
+	p := new(WebhookHandshake)
+	*p = x
+	return p
+}
+
+func (x WebhookHandshake) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WebhookHandshake) Descriptor() protoreflect.EnumDescriptor {
+	return file_orch_v1_webhooks_proto_enumTypes[4].Descriptor()
+}
+
+func (WebhookHandshake) Type() protoreflect.EnumType {
+	return &file_orch_v1_webhooks_proto_enumTypes[4]
+}
+
+func (x WebhookHandshake) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WebhookHandshake.Descriptor instead.
+func (WebhookHandshake) EnumDescriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{4}
+}
+
 type WebhookSort int32
 
 const (
@@ -66,11 +351,11 @@ func (x WebhookSort) String() string {
 }
 
 func (WebhookSort) Descriptor() protoreflect.EnumDescriptor {
-	return file_orch_v1_webhooks_proto_enumTypes[0].Descriptor()
+	return file_orch_v1_webhooks_proto_enumTypes[5].Descriptor()
 }
 
 func (WebhookSort) Type() protoreflect.EnumType {
-	return &file_orch_v1_webhooks_proto_enumTypes[0]
+	return &file_orch_v1_webhooks_proto_enumTypes[5]
 }
 
 func (x WebhookSort) Number() protoreflect.EnumNumber {
@@ -79,7 +364,105 @@ func (x WebhookSort) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WebhookSort.Descriptor instead.
 func (WebhookSort) EnumDescriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{0}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{5}
+}
+
+type WebhookDeliverySort int32
+
+const (
+	WebhookDeliverySort_WEBHOOK_DELIVERY_SORT_UNSPECIFIED   WebhookDeliverySort = 0
+	WebhookDeliverySort_WEBHOOK_DELIVERY_SORT_RECEIVED_DESC WebhookDeliverySort = 1
+	WebhookDeliverySort_WEBHOOK_DELIVERY_SORT_RECEIVED_ASC  WebhookDeliverySort = 2
+)
+
+// Enum value maps for WebhookDeliverySort.
+var (
+	WebhookDeliverySort_name = map[int32]string{
+		0: "WEBHOOK_DELIVERY_SORT_UNSPECIFIED",
+		1: "WEBHOOK_DELIVERY_SORT_RECEIVED_DESC",
+		2: "WEBHOOK_DELIVERY_SORT_RECEIVED_ASC",
+	}
+	WebhookDeliverySort_value = map[string]int32{
+		"WEBHOOK_DELIVERY_SORT_UNSPECIFIED":   0,
+		"WEBHOOK_DELIVERY_SORT_RECEIVED_DESC": 1,
+		"WEBHOOK_DELIVERY_SORT_RECEIVED_ASC":  2,
+	}
+)
+
+func (x WebhookDeliverySort) Enum() *WebhookDeliverySort {
+	p := new(WebhookDeliverySort)
+	*p = x
+	return p
+}
+
+func (x WebhookDeliverySort) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WebhookDeliverySort) Descriptor() protoreflect.EnumDescriptor {
+	return file_orch_v1_webhooks_proto_enumTypes[6].Descriptor()
+}
+
+func (WebhookDeliverySort) Type() protoreflect.EnumType {
+	return &file_orch_v1_webhooks_proto_enumTypes[6]
+}
+
+func (x WebhookDeliverySort) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WebhookDeliverySort.Descriptor instead.
+func (WebhookDeliverySort) EnumDescriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{6}
+}
+
+type WebhookRenderingStage int32
+
+const (
+	WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_UNSPECIFIED WebhookRenderingStage = 0
+	WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_TEMPLATE    WebhookRenderingStage = 1
+	WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_EVENT       WebhookRenderingStage = 2
+)
+
+// Enum value maps for WebhookRenderingStage.
+var (
+	WebhookRenderingStage_name = map[int32]string{
+		0: "WEBHOOK_RENDERING_STAGE_UNSPECIFIED",
+		1: "WEBHOOK_RENDERING_STAGE_TEMPLATE",
+		2: "WEBHOOK_RENDERING_STAGE_EVENT",
+	}
+	WebhookRenderingStage_value = map[string]int32{
+		"WEBHOOK_RENDERING_STAGE_UNSPECIFIED": 0,
+		"WEBHOOK_RENDERING_STAGE_TEMPLATE":    1,
+		"WEBHOOK_RENDERING_STAGE_EVENT":       2,
+	}
+)
+
+func (x WebhookRenderingStage) Enum() *WebhookRenderingStage {
+	p := new(WebhookRenderingStage)
+	*p = x
+	return p
+}
+
+func (x WebhookRenderingStage) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (WebhookRenderingStage) Descriptor() protoreflect.EnumDescriptor {
+	return file_orch_v1_webhooks_proto_enumTypes[7].Descriptor()
+}
+
+func (WebhookRenderingStage) Type() protoreflect.EnumType {
+	return &file_orch_v1_webhooks_proto_enumTypes[7]
+}
+
+func (x WebhookRenderingStage) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use WebhookRenderingStage.Descriptor instead.
+func (WebhookRenderingStage) EnumDescriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{7}
 }
 
 // Webhook is an address with a template.
@@ -100,9 +483,22 @@ type Webhook struct {
 	Slug             string  `protobuf:"bytes,10,opt,name=slug,proto3" json:"slug,omitempty"`
 	ServiceAccountId *string `protobuf:"bytes,11,opt,name=service_account_id,json=serviceAccountId,proto3,oneof" json:"service_account_id,omitempty"`
 	// Its whole address.
-	Url           string `protobuf:"bytes,12,opt,name=url,proto3" json:"url,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Url string `protobuf:"bytes,12,opt,name=url,proto3" json:"url,omitempty"`
+	// How requests prove that they come from the sender; null when they need not.
+	Verification  *WebhookVerification `protobuf:"bytes,13,opt,name=verification,proto3,oneof" json:"verification,omitempty"`
+	Deduplication WebhookDeduplication `protobuf:"varint,14,opt,name=deduplication,proto3,enum=orch.v1.WebhookDeduplication" json:"deduplication,omitempty"`
+	// The handshakes that are answered beside those that always are.
+	Handshakes []WebhookHandshake `protobuf:"varint,15,rep,packed,name=handshakes,proto3,enum=orch.v1.WebhookHandshake" json:"handshakes,omitempty"`
+	// How many requests are taken; null for any number.
+	RateLimit *WebhookRateLimit `protobuf:"bytes,16,opt,name=rate_limit,json=rateLimit,proto3,oneof" json:"rate_limit,omitempty"`
+	// The addresses and networks that may post; empty for all.
+	AllowedIps []string `protobuf:"bytes,17,rep,name=allowed_ips,json=allowedIps,proto3" json:"allowed_ips,omitempty"`
+	// The secrets of verification, sealed; the first is the newest.
+	SealedSecrets []string `protobuf:"bytes,18,rep,name=sealed_secrets,json=sealedSecrets,proto3" json:"sealed_secrets,omitempty"`
+	// What the handshake of Meta must name, sealed.
+	SealedVerifyToken *string `protobuf:"bytes,19,opt,name=sealed_verify_token,json=sealedVerifyToken,proto3,oneof" json:"sealed_verify_token,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Webhook) Reset() {
@@ -219,6 +615,349 @@ func (x *Webhook) GetUrl() string {
 	return ""
 }
 
+func (x *Webhook) GetVerification() *WebhookVerification {
+	if x != nil {
+		return x.Verification
+	}
+	return nil
+}
+
+func (x *Webhook) GetDeduplication() WebhookDeduplication {
+	if x != nil {
+		return x.Deduplication
+	}
+	return WebhookDeduplication_WEBHOOK_DEDUPLICATION_UNSPECIFIED
+}
+
+func (x *Webhook) GetHandshakes() []WebhookHandshake {
+	if x != nil {
+		return x.Handshakes
+	}
+	return nil
+}
+
+func (x *Webhook) GetRateLimit() *WebhookRateLimit {
+	if x != nil {
+		return x.RateLimit
+	}
+	return nil
+}
+
+func (x *Webhook) GetAllowedIps() []string {
+	if x != nil {
+		return x.AllowedIps
+	}
+	return nil
+}
+
+func (x *Webhook) GetSealedSecrets() []string {
+	if x != nil {
+		return x.SealedSecrets
+	}
+	return nil
+}
+
+func (x *Webhook) GetSealedVerifyToken() string {
+	if x != nil && x.SealedVerifyToken != nil {
+		return *x.SealedVerifyToken
+	}
+	return ""
+}
+
+// WebhookVerification is how signatures are verified, without the secrets.
+type WebhookVerification struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Scheme WebhookScheme          `protobuf:"varint,1,opt,name=scheme,proto3,enum=orch.v1.WebhookScheme" json:"scheme,omitempty"`
+	// How far a signed timestamp may be from the time of receipt, in seconds.
+	Tolerance int64 `protobuf:"varint,2,opt,name=tolerance,proto3" json:"tolerance,omitempty"`
+	// For hmac: the header that carries the signature, and what stands before it there, such as "sha256=".
+	Header   *string          `protobuf:"bytes,3,opt,name=header,proto3,oneof" json:"header,omitempty"`
+	Prefix   *string          `protobuf:"bytes,4,opt,name=prefix,proto3,oneof" json:"prefix,omitempty"`
+	Digest   *WebhookDigest   `protobuf:"varint,5,opt,name=digest,proto3,enum=orch.v1.WebhookDigest,oneof" json:"digest,omitempty"`
+	Encoding *WebhookEncoding `protobuf:"varint,6,opt,name=encoding,proto3,enum=orch.v1.WebhookEncoding,oneof" json:"encoding,omitempty"`
+	// For hmac: the headers of a timestamp (Unix seconds) and of the delivery's id.
+	TimestampHeader *string `protobuf:"bytes,7,opt,name=timestamp_header,json=timestampHeader,proto3,oneof" json:"timestamp_header,omitempty"`
+	IdHeader        *string `protobuf:"bytes,8,opt,name=id_header,json=idHeader,proto3,oneof" json:"id_header,omitempty"`
+	// For hmac: what is signed, of {id}, {timestamp} and {body}.
+	SignedContent *string `protobuf:"bytes,9,opt,name=signed_content,json=signedContent,proto3,oneof" json:"signed_content,omitempty"`
+	// How many secrets are live.
+	SecretCount   int64 `protobuf:"varint,10,opt,name=secret_count,json=secretCount,proto3" json:"secret_count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookVerification) Reset() {
+	*x = WebhookVerification{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookVerification) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookVerification) ProtoMessage() {}
+
+func (x *WebhookVerification) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookVerification.ProtoReflect.Descriptor instead.
+func (*WebhookVerification) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *WebhookVerification) GetScheme() WebhookScheme {
+	if x != nil {
+		return x.Scheme
+	}
+	return WebhookScheme_WEBHOOK_SCHEME_UNSPECIFIED
+}
+
+func (x *WebhookVerification) GetTolerance() int64 {
+	if x != nil {
+		return x.Tolerance
+	}
+	return 0
+}
+
+func (x *WebhookVerification) GetHeader() string {
+	if x != nil && x.Header != nil {
+		return *x.Header
+	}
+	return ""
+}
+
+func (x *WebhookVerification) GetPrefix() string {
+	if x != nil && x.Prefix != nil {
+		return *x.Prefix
+	}
+	return ""
+}
+
+func (x *WebhookVerification) GetDigest() WebhookDigest {
+	if x != nil && x.Digest != nil {
+		return *x.Digest
+	}
+	return WebhookDigest_WEBHOOK_DIGEST_UNSPECIFIED
+}
+
+func (x *WebhookVerification) GetEncoding() WebhookEncoding {
+	if x != nil && x.Encoding != nil {
+		return *x.Encoding
+	}
+	return WebhookEncoding_WEBHOOK_ENCODING_UNSPECIFIED
+}
+
+func (x *WebhookVerification) GetTimestampHeader() string {
+	if x != nil && x.TimestampHeader != nil {
+		return *x.TimestampHeader
+	}
+	return ""
+}
+
+func (x *WebhookVerification) GetIdHeader() string {
+	if x != nil && x.IdHeader != nil {
+		return *x.IdHeader
+	}
+	return ""
+}
+
+func (x *WebhookVerification) GetSignedContent() string {
+	if x != nil && x.SignedContent != nil {
+		return *x.SignedContent
+	}
+	return ""
+}
+
+func (x *WebhookVerification) GetSecretCount() int64 {
+	if x != nil {
+		return x.SecretCount
+	}
+	return 0
+}
+
+// WebhookVerificationInput is how signatures are to be verified.
+type WebhookVerificationInput struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Scheme          WebhookScheme          `protobuf:"varint,1,opt,name=scheme,proto3,enum=orch.v1.WebhookScheme" json:"scheme,omitempty"`
+	Tolerance       int64                  `protobuf:"varint,2,opt,name=tolerance,proto3" json:"tolerance,omitempty"`
+	Header          *string                `protobuf:"bytes,3,opt,name=header,proto3,oneof" json:"header,omitempty"`
+	Prefix          *string                `protobuf:"bytes,4,opt,name=prefix,proto3,oneof" json:"prefix,omitempty"`
+	Digest          WebhookDigest          `protobuf:"varint,5,opt,name=digest,proto3,enum=orch.v1.WebhookDigest" json:"digest,omitempty"`
+	Encoding        WebhookEncoding        `protobuf:"varint,6,opt,name=encoding,proto3,enum=orch.v1.WebhookEncoding" json:"encoding,omitempty"`
+	TimestampHeader *string                `protobuf:"bytes,7,opt,name=timestamp_header,json=timestampHeader,proto3,oneof" json:"timestamp_header,omitempty"`
+	IdHeader        *string                `protobuf:"bytes,8,opt,name=id_header,json=idHeader,proto3,oneof" json:"id_header,omitempty"`
+	SignedContent   *string                `protobuf:"bytes,9,opt,name=signed_content,json=signedContent,proto3,oneof" json:"signed_content,omitempty"`
+	// One or two secrets, the newest first: while a sender changes from one to the other both are good. They are never
+	// returned. Left out, those that the webhook has stay.
+	Secrets       []string `protobuf:"bytes,10,rep,name=secrets,proto3" json:"secrets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookVerificationInput) Reset() {
+	*x = WebhookVerificationInput{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookVerificationInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookVerificationInput) ProtoMessage() {}
+
+func (x *WebhookVerificationInput) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookVerificationInput.ProtoReflect.Descriptor instead.
+func (*WebhookVerificationInput) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *WebhookVerificationInput) GetScheme() WebhookScheme {
+	if x != nil {
+		return x.Scheme
+	}
+	return WebhookScheme_WEBHOOK_SCHEME_UNSPECIFIED
+}
+
+func (x *WebhookVerificationInput) GetTolerance() int64 {
+	if x != nil {
+		return x.Tolerance
+	}
+	return 0
+}
+
+func (x *WebhookVerificationInput) GetHeader() string {
+	if x != nil && x.Header != nil {
+		return *x.Header
+	}
+	return ""
+}
+
+func (x *WebhookVerificationInput) GetPrefix() string {
+	if x != nil && x.Prefix != nil {
+		return *x.Prefix
+	}
+	return ""
+}
+
+func (x *WebhookVerificationInput) GetDigest() WebhookDigest {
+	if x != nil {
+		return x.Digest
+	}
+	return WebhookDigest_WEBHOOK_DIGEST_UNSPECIFIED
+}
+
+func (x *WebhookVerificationInput) GetEncoding() WebhookEncoding {
+	if x != nil {
+		return x.Encoding
+	}
+	return WebhookEncoding_WEBHOOK_ENCODING_UNSPECIFIED
+}
+
+func (x *WebhookVerificationInput) GetTimestampHeader() string {
+	if x != nil && x.TimestampHeader != nil {
+		return *x.TimestampHeader
+	}
+	return ""
+}
+
+func (x *WebhookVerificationInput) GetIdHeader() string {
+	if x != nil && x.IdHeader != nil {
+		return *x.IdHeader
+	}
+	return ""
+}
+
+func (x *WebhookVerificationInput) GetSignedContent() string {
+	if x != nil && x.SignedContent != nil {
+		return *x.SignedContent
+	}
+	return ""
+}
+
+func (x *WebhookVerificationInput) GetSecrets() []string {
+	if x != nil {
+		return x.Secrets
+	}
+	return nil
+}
+
+// WebhookRateLimit takes at most so many requests in any span of so many seconds.
+type WebhookRateLimit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Requests      int64                  `protobuf:"varint,1,opt,name=requests,proto3" json:"requests,omitempty"`
+	Seconds       int64                  `protobuf:"varint,2,opt,name=seconds,proto3" json:"seconds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookRateLimit) Reset() {
+	*x = WebhookRateLimit{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookRateLimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookRateLimit) ProtoMessage() {}
+
+func (x *WebhookRateLimit) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookRateLimit.ProtoReflect.Descriptor instead.
+func (*WebhookRateLimit) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *WebhookRateLimit) GetRequests() int64 {
+	if x != nil {
+		return x.Requests
+	}
+	return 0
+}
+
+func (x *WebhookRateLimit) GetSeconds() int64 {
+	if x != nil {
+		return x.Seconds
+	}
+	return 0
+}
+
 // WebhookCreate names no url and no slug: they are the server's to give.
 type WebhookCreate struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
@@ -227,13 +966,23 @@ type WebhookCreate struct {
 	Enabled          bool                   `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
 	Template         string                 `protobuf:"bytes,4,opt,name=template,proto3" json:"template,omitempty"`
 	ServiceAccountId *string                `protobuf:"bytes,5,opt,name=service_account_id,json=serviceAccountId,proto3,oneof" json:"service_account_id,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// How requests prove that they come from the sender. Left out when a webhook is changed it stays, null removes it.
+	Verification *WebhookVerificationInput `protobuf:"bytes,6,opt,name=verification,proto3,oneof" json:"verification,omitempty"`
+	// By default delivery_id where requests are verified, else none.
+	Deduplication *WebhookDeduplication `protobuf:"varint,7,opt,name=deduplication,proto3,enum=orch.v1.WebhookDeduplication,oneof" json:"deduplication,omitempty"`
+	Handshakes    []WebhookHandshake    `protobuf:"varint,8,rep,packed,name=handshakes,proto3,enum=orch.v1.WebhookHandshake" json:"handshakes,omitempty"`
+	RateLimit     *WebhookRateLimit     `protobuf:"bytes,9,opt,name=rate_limit,json=rateLimit,proto3,oneof" json:"rate_limit,omitempty"`
+	// Addresses or networks, such as "192.30.252.0/22".
+	AllowedIps []string `protobuf:"bytes,10,rep,name=allowed_ips,json=allowedIps,proto3" json:"allowed_ips,omitempty"`
+	// What the handshake of Meta must name. It is never returned.
+	VerifyToken   *string `protobuf:"bytes,11,opt,name=verify_token,json=verifyToken,proto3,oneof" json:"verify_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WebhookCreate) Reset() {
 	*x = WebhookCreate{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[1]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -245,7 +994,7 @@ func (x *WebhookCreate) String() string {
 func (*WebhookCreate) ProtoMessage() {}
 
 func (x *WebhookCreate) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[1]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -258,7 +1007,7 @@ func (x *WebhookCreate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookCreate.ProtoReflect.Descriptor instead.
 func (*WebhookCreate) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{1}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *WebhookCreate) GetName() string {
@@ -296,6 +1045,48 @@ func (x *WebhookCreate) GetServiceAccountId() string {
 	return ""
 }
 
+func (x *WebhookCreate) GetVerification() *WebhookVerificationInput {
+	if x != nil {
+		return x.Verification
+	}
+	return nil
+}
+
+func (x *WebhookCreate) GetDeduplication() WebhookDeduplication {
+	if x != nil && x.Deduplication != nil {
+		return *x.Deduplication
+	}
+	return WebhookDeduplication_WEBHOOK_DEDUPLICATION_UNSPECIFIED
+}
+
+func (x *WebhookCreate) GetHandshakes() []WebhookHandshake {
+	if x != nil {
+		return x.Handshakes
+	}
+	return nil
+}
+
+func (x *WebhookCreate) GetRateLimit() *WebhookRateLimit {
+	if x != nil {
+		return x.RateLimit
+	}
+	return nil
+}
+
+func (x *WebhookCreate) GetAllowedIps() []string {
+	if x != nil {
+		return x.AllowedIps
+	}
+	return nil
+}
+
+func (x *WebhookCreate) GetVerifyToken() string {
+	if x != nil && x.VerifyToken != nil {
+		return *x.VerifyToken
+	}
+	return ""
+}
+
 type WebhookReplace struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Name             string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -303,13 +1094,23 @@ type WebhookReplace struct {
 	Enabled          bool                   `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
 	Template         string                 `protobuf:"bytes,4,opt,name=template,proto3" json:"template,omitempty"`
 	ServiceAccountId *string                `protobuf:"bytes,5,opt,name=service_account_id,json=serviceAccountId,proto3,oneof" json:"service_account_id,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// How requests prove that they come from the sender. Left out when a webhook is changed it stays, null removes it.
+	Verification *WebhookVerificationInput `protobuf:"bytes,6,opt,name=verification,proto3,oneof" json:"verification,omitempty"`
+	// By default delivery_id where requests are verified, else none.
+	Deduplication *WebhookDeduplication `protobuf:"varint,7,opt,name=deduplication,proto3,enum=orch.v1.WebhookDeduplication,oneof" json:"deduplication,omitempty"`
+	Handshakes    []WebhookHandshake    `protobuf:"varint,8,rep,packed,name=handshakes,proto3,enum=orch.v1.WebhookHandshake" json:"handshakes,omitempty"`
+	RateLimit     *WebhookRateLimit     `protobuf:"bytes,9,opt,name=rate_limit,json=rateLimit,proto3,oneof" json:"rate_limit,omitempty"`
+	// Addresses or networks, such as "192.30.252.0/22".
+	AllowedIps []string `protobuf:"bytes,10,rep,name=allowed_ips,json=allowedIps,proto3" json:"allowed_ips,omitempty"`
+	// What the handshake of Meta must name. It is never returned.
+	VerifyToken   *string `protobuf:"bytes,11,opt,name=verify_token,json=verifyToken,proto3,oneof" json:"verify_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WebhookReplace) Reset() {
 	*x = WebhookReplace{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[2]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -321,7 +1122,7 @@ func (x *WebhookReplace) String() string {
 func (*WebhookReplace) ProtoMessage() {}
 
 func (x *WebhookReplace) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[2]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -334,7 +1135,7 @@ func (x *WebhookReplace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookReplace.ProtoReflect.Descriptor instead.
 func (*WebhookReplace) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{2}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *WebhookReplace) GetName() string {
@@ -372,6 +1173,48 @@ func (x *WebhookReplace) GetServiceAccountId() string {
 	return ""
 }
 
+func (x *WebhookReplace) GetVerification() *WebhookVerificationInput {
+	if x != nil {
+		return x.Verification
+	}
+	return nil
+}
+
+func (x *WebhookReplace) GetDeduplication() WebhookDeduplication {
+	if x != nil && x.Deduplication != nil {
+		return *x.Deduplication
+	}
+	return WebhookDeduplication_WEBHOOK_DEDUPLICATION_UNSPECIFIED
+}
+
+func (x *WebhookReplace) GetHandshakes() []WebhookHandshake {
+	if x != nil {
+		return x.Handshakes
+	}
+	return nil
+}
+
+func (x *WebhookReplace) GetRateLimit() *WebhookRateLimit {
+	if x != nil {
+		return x.RateLimit
+	}
+	return nil
+}
+
+func (x *WebhookReplace) GetAllowedIps() []string {
+	if x != nil {
+		return x.AllowedIps
+	}
+	return nil
+}
+
+func (x *WebhookReplace) GetVerifyToken() string {
+	if x != nil && x.VerifyToken != nil {
+		return *x.VerifyToken
+	}
+	return ""
+}
+
 type WebhookUpdate struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Name             string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -379,13 +1222,23 @@ type WebhookUpdate struct {
 	Enabled          bool                   `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
 	Template         string                 `protobuf:"bytes,4,opt,name=template,proto3" json:"template,omitempty"`
 	ServiceAccountId *string                `protobuf:"bytes,5,opt,name=service_account_id,json=serviceAccountId,proto3,oneof" json:"service_account_id,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// How requests prove that they come from the sender. Left out when a webhook is changed it stays, null removes it.
+	Verification *WebhookVerificationInput `protobuf:"bytes,6,opt,name=verification,proto3,oneof" json:"verification,omitempty"`
+	// By default delivery_id where requests are verified, else none.
+	Deduplication *WebhookDeduplication `protobuf:"varint,7,opt,name=deduplication,proto3,enum=orch.v1.WebhookDeduplication,oneof" json:"deduplication,omitempty"`
+	Handshakes    []WebhookHandshake    `protobuf:"varint,8,rep,packed,name=handshakes,proto3,enum=orch.v1.WebhookHandshake" json:"handshakes,omitempty"`
+	RateLimit     *WebhookRateLimit     `protobuf:"bytes,9,opt,name=rate_limit,json=rateLimit,proto3,oneof" json:"rate_limit,omitempty"`
+	// Addresses or networks, such as "192.30.252.0/22".
+	AllowedIps []string `protobuf:"bytes,10,rep,name=allowed_ips,json=allowedIps,proto3" json:"allowed_ips,omitempty"`
+	// What the handshake of Meta must name. It is never returned.
+	VerifyToken   *string `protobuf:"bytes,11,opt,name=verify_token,json=verifyToken,proto3,oneof" json:"verify_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WebhookUpdate) Reset() {
 	*x = WebhookUpdate{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[3]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -397,7 +1250,7 @@ func (x *WebhookUpdate) String() string {
 func (*WebhookUpdate) ProtoMessage() {}
 
 func (x *WebhookUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[3]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -410,7 +1263,7 @@ func (x *WebhookUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookUpdate.ProtoReflect.Descriptor instead.
 func (*WebhookUpdate) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{3}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *WebhookUpdate) GetName() string {
@@ -448,6 +1301,48 @@ func (x *WebhookUpdate) GetServiceAccountId() string {
 	return ""
 }
 
+func (x *WebhookUpdate) GetVerification() *WebhookVerificationInput {
+	if x != nil {
+		return x.Verification
+	}
+	return nil
+}
+
+func (x *WebhookUpdate) GetDeduplication() WebhookDeduplication {
+	if x != nil && x.Deduplication != nil {
+		return *x.Deduplication
+	}
+	return WebhookDeduplication_WEBHOOK_DEDUPLICATION_UNSPECIFIED
+}
+
+func (x *WebhookUpdate) GetHandshakes() []WebhookHandshake {
+	if x != nil {
+		return x.Handshakes
+	}
+	return nil
+}
+
+func (x *WebhookUpdate) GetRateLimit() *WebhookRateLimit {
+	if x != nil {
+		return x.RateLimit
+	}
+	return nil
+}
+
+func (x *WebhookUpdate) GetAllowedIps() []string {
+	if x != nil {
+		return x.AllowedIps
+	}
+	return nil
+}
+
+func (x *WebhookUpdate) GetVerifyToken() string {
+	if x != nil && x.VerifyToken != nil {
+		return *x.VerifyToken
+	}
+	return ""
+}
+
 type WebhookList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Webhooks      []*Webhook             `protobuf:"bytes,1,rep,name=webhooks,proto3" json:"webhooks,omitempty"`
@@ -457,7 +1352,7 @@ type WebhookList struct {
 
 func (x *WebhookList) Reset() {
 	*x = WebhookList{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[4]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -469,7 +1364,7 @@ func (x *WebhookList) String() string {
 func (*WebhookList) ProtoMessage() {}
 
 func (x *WebhookList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[4]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -482,7 +1377,7 @@ func (x *WebhookList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookList.ProtoReflect.Descriptor instead.
 func (*WebhookList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{4}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *WebhookList) GetWebhooks() []*Webhook {
@@ -506,7 +1401,7 @@ type WebhookFilter struct {
 
 func (x *WebhookFilter) Reset() {
 	*x = WebhookFilter{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[5]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -518,7 +1413,7 @@ func (x *WebhookFilter) String() string {
 func (*WebhookFilter) ProtoMessage() {}
 
 func (x *WebhookFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[5]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -531,7 +1426,7 @@ func (x *WebhookFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookFilter.ProtoReflect.Descriptor instead.
 func (*WebhookFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{5}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *WebhookFilter) GetOperator() Operator {
@@ -581,7 +1476,7 @@ type WebhookQuery struct {
 
 func (x *WebhookQuery) Reset() {
 	*x = WebhookQuery{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[6]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -593,7 +1488,7 @@ func (x *WebhookQuery) String() string {
 func (*WebhookQuery) ProtoMessage() {}
 
 func (x *WebhookQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[6]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -606,7 +1501,7 @@ func (x *WebhookQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookQuery.ProtoReflect.Descriptor instead.
 func (*WebhookQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{6}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WebhookQuery) GetWebhooks() *WebhookFilter {
@@ -646,7 +1541,7 @@ type WebhookCountQuery struct {
 
 func (x *WebhookCountQuery) Reset() {
 	*x = WebhookCountQuery{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[7]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -658,7 +1553,7 @@ func (x *WebhookCountQuery) String() string {
 func (*WebhookCountQuery) ProtoMessage() {}
 
 func (x *WebhookCountQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[7]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -671,7 +1566,7 @@ func (x *WebhookCountQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookCountQuery.ProtoReflect.Descriptor instead.
 func (*WebhookCountQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{7}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WebhookCountQuery) GetWebhooks() *WebhookFilter {
@@ -692,14 +1587,22 @@ type WebhookDefinition struct {
 	Enabled          bool                   `protobuf:"varint,6,opt,name=enabled,proto3" json:"enabled,omitempty"`
 	ServiceAccountId *string                `protobuf:"bytes,7,opt,name=service_account_id,json=serviceAccountId,proto3,oneof" json:"service_account_id,omitempty"`
 	// The webhook's revision: an older definition never replaces a newer one.
-	Revision      int64 `protobuf:"varint,8,opt,name=revision,proto3" json:"revision,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Revision      int64                 `protobuf:"varint,8,opt,name=revision,proto3" json:"revision,omitempty"`
+	Verification  *WebhookVerification  `protobuf:"bytes,9,opt,name=verification,proto3,oneof" json:"verification,omitempty"`
+	Deduplication *WebhookDeduplication `protobuf:"varint,10,opt,name=deduplication,proto3,enum=orch.v1.WebhookDeduplication,oneof" json:"deduplication,omitempty"`
+	Handshakes    []WebhookHandshake    `protobuf:"varint,11,rep,packed,name=handshakes,proto3,enum=orch.v1.WebhookHandshake" json:"handshakes,omitempty"`
+	RateLimit     *WebhookRateLimit     `protobuf:"bytes,12,opt,name=rate_limit,json=rateLimit,proto3,oneof" json:"rate_limit,omitempty"`
+	AllowedIps    []string              `protobuf:"bytes,13,rep,name=allowed_ips,json=allowedIps,proto3" json:"allowed_ips,omitempty"`
+	// Sealed for the webhook's id; whoever reads the catalogue learns nothing from them.
+	SealedSecrets     []string `protobuf:"bytes,14,rep,name=sealed_secrets,json=sealedSecrets,proto3" json:"sealed_secrets,omitempty"`
+	SealedVerifyToken *string  `protobuf:"bytes,15,opt,name=sealed_verify_token,json=sealedVerifyToken,proto3,oneof" json:"sealed_verify_token,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *WebhookDefinition) Reset() {
 	*x = WebhookDefinition{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[8]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -711,7 +1614,7 @@ func (x *WebhookDefinition) String() string {
 func (*WebhookDefinition) ProtoMessage() {}
 
 func (x *WebhookDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[8]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -724,7 +1627,7 @@ func (x *WebhookDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDefinition.ProtoReflect.Descriptor instead.
 func (*WebhookDefinition) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{8}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WebhookDefinition) GetId() string {
@@ -783,6 +1686,965 @@ func (x *WebhookDefinition) GetRevision() int64 {
 	return 0
 }
 
+func (x *WebhookDefinition) GetVerification() *WebhookVerification {
+	if x != nil {
+		return x.Verification
+	}
+	return nil
+}
+
+func (x *WebhookDefinition) GetDeduplication() WebhookDeduplication {
+	if x != nil && x.Deduplication != nil {
+		return *x.Deduplication
+	}
+	return WebhookDeduplication_WEBHOOK_DEDUPLICATION_UNSPECIFIED
+}
+
+func (x *WebhookDefinition) GetHandshakes() []WebhookHandshake {
+	if x != nil {
+		return x.Handshakes
+	}
+	return nil
+}
+
+func (x *WebhookDefinition) GetRateLimit() *WebhookRateLimit {
+	if x != nil {
+		return x.RateLimit
+	}
+	return nil
+}
+
+func (x *WebhookDefinition) GetAllowedIps() []string {
+	if x != nil {
+		return x.AllowedIps
+	}
+	return nil
+}
+
+func (x *WebhookDefinition) GetSealedSecrets() []string {
+	if x != nil {
+		return x.SealedSecrets
+	}
+	return nil
+}
+
+func (x *WebhookDefinition) GetSealedVerifyToken() string {
+	if x != nil && x.SealedVerifyToken != nil {
+		return *x.SealedVerifyToken
+	}
+	return ""
+}
+
+// AccountDefinition is what the hooks service must know of an account beside its webhooks.
+type AccountDefinition struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Id       string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Revision int64                  `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Over all webhooks of the account.
+	RateLimit *WebhookRateLimit `protobuf:"bytes,3,opt,name=rate_limit,json=rateLimit,proto3,oneof" json:"rate_limit,omitempty"`
+	// The addresses and networks that may post to any of its webhooks; empty for all.
+	AllowedIps    []string `protobuf:"bytes,4,rep,name=allowed_ips,json=allowedIps,proto3" json:"allowed_ips,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AccountDefinition) Reset() {
+	*x = AccountDefinition{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AccountDefinition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AccountDefinition) ProtoMessage() {}
+
+func (x *AccountDefinition) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AccountDefinition.ProtoReflect.Descriptor instead.
+func (*AccountDefinition) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *AccountDefinition) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *AccountDefinition) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *AccountDefinition) GetRateLimit() *WebhookRateLimit {
+	if x != nil {
+		return x.RateLimit
+	}
+	return nil
+}
+
+func (x *AccountDefinition) GetAllowedIps() []string {
+	if x != nil {
+		return x.AllowedIps
+	}
+	return nil
+}
+
+// WebhookDelivery is a request that a webhook got, and what became of it. The log of deliveries is bounded: it holds the
+// last ones of each webhook, and a sample of them where they come very fast.
+type WebhookDelivery struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	WebhookId string                 `protobuf:"bytes,2,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
+	// When the request came.
+	Received *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=received,proto3,oneof" json:"received,omitempty"`
+	// The status of the answer.
+	Status int64 `protobuf:"varint,4,opt,name=status,proto3" json:"status,omitempty"`
+	// How long the answer took, in seconds.
+	Latency float64 `protobuf:"fixed64,5,opt,name=latency,proto3" json:"latency,omitempty"`
+	// The length of the body as it was sent, in bytes.
+	Size int64 `protobuf:"varint,6,opt,name=size,proto3" json:"size,omitempty"`
+	// What was wrong, with the place in the template or in what it rendered.
+	Error       *string `protobuf:"bytes,7,opt,name=error,proto3,oneof" json:"error,omitempty"`
+	ErrorLine   *int64  `protobuf:"varint,8,opt,name=error_line,json=errorLine,proto3,oneof" json:"error_line,omitempty"`
+	ErrorColumn *int64  `protobuf:"varint,9,opt,name=error_column,json=errorColumn,proto3,oneof" json:"error_column,omitempty"`
+	// The event that was made; for a repeated delivery the one that it repeats.
+	EventId *string `protobuf:"bytes,10,opt,name=event_id,json=eventId,proto3,oneof" json:"event_id,omitempty"`
+	Event   *string `protobuf:"bytes,11,opt,name=event,proto3,oneof" json:"event,omitempty"`
+	// Whether it repeated a delivery that had made its event already.
+	Duplicate bool `protobuf:"varint,12,opt,name=duplicate,proto3" json:"duplicate,omitempty"`
+	// The handshake that it was, if it was one.
+	Handshake *string `protobuf:"bytes,13,opt,name=handshake,proto3,oneof" json:"handshake,omitempty"`
+	// The address that the request came from.
+	RemoteAddress *string `protobuf:"bytes,14,opt,name=remote_address,json=remoteAddress,proto3,oneof" json:"remote_address,omitempty"`
+	Method        string  `protobuf:"bytes,15,opt,name=method,proto3" json:"method,omitempty"`
+	// What followed the slug in the address.
+	Path  string `protobuf:"bytes,16,opt,name=path,proto3" json:"path,omitempty"`
+	Query string `protobuf:"bytes,17,opt,name=query,proto3" json:"query,omitempty"`
+	// The header without credentials.
+	Headers map[string]string `protobuf:"bytes,18,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The body as text. It is cut when it is long; the delivery can then not be replayed.
+	Body          string `protobuf:"bytes,19,opt,name=body,proto3" json:"body,omitempty"`
+	BodyTruncated bool   `protobuf:"varint,20,opt,name=body_truncated,json=bodyTruncated,proto3" json:"body_truncated,omitempty"`
+	// What the template rendered, of deliveries that failed.
+	Rendered          *string `protobuf:"bytes,21,opt,name=rendered,proto3,oneof" json:"rendered,omitempty"`
+	RenderedTruncated bool    `protobuf:"varint,22,opt,name=rendered_truncated,json=renderedTruncated,proto3" json:"rendered_truncated,omitempty"`
+	// The delivery whose request this one processed again.
+	ReplayOf *string `protobuf:"bytes,23,opt,name=replay_of,json=replayOf,proto3,oneof" json:"replay_of,omitempty"`
+	// The event of the last replay that made one.
+	ReplayedEventId *string `protobuf:"bytes,24,opt,name=replayed_event_id,json=replayedEventId,proto3,oneof" json:"replayed_event_id,omitempty"`
+	RawBody         []byte  `protobuf:"bytes,25,opt,name=raw_body,json=rawBody,proto3" json:"raw_body,omitempty"`
+	Workspace       string  `protobuf:"bytes,26,opt,name=workspace,proto3" json:"workspace,omitempty"`
+	// The id that its event gets however often the delivery is processed.
+	DeduplicationId *string `protobuf:"bytes,27,opt,name=deduplication_id,json=deduplicationId,proto3,oneof" json:"deduplication_id,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *WebhookDelivery) Reset() {
+	*x = WebhookDelivery{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookDelivery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookDelivery) ProtoMessage() {}
+
+func (x *WebhookDelivery) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookDelivery.ProtoReflect.Descriptor instead.
+func (*WebhookDelivery) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *WebhookDelivery) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *WebhookDelivery) GetWebhookId() string {
+	if x != nil {
+		return x.WebhookId
+	}
+	return ""
+}
+
+func (x *WebhookDelivery) GetReceived() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Received
+	}
+	return nil
+}
+
+func (x *WebhookDelivery) GetStatus() int64 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *WebhookDelivery) GetLatency() float64 {
+	if x != nil {
+		return x.Latency
+	}
+	return 0
+}
+
+func (x *WebhookDelivery) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *WebhookDelivery) GetError() string {
+	if x != nil && x.Error != nil {
+		return *x.Error
+	}
+	return ""
+}
+
+func (x *WebhookDelivery) GetErrorLine() int64 {
+	if x != nil && x.ErrorLine != nil {
+		return *x.ErrorLine
+	}
+	return 0
+}
+
+func (x *WebhookDelivery) GetErrorColumn() int64 {
+	if x != nil && x.ErrorColumn != nil {
+		return *x.ErrorColumn
+	}
+	return 0
+}
+
+func (x *WebhookDelivery) GetEventId() string {
+	if x != nil && x.EventId != nil {
+		return *x.EventId
+	}
+	return ""
+}
+
+func (x *WebhookDelivery) GetEvent() string {
+	if x != nil && x.Event != nil {
+		return *x.Event
+	}
+	return ""
+}
+
+func (x *WebhookDelivery) GetDuplicate() bool {
+	if x != nil {
+		return x.Duplicate
+	}
+	return false
+}
+
+func (x *WebhookDelivery) GetHandshake() string {
+	if x != nil && x.Handshake != nil {
+		return *x.Handshake
+	}
+	return ""
+}
+
+func (x *WebhookDelivery) GetRemoteAddress() string {
+	if x != nil && x.RemoteAddress != nil {
+		return *x.RemoteAddress
+	}
+	return ""
+}
+
+func (x *WebhookDelivery) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *WebhookDelivery) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *WebhookDelivery) GetQuery() string {
+	if x != nil {
+		return x.Query
+	}
+	return ""
+}
+
+func (x *WebhookDelivery) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+func (x *WebhookDelivery) GetBody() string {
+	if x != nil {
+		return x.Body
+	}
+	return ""
+}
+
+func (x *WebhookDelivery) GetBodyTruncated() bool {
+	if x != nil {
+		return x.BodyTruncated
+	}
+	return false
+}
+
+func (x *WebhookDelivery) GetRendered() string {
+	if x != nil && x.Rendered != nil {
+		return *x.Rendered
+	}
+	return ""
+}
+
+func (x *WebhookDelivery) GetRenderedTruncated() bool {
+	if x != nil {
+		return x.RenderedTruncated
+	}
+	return false
+}
+
+func (x *WebhookDelivery) GetReplayOf() string {
+	if x != nil && x.ReplayOf != nil {
+		return *x.ReplayOf
+	}
+	return ""
+}
+
+func (x *WebhookDelivery) GetReplayedEventId() string {
+	if x != nil && x.ReplayedEventId != nil {
+		return *x.ReplayedEventId
+	}
+	return ""
+}
+
+func (x *WebhookDelivery) GetRawBody() []byte {
+	if x != nil {
+		return x.RawBody
+	}
+	return nil
+}
+
+func (x *WebhookDelivery) GetWorkspace() string {
+	if x != nil {
+		return x.Workspace
+	}
+	return ""
+}
+
+func (x *WebhookDelivery) GetDeduplicationId() string {
+	if x != nil && x.DeduplicationId != nil {
+		return *x.DeduplicationId
+	}
+	return ""
+}
+
+// WebhookDeliveryBatch is how deliveries travel from the hooks service to the store.
+type WebhookDeliveryBatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Deliveries    []*WebhookDelivery     `protobuf:"bytes,1,rep,name=deliveries,proto3" json:"deliveries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookDeliveryBatch) Reset() {
+	*x = WebhookDeliveryBatch{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookDeliveryBatch) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookDeliveryBatch) ProtoMessage() {}
+
+func (x *WebhookDeliveryBatch) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookDeliveryBatch.ProtoReflect.Descriptor instead.
+func (*WebhookDeliveryBatch) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *WebhookDeliveryBatch) GetDeliveries() []*WebhookDelivery {
+	if x != nil {
+		return x.Deliveries
+	}
+	return nil
+}
+
+type WebhookDeliveryList struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Deliveries    []*WebhookDelivery     `protobuf:"bytes,1,rep,name=deliveries,proto3" json:"deliveries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookDeliveryList) Reset() {
+	*x = WebhookDeliveryList{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookDeliveryList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookDeliveryList) ProtoMessage() {}
+
+func (x *WebhookDeliveryList) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookDeliveryList.ProtoReflect.Descriptor instead.
+func (*WebhookDeliveryList) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *WebhookDeliveryList) GetDeliveries() []*WebhookDelivery {
+	if x != nil {
+		return x.Deliveries
+	}
+	return nil
+}
+
+// WebhookDeliveryStatusFilter selects by the status of the answer: 400 and more are failures.
+type WebhookDeliveryStatusFilter struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ge_           *int64                 `protobuf:"varint,1,opt,name=ge_,json=ge,proto3,oneof" json:"ge_,omitempty"`
+	Le_           *int64                 `protobuf:"varint,2,opt,name=le_,json=le,proto3,oneof" json:"le_,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookDeliveryStatusFilter) Reset() {
+	*x = WebhookDeliveryStatusFilter{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookDeliveryStatusFilter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookDeliveryStatusFilter) ProtoMessage() {}
+
+func (x *WebhookDeliveryStatusFilter) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookDeliveryStatusFilter.ProtoReflect.Descriptor instead.
+func (*WebhookDeliveryStatusFilter) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *WebhookDeliveryStatusFilter) GetGe_() int64 {
+	if x != nil && x.Ge_ != nil {
+		return *x.Ge_
+	}
+	return 0
+}
+
+func (x *WebhookDeliveryStatusFilter) GetLe_() int64 {
+	if x != nil && x.Le_ != nil {
+		return *x.Le_
+	}
+	return 0
+}
+
+// WebhookDeliveryFilter selects deliveries of one webhook.
+type WebhookDeliveryFilter struct {
+	state           protoimpl.MessageState       `protogen:"open.v1"`
+	Id              *UuidFilter                  `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	Status          *WebhookDeliveryStatusFilter `protobuf:"bytes,2,opt,name=status,proto3,oneof" json:"status,omitempty"`
+	Received        *TimeFilter                  `protobuf:"bytes,3,opt,name=received,proto3,oneof" json:"received,omitempty"`
+	Duplicate       *BoolFilter                  `protobuf:"bytes,4,opt,name=duplicate,proto3,oneof" json:"duplicate,omitempty"`
+	ReplayedEventId *OptionalUuidFilter          `protobuf:"bytes,5,opt,name=replayed_event_id,json=replayedEventId,proto3,oneof" json:"replayed_event_id,omitempty"`
+	WebhookId       *UuidFilter                  `protobuf:"bytes,6,opt,name=webhook_id,json=webhookId,proto3,oneof" json:"webhook_id,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *WebhookDeliveryFilter) Reset() {
+	*x = WebhookDeliveryFilter{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookDeliveryFilter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookDeliveryFilter) ProtoMessage() {}
+
+func (x *WebhookDeliveryFilter) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookDeliveryFilter.ProtoReflect.Descriptor instead.
+func (*WebhookDeliveryFilter) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *WebhookDeliveryFilter) GetId() *UuidFilter {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *WebhookDeliveryFilter) GetStatus() *WebhookDeliveryStatusFilter {
+	if x != nil {
+		return x.Status
+	}
+	return nil
+}
+
+func (x *WebhookDeliveryFilter) GetReceived() *TimeFilter {
+	if x != nil {
+		return x.Received
+	}
+	return nil
+}
+
+func (x *WebhookDeliveryFilter) GetDuplicate() *BoolFilter {
+	if x != nil {
+		return x.Duplicate
+	}
+	return nil
+}
+
+func (x *WebhookDeliveryFilter) GetReplayedEventId() *OptionalUuidFilter {
+	if x != nil {
+		return x.ReplayedEventId
+	}
+	return nil
+}
+
+func (x *WebhookDeliveryFilter) GetWebhookId() *UuidFilter {
+	if x != nil {
+		return x.WebhookId
+	}
+	return nil
+}
+
+type WebhookDeliveryQuery struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Deliveries    *WebhookDeliveryFilter `protobuf:"bytes,1,opt,name=deliveries,proto3,oneof" json:"deliveries,omitempty"`
+	Sort          WebhookDeliverySort    `protobuf:"varint,4,opt,name=sort,proto3,enum=orch.v1.WebhookDeliverySort" json:"sort,omitempty"`
+	Limit         *PageLimit             `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	Offset        int64                  `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookDeliveryQuery) Reset() {
+	*x = WebhookDeliveryQuery{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookDeliveryQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookDeliveryQuery) ProtoMessage() {}
+
+func (x *WebhookDeliveryQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookDeliveryQuery.ProtoReflect.Descriptor instead.
+func (*WebhookDeliveryQuery) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *WebhookDeliveryQuery) GetDeliveries() *WebhookDeliveryFilter {
+	if x != nil {
+		return x.Deliveries
+	}
+	return nil
+}
+
+func (x *WebhookDeliveryQuery) GetSort() WebhookDeliverySort {
+	if x != nil {
+		return x.Sort
+	}
+	return WebhookDeliverySort_WEBHOOK_DELIVERY_SORT_UNSPECIFIED
+}
+
+func (x *WebhookDeliveryQuery) GetLimit() *PageLimit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *WebhookDeliveryQuery) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+// WebhookReplayQuery selects what is to be replayed.
+type WebhookReplayQuery struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Deliveries    *WebhookDeliveryFilter `protobuf:"bytes,1,opt,name=deliveries,proto3,oneof" json:"deliveries,omitempty"`
+	Limit         *PageLimit             `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookReplayQuery) Reset() {
+	*x = WebhookReplayQuery{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookReplayQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookReplayQuery) ProtoMessage() {}
+
+func (x *WebhookReplayQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookReplayQuery.ProtoReflect.Descriptor instead.
+func (*WebhookReplayQuery) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *WebhookReplayQuery) GetDeliveries() *WebhookDeliveryFilter {
+	if x != nil {
+		return x.Deliveries
+	}
+	return nil
+}
+
+func (x *WebhookReplayQuery) GetLimit() *PageLimit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+// WebhookDraft is a template and the request that it is tried on.
+type WebhookDraft struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Template string                 `protobuf:"bytes,1,opt,name=template,proto3" json:"template,omitempty"`
+	Method   string                 `protobuf:"bytes,2,opt,name=method,proto3" json:"method,omitempty"`
+	Headers  map[string]string      `protobuf:"bytes,3,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Any JSON: a text is the body as it is, another value its JSON.
+	Body []byte `protobuf:"bytes,4,opt,name=body,proto3,oneof" json:"body,omitempty"`
+	// The query string, without the question mark, and what follows the slug in the address.
+	Query         string `protobuf:"bytes,5,opt,name=query,proto3" json:"query,omitempty"`
+	Path          string `protobuf:"bytes,6,opt,name=path,proto3" json:"path,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookDraft) Reset() {
+	*x = WebhookDraft{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookDraft) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookDraft) ProtoMessage() {}
+
+func (x *WebhookDraft) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookDraft.ProtoReflect.Descriptor instead.
+func (*WebhookDraft) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *WebhookDraft) GetTemplate() string {
+	if x != nil {
+		return x.Template
+	}
+	return ""
+}
+
+func (x *WebhookDraft) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *WebhookDraft) GetHeaders() map[string]string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+func (x *WebhookDraft) GetBody() []byte {
+	if x != nil {
+		return x.Body
+	}
+	return nil
+}
+
+func (x *WebhookDraft) GetQuery() string {
+	if x != nil {
+		return x.Query
+	}
+	return ""
+}
+
+func (x *WebhookDraft) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+// WebhookRendering is what became of a draft.
+type WebhookRendering struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the template rendered; null when it did not.
+	Rendered *string `protobuf:"bytes,1,opt,name=rendered,proto3,oneof" json:"rendered,omitempty"`
+	// The event that would be published; null when there is none.
+	Event []byte `protobuf:"bytes,2,opt,name=event,proto3,oneof" json:"event,omitempty"`
+	// What is wrong; null when nothing is.
+	Error         *WebhookRenderingError `protobuf:"bytes,3,opt,name=error,proto3,oneof" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookRendering) Reset() {
+	*x = WebhookRendering{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookRendering) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookRendering) ProtoMessage() {}
+
+func (x *WebhookRendering) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookRendering.ProtoReflect.Descriptor instead.
+func (*WebhookRendering) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *WebhookRendering) GetRendered() string {
+	if x != nil && x.Rendered != nil {
+		return *x.Rendered
+	}
+	return ""
+}
+
+func (x *WebhookRendering) GetEvent() []byte {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
+func (x *WebhookRendering) GetError() *WebhookRenderingError {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+type WebhookRenderingError struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Message string                 `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	// Where it is: in the template, or in what it rendered.
+	Stage WebhookRenderingStage `protobuf:"varint,2,opt,name=stage,proto3,enum=orch.v1.WebhookRenderingStage" json:"stage,omitempty"`
+	// Counted from one; null when the fault is in no single place.
+	Line          *int64 `protobuf:"varint,3,opt,name=line,proto3,oneof" json:"line,omitempty"`
+	Column        *int64 `protobuf:"varint,4,opt,name=column,proto3,oneof" json:"column,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookRenderingError) Reset() {
+	*x = WebhookRenderingError{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookRenderingError) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookRenderingError) ProtoMessage() {}
+
+func (x *WebhookRenderingError) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookRenderingError.ProtoReflect.Descriptor instead.
+func (*WebhookRenderingError) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *WebhookRenderingError) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *WebhookRenderingError) GetStage() WebhookRenderingStage {
+	if x != nil {
+		return x.Stage
+	}
+	return WebhookRenderingStage_WEBHOOK_RENDERING_STAGE_UNSPECIFIED
+}
+
+func (x *WebhookRenderingError) GetLine() int64 {
+	if x != nil && x.Line != nil {
+		return *x.Line
+	}
+	return 0
+}
+
+func (x *WebhookRenderingError) GetColumn() int64 {
+	if x != nil && x.Column != nil {
+		return *x.Column
+	}
+	return 0
+}
+
 type CreateWebhookRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Webhook       *WebhookCreate         `protobuf:"bytes,1,opt,name=webhook,proto3" json:"webhook,omitempty"`
@@ -792,7 +2654,7 @@ type CreateWebhookRequest struct {
 
 func (x *CreateWebhookRequest) Reset() {
 	*x = CreateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[9]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +2666,7 @@ func (x *CreateWebhookRequest) String() string {
 func (*CreateWebhookRequest) ProtoMessage() {}
 
 func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[9]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +2679,7 @@ func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*CreateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{9}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CreateWebhookRequest) GetWebhook() *WebhookCreate {
@@ -838,7 +2700,7 @@ type ListWebhooksRequest struct {
 
 func (x *ListWebhooksRequest) Reset() {
 	*x = ListWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[10]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -850,7 +2712,7 @@ func (x *ListWebhooksRequest) String() string {
 func (*ListWebhooksRequest) ProtoMessage() {}
 
 func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[10]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -863,7 +2725,7 @@ func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{10}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListWebhooksRequest) GetName() string {
@@ -896,7 +2758,7 @@ type ReadWebhooksRequest struct {
 
 func (x *ReadWebhooksRequest) Reset() {
 	*x = ReadWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[11]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -908,7 +2770,7 @@ func (x *ReadWebhooksRequest) String() string {
 func (*ReadWebhooksRequest) ProtoMessage() {}
 
 func (x *ReadWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[11]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -921,7 +2783,7 @@ func (x *ReadWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ReadWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{11}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReadWebhooksRequest) GetQuery() *WebhookQuery {
@@ -940,7 +2802,7 @@ type CountWebhooksRequest struct {
 
 func (x *CountWebhooksRequest) Reset() {
 	*x = CountWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[12]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -952,7 +2814,7 @@ func (x *CountWebhooksRequest) String() string {
 func (*CountWebhooksRequest) ProtoMessage() {}
 
 func (x *CountWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[12]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -965,7 +2827,7 @@ func (x *CountWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*CountWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{12}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CountWebhooksRequest) GetQuery() *WebhookCountQuery {
@@ -984,7 +2846,7 @@ type ReadWebhookRequest struct {
 
 func (x *ReadWebhookRequest) Reset() {
 	*x = ReadWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[13]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -996,7 +2858,7 @@ func (x *ReadWebhookRequest) String() string {
 func (*ReadWebhookRequest) ProtoMessage() {}
 
 func (x *ReadWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[13]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1009,7 +2871,7 @@ func (x *ReadWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadWebhookRequest.ProtoReflect.Descriptor instead.
 func (*ReadWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{13}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReadWebhookRequest) GetId() string {
@@ -1030,7 +2892,7 @@ type ReplaceWebhookRequest struct {
 
 func (x *ReplaceWebhookRequest) Reset() {
 	*x = ReplaceWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[14]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1042,7 +2904,7 @@ func (x *ReplaceWebhookRequest) String() string {
 func (*ReplaceWebhookRequest) ProtoMessage() {}
 
 func (x *ReplaceWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[14]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1055,7 +2917,7 @@ func (x *ReplaceWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceWebhookRequest.ProtoReflect.Descriptor instead.
 func (*ReplaceWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{14}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReplaceWebhookRequest) GetId() string {
@@ -1090,7 +2952,7 @@ type UpdateWebhookRequest struct {
 
 func (x *UpdateWebhookRequest) Reset() {
 	*x = UpdateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[15]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1102,7 +2964,7 @@ func (x *UpdateWebhookRequest) String() string {
 func (*UpdateWebhookRequest) ProtoMessage() {}
 
 func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[15]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +2977,7 @@ func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*UpdateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{15}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *UpdateWebhookRequest) GetId() string {
@@ -1148,7 +3010,7 @@ type DeleteWebhookRequest struct {
 
 func (x *DeleteWebhookRequest) Reset() {
 	*x = DeleteWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[16]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1160,7 +3022,7 @@ func (x *DeleteWebhookRequest) String() string {
 func (*DeleteWebhookRequest) ProtoMessage() {}
 
 func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[16]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1173,7 +3035,7 @@ func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{16}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DeleteWebhookRequest) GetId() string {
@@ -1192,7 +3054,7 @@ type RotateWebhookRequest struct {
 
 func (x *RotateWebhookRequest) Reset() {
 	*x = RotateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[17]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1204,7 +3066,7 @@ func (x *RotateWebhookRequest) String() string {
 func (*RotateWebhookRequest) ProtoMessage() {}
 
 func (x *RotateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[17]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1217,7 +3079,7 @@ func (x *RotateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*RotateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{17}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RotateWebhookRequest) GetId() string {
@@ -1227,11 +3089,323 @@ func (x *RotateWebhookRequest) GetId() string {
 	return ""
 }
 
+type RenderWebhookRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Draft         *WebhookDraft          `protobuf:"bytes,1,opt,name=draft,proto3" json:"draft,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenderWebhookRequest) Reset() {
+	*x = RenderWebhookRequest{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenderWebhookRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenderWebhookRequest) ProtoMessage() {}
+
+func (x *RenderWebhookRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenderWebhookRequest.ProtoReflect.Descriptor instead.
+func (*RenderWebhookRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *RenderWebhookRequest) GetDraft() *WebhookDraft {
+	if x != nil {
+		return x.Draft
+	}
+	return nil
+}
+
+type ListDeliveriesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Limit         *PageLimit             `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	Offset        int64                  `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListDeliveriesRequest) Reset() {
+	*x = ListDeliveriesRequest{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListDeliveriesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListDeliveriesRequest) ProtoMessage() {}
+
+func (x *ListDeliveriesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListDeliveriesRequest.ProtoReflect.Descriptor instead.
+func (*ListDeliveriesRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *ListDeliveriesRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ListDeliveriesRequest) GetLimit() *PageLimit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *ListDeliveriesRequest) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+type ReadDeliveriesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Query         *WebhookDeliveryQuery  `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadDeliveriesRequest) Reset() {
+	*x = ReadDeliveriesRequest{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadDeliveriesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadDeliveriesRequest) ProtoMessage() {}
+
+func (x *ReadDeliveriesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadDeliveriesRequest.ProtoReflect.Descriptor instead.
+func (*ReadDeliveriesRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *ReadDeliveriesRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ReadDeliveriesRequest) GetQuery() *WebhookDeliveryQuery {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+type ReadDeliveryRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	DeliveryId    string                 `protobuf:"bytes,2,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadDeliveryRequest) Reset() {
+	*x = ReadDeliveryRequest{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadDeliveryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadDeliveryRequest) ProtoMessage() {}
+
+func (x *ReadDeliveryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadDeliveryRequest.ProtoReflect.Descriptor instead.
+func (*ReadDeliveryRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ReadDeliveryRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ReadDeliveryRequest) GetDeliveryId() string {
+	if x != nil {
+		return x.DeliveryId
+	}
+	return ""
+}
+
+type ReplayDeliveryRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	DeliveryId    string                 `protobuf:"bytes,2,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplayDeliveryRequest) Reset() {
+	*x = ReplayDeliveryRequest{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplayDeliveryRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplayDeliveryRequest) ProtoMessage() {}
+
+func (x *ReplayDeliveryRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplayDeliveryRequest.ProtoReflect.Descriptor instead.
+func (*ReplayDeliveryRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *ReplayDeliveryRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ReplayDeliveryRequest) GetDeliveryId() string {
+	if x != nil {
+		return x.DeliveryId
+	}
+	return ""
+}
+
+type ReplayDeliveriesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Query         *WebhookReplayQuery    `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplayDeliveriesRequest) Reset() {
+	*x = ReplayDeliveriesRequest{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplayDeliveriesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplayDeliveriesRequest) ProtoMessage() {}
+
+func (x *ReplayDeliveriesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplayDeliveriesRequest.ProtoReflect.Descriptor instead.
+func (*ReplayDeliveriesRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *ReplayDeliveriesRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ReplayDeliveriesRequest) GetQuery() *WebhookReplayQuery {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
 var File_orch_v1_webhooks_proto protoreflect.FileDescriptor
 
 const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\n" +
-	"\x16orch/v1/webhooks.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x12orch/v1/rest.proto\"\x93\x04\n" +
+	"\x16orch/v1/webhooks.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x12orch/v1/rest.proto\"\xe0\a\n" +
 	"\aWebhook\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -1245,34 +3419,138 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x04slug\x18\n" +
 	" \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04slug\x129\n" +
 	"\x12service_account_id\x18\v \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x02R\x10serviceAccountId\x88\x01\x01\x12\x1b\n" +
-	"\x03url\x18\f \x01(\tB\t\xca\xf3\x18\x05\x10\x04\x90\x01\x01R\x03urlB\n" +
+	"\x03url\x18\f \x01(\tB\t\xca\xf3\x18\x05\x10\x04\x90\x01\x01R\x03url\x12E\n" +
+	"\fverification\x18\r \x01(\v2\x1c.orch.v1.WebhookVerificationH\x03R\fverification\x88\x01\x01\x12C\n" +
+	"\rdeduplication\x18\x0e \x01(\x0e2\x1d.orch.v1.WebhookDeduplicationR\rdeduplication\x129\n" +
+	"\n" +
+	"handshakes\x18\x0f \x03(\x0e2\x19.orch.v1.WebhookHandshakeR\n" +
+	"handshakes\x12=\n" +
+	"\n" +
+	"rate_limit\x18\x10 \x01(\v2\x19.orch.v1.WebhookRateLimitH\x04R\trateLimit\x88\x01\x01\x12\x1f\n" +
+	"\vallowed_ips\x18\x11 \x03(\tR\n" +
+	"allowedIps\x12.\n" +
+	"\x0esealed_secrets\x18\x12 \x03(\tB\a\xca\xf3\x18\x03\x80\x01\x01R\rsealedSecrets\x12<\n" +
+	"\x13sealed_verify_token\x18\x13 \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01H\x05R\x11sealedVerifyToken\x88\x01\x01B\n" +
 	"\n" +
 	"\b_createdB\n" +
 	"\n" +
 	"\b_updatedB\x15\n" +
-	"\x13_service_account_id\"\x82\x02\n" +
+	"\x13_service_account_idB\x0f\n" +
+	"\r_verificationB\r\n" +
+	"\v_rate_limitB\x16\n" +
+	"\x14_sealed_verify_token\"\x9a\x04\n" +
+	"\x13WebhookVerification\x126\n" +
+	"\x06scheme\x18\x01 \x01(\x0e2\x16.orch.v1.WebhookSchemeB\x06\xca\xf3\x18\x02\x18\x01R\x06scheme\x12\x1c\n" +
+	"\ttolerance\x18\x02 \x01(\x03R\ttolerance\x12\x1b\n" +
+	"\x06header\x18\x03 \x01(\tH\x00R\x06header\x88\x01\x01\x12\x1b\n" +
+	"\x06prefix\x18\x04 \x01(\tH\x01R\x06prefix\x88\x01\x01\x123\n" +
+	"\x06digest\x18\x05 \x01(\x0e2\x16.orch.v1.WebhookDigestH\x02R\x06digest\x88\x01\x01\x129\n" +
+	"\bencoding\x18\x06 \x01(\x0e2\x18.orch.v1.WebhookEncodingH\x03R\bencoding\x88\x01\x01\x12.\n" +
+	"\x10timestamp_header\x18\a \x01(\tH\x04R\x0ftimestampHeader\x88\x01\x01\x12 \n" +
+	"\tid_header\x18\b \x01(\tH\x05R\bidHeader\x88\x01\x01\x12*\n" +
+	"\x0esigned_content\x18\t \x01(\tH\x06R\rsignedContent\x88\x01\x01\x12!\n" +
+	"\fsecret_count\x18\n" +
+	" \x01(\x03R\vsecretCountB\t\n" +
+	"\a_headerB\t\n" +
+	"\a_prefixB\t\n" +
+	"\a_digestB\v\n" +
+	"\t_encodingB\x13\n" +
+	"\x11_timestamp_headerB\f\n" +
+	"\n" +
+	"_id_headerB\x11\n" +
+	"\x0f_signed_content\"\xf6\x04\n" +
+	"\x18WebhookVerificationInput\x126\n" +
+	"\x06scheme\x18\x01 \x01(\x0e2\x16.orch.v1.WebhookSchemeB\x06\xca\xf3\x18\x02\x18\x01R\x06scheme\x129\n" +
+	"\ttolerance\x18\x02 \x01(\x03B\x1b\xca\xf3\x18\x17\"\x03300)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00\x18\xf5@R\ttolerance\x12&\n" +
+	"\x06header\x18\x03 \x01(\tB\t\xca\xf3\x18\x05@\x01H\xc8\x01H\x00R\x06header\x88\x01\x01\x12$\n" +
+	"\x06prefix\x18\x04 \x01(\tB\a\xca\xf3\x18\x03H\xc8\x01H\x01R\x06prefix\x88\x01\x01\x12>\n" +
+	"\x06digest\x18\x05 \x01(\x0e2\x16.orch.v1.WebhookDigestB\x0e\xca\xf3\x18\n" +
+	"\"\b\"sha256\"R\x06digest\x12A\n" +
+	"\bencoding\x18\x06 \x01(\x0e2\x18.orch.v1.WebhookEncodingB\v\xca\xf3\x18\a\"\x05\"hex\"R\bencoding\x129\n" +
+	"\x10timestamp_header\x18\a \x01(\tB\t\xca\xf3\x18\x05@\x01H\xc8\x01H\x02R\x0ftimestampHeader\x88\x01\x01\x12+\n" +
+	"\tid_header\x18\b \x01(\tB\t\xca\xf3\x18\x05@\x01H\xc8\x01H\x03R\bidHeader\x88\x01\x01\x125\n" +
+	"\x0esigned_content\x18\t \x01(\tB\t\xca\xf3\x18\x05@\x01H\xc8\x01H\x04R\rsignedContent\x88\x01\x01\x12#\n" +
+	"\asecrets\x18\n" +
+	" \x03(\tB\t\xca\xf3\x18\x05X\x02\xb8\x01\x01R\asecrets:\x06\xd2\xf3\x18\x02\b\x01B\t\n" +
+	"\a_headerB\t\n" +
+	"\a_prefixB\x13\n" +
+	"\x11_timestamp_headerB\f\n" +
+	"\n" +
+	"_id_headerB\x11\n" +
+	"\x0f_signed_content\"\x86\x01\n" +
+	"\x10WebhookRateLimit\x124\n" +
+	"\brequests\x18\x01 \x01(\x03B\x18\xca\xf3\x18\x14\x18\x01)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00j\xf8@R\brequests\x124\n" +
+	"\aseconds\x18\x02 \x01(\x03B\x1a\xca\xf3\x18\x16\"\x0260)\x00\x00\x00\x00\x00\x00\xf0?1\x00\x00\x00\x00\x00\x18\xf5@R\aseconds:\x06\xd2\xf3\x18\x02\b\x01\"\xbc\x05\n" +
 	"\rWebhookCreate\x12\x1f\n" +
 	"\x04name\x18\x01 \x01(\tB\v\xca\xf3\x18\a\x18\x01@\x01H\x80\bR\x04name\x12*\n" +
 	"\vdescription\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\"\x02\"\"R\vdescription\x12$\n" +
 	"\aenabled\x18\x03 \x01(\bB\n" +
 	"\xca\xf3\x18\x06\"\x04trueR\aenabled\x12$\n" +
 	"\btemplate\x18\x04 \x01(\tB\b\xca\xf3\x18\x04\x18\x01@\x01R\btemplate\x129\n" +
-	"\x12service_account_id\x18\x05 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\x10serviceAccountId\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
-	"\x13_service_account_id\"\xed\x01\n" +
+	"\x12service_account_id\x18\x05 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\x10serviceAccountId\x88\x01\x01\x12J\n" +
+	"\fverification\x18\x06 \x01(\v2!.orch.v1.WebhookVerificationInputH\x01R\fverification\x88\x01\x01\x12H\n" +
+	"\rdeduplication\x18\a \x01(\x0e2\x1d.orch.v1.WebhookDeduplicationH\x02R\rdeduplication\x88\x01\x01\x12A\n" +
+	"\n" +
+	"handshakes\x18\b \x03(\x0e2\x19.orch.v1.WebhookHandshakeB\x06\xca\xf3\x18\x02X\n" +
+	"R\n" +
+	"handshakes\x12=\n" +
+	"\n" +
+	"rate_limit\x18\t \x01(\v2\x19.orch.v1.WebhookRateLimitH\x03R\trateLimit\x88\x01\x01\x12'\n" +
+	"\vallowed_ips\x18\n" +
+	" \x03(\tB\x06\xca\xf3\x18\x02XdR\n" +
+	"allowedIps\x124\n" +
+	"\fverify_token\x18\v \x01(\tB\f\xca\xf3\x18\b@\x01H\x80\b\xb8\x01\x01H\x04R\vverifyToken\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
+	"\x13_service_account_idB\x0f\n" +
+	"\r_verificationB\x10\n" +
+	"\x0e_deduplicationB\r\n" +
+	"\v_rate_limitB\x0f\n" +
+	"\r_verify_token\"\xa7\x05\n" +
 	"\x0eWebhookReplace\x12\x1f\n" +
 	"\x04name\x18\x01 \x01(\tB\v\xca\xf3\x18\a\x18\x01@\x01H\x80\bR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x18\n" +
 	"\aenabled\x18\x03 \x01(\bR\aenabled\x12$\n" +
 	"\btemplate\x18\x04 \x01(\tB\b\xca\xf3\x18\x04\x18\x01@\x01R\btemplate\x129\n" +
-	"\x12service_account_id\x18\x05 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\x10serviceAccountId\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
-	"\x13_service_account_id\"\xe8\x01\n" +
+	"\x12service_account_id\x18\x05 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\x10serviceAccountId\x88\x01\x01\x12J\n" +
+	"\fverification\x18\x06 \x01(\v2!.orch.v1.WebhookVerificationInputH\x01R\fverification\x88\x01\x01\x12H\n" +
+	"\rdeduplication\x18\a \x01(\x0e2\x1d.orch.v1.WebhookDeduplicationH\x02R\rdeduplication\x88\x01\x01\x12A\n" +
+	"\n" +
+	"handshakes\x18\b \x03(\x0e2\x19.orch.v1.WebhookHandshakeB\x06\xca\xf3\x18\x02X\n" +
+	"R\n" +
+	"handshakes\x12=\n" +
+	"\n" +
+	"rate_limit\x18\t \x01(\v2\x19.orch.v1.WebhookRateLimitH\x03R\trateLimit\x88\x01\x01\x12'\n" +
+	"\vallowed_ips\x18\n" +
+	" \x03(\tB\x06\xca\xf3\x18\x02XdR\n" +
+	"allowedIps\x124\n" +
+	"\fverify_token\x18\v \x01(\tB\f\xca\xf3\x18\b@\x01H\x80\b\xb8\x01\x01H\x04R\vverifyToken\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
+	"\x13_service_account_idB\x0f\n" +
+	"\r_verificationB\x10\n" +
+	"\x0e_deduplicationB\r\n" +
+	"\v_rate_limitB\x0f\n" +
+	"\r_verify_token\"\xa2\x05\n" +
 	"\rWebhookUpdate\x12\x1d\n" +
 	"\x04name\x18\x01 \x01(\tB\t\xca\xf3\x18\x05@\x01H\x80\bR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12\x18\n" +
 	"\aenabled\x18\x03 \x01(\bR\aenabled\x12\"\n" +
 	"\btemplate\x18\x04 \x01(\tB\x06\xca\xf3\x18\x02@\x01R\btemplate\x129\n" +
-	"\x12service_account_id\x18\x05 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\x10serviceAccountId\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
-	"\x13_service_account_id\";\n" +
+	"\x12service_account_id\x18\x05 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\x10serviceAccountId\x88\x01\x01\x12J\n" +
+	"\fverification\x18\x06 \x01(\v2!.orch.v1.WebhookVerificationInputH\x01R\fverification\x88\x01\x01\x12H\n" +
+	"\rdeduplication\x18\a \x01(\x0e2\x1d.orch.v1.WebhookDeduplicationH\x02R\rdeduplication\x88\x01\x01\x12A\n" +
+	"\n" +
+	"handshakes\x18\b \x03(\x0e2\x19.orch.v1.WebhookHandshakeB\x06\xca\xf3\x18\x02X\n" +
+	"R\n" +
+	"handshakes\x12=\n" +
+	"\n" +
+	"rate_limit\x18\t \x01(\v2\x19.orch.v1.WebhookRateLimitH\x03R\trateLimit\x88\x01\x01\x12'\n" +
+	"\vallowed_ips\x18\n" +
+	" \x03(\tB\x06\xca\xf3\x18\x02XdR\n" +
+	"allowedIps\x124\n" +
+	"\fverify_token\x18\v \x01(\tB\f\xca\xf3\x18\b@\x01H\x80\b\xb8\x01\x01H\x04R\vverifyToken\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
+	"\x13_service_account_idB\x0f\n" +
+	"\r_verificationB\x10\n" +
+	"\x0e_deduplicationB\r\n" +
+	"\v_rate_limitB\x0f\n" +
+	"\r_verify_token\";\n" +
 	"\vWebhookList\x12,\n" +
 	"\bwebhooks\x18\x01 \x03(\v2\x10.orch.v1.WebhookR\bwebhooks\"\xde\x03\n" +
 	"\rWebhookFilter\x12;\n" +
@@ -1295,7 +3573,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\t_webhooks\"Y\n" +
 	"\x11WebhookCountQuery\x127\n" +
 	"\bwebhooks\x18\x01 \x01(\v2\x16.orch.v1.WebhookFilterH\x00R\bwebhooks\x88\x01\x01B\v\n" +
-	"\t_webhooks\"\xab\x02\n" +
+	"\t_webhooks\"\xfd\x05\n" +
 	"\x11WebhookDefinition\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12 \n" +
 	"\aaccount\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\aaccount\x12$\n" +
@@ -1304,8 +3582,148 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\btemplate\x18\x05 \x01(\tR\btemplate\x12\x18\n" +
 	"\aenabled\x18\x06 \x01(\bR\aenabled\x129\n" +
 	"\x12service_account_id\x18\a \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\x10serviceAccountId\x88\x01\x01\x12\x1a\n" +
-	"\brevision\x18\b \x01(\x03R\brevisionB\x15\n" +
-	"\x13_service_account_id\"H\n" +
+	"\brevision\x18\b \x01(\x03R\brevision\x12E\n" +
+	"\fverification\x18\t \x01(\v2\x1c.orch.v1.WebhookVerificationH\x01R\fverification\x88\x01\x01\x12H\n" +
+	"\rdeduplication\x18\n" +
+	" \x01(\x0e2\x1d.orch.v1.WebhookDeduplicationH\x02R\rdeduplication\x88\x01\x01\x129\n" +
+	"\n" +
+	"handshakes\x18\v \x03(\x0e2\x19.orch.v1.WebhookHandshakeR\n" +
+	"handshakes\x12=\n" +
+	"\n" +
+	"rate_limit\x18\f \x01(\v2\x19.orch.v1.WebhookRateLimitH\x03R\trateLimit\x88\x01\x01\x12\x1f\n" +
+	"\vallowed_ips\x18\r \x03(\tR\n" +
+	"allowedIps\x12%\n" +
+	"\x0esealed_secrets\x18\x0e \x03(\tR\rsealedSecrets\x123\n" +
+	"\x13sealed_verify_token\x18\x0f \x01(\tH\x04R\x11sealedVerifyToken\x88\x01\x01B\x15\n" +
+	"\x13_service_account_idB\x0f\n" +
+	"\r_verificationB\x10\n" +
+	"\x0e_deduplicationB\r\n" +
+	"\v_rate_limitB\x16\n" +
+	"\x14_sealed_verify_token\"\xb6\x01\n" +
+	"\x11AccountDefinition\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\x12=\n" +
+	"\n" +
+	"rate_limit\x18\x03 \x01(\v2\x19.orch.v1.WebhookRateLimitH\x00R\trateLimit\x88\x01\x01\x12\x1f\n" +
+	"\vallowed_ips\x18\x04 \x03(\tR\n" +
+	"allowedIpsB\r\n" +
+	"\v_rate_limit\"\xf2\t\n" +
+	"\x0fWebhookDelivery\x12\x18\n" +
+	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12'\n" +
+	"\n" +
+	"webhook_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\twebhookId\x12C\n" +
+	"\breceived\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\breceived\x88\x01\x01\x12\x16\n" +
+	"\x06status\x18\x04 \x01(\x03R\x06status\x12\x18\n" +
+	"\alatency\x18\x05 \x01(\x01R\alatency\x12\x12\n" +
+	"\x04size\x18\x06 \x01(\x03R\x04size\x12\x19\n" +
+	"\x05error\x18\a \x01(\tH\x01R\x05error\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"error_line\x18\b \x01(\x03H\x02R\terrorLine\x88\x01\x01\x12&\n" +
+	"\ferror_column\x18\t \x01(\x03H\x03R\verrorColumn\x88\x01\x01\x12&\n" +
+	"\bevent_id\x18\n" +
+	" \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x04R\aeventId\x88\x01\x01\x12\x19\n" +
+	"\x05event\x18\v \x01(\tH\x05R\x05event\x88\x01\x01\x12\x1c\n" +
+	"\tduplicate\x18\f \x01(\bR\tduplicate\x12!\n" +
+	"\thandshake\x18\r \x01(\tH\x06R\thandshake\x88\x01\x01\x12*\n" +
+	"\x0eremote_address\x18\x0e \x01(\tH\aR\rremoteAddress\x88\x01\x01\x12\x16\n" +
+	"\x06method\x18\x0f \x01(\tR\x06method\x12\x12\n" +
+	"\x04path\x18\x10 \x01(\tR\x04path\x12\x14\n" +
+	"\x05query\x18\x11 \x01(\tR\x05query\x12H\n" +
+	"\aheaders\x18\x12 \x03(\v2%.orch.v1.WebhookDelivery.HeadersEntryB\a\xca\xf3\x18\x03\xa8\x01\x01R\aheaders\x12\x1b\n" +
+	"\x04body\x18\x13 \x01(\tB\a\xca\xf3\x18\x03\x90\x01\x01R\x04body\x12%\n" +
+	"\x0ebody_truncated\x18\x14 \x01(\bR\rbodyTruncated\x12\x1f\n" +
+	"\brendered\x18\x15 \x01(\tH\bR\brendered\x88\x01\x01\x12-\n" +
+	"\x12rendered_truncated\x18\x16 \x01(\bR\x11renderedTruncated\x12(\n" +
+	"\treplay_of\x18\x17 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\tR\breplayOf\x88\x01\x01\x127\n" +
+	"\x11replayed_event_id\x18\x18 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\n" +
+	"R\x0freplayedEventId\x88\x01\x01\x12\"\n" +
+	"\braw_body\x18\x19 \x01(\fB\a\xca\xf3\x18\x03\x80\x01\x01R\arawBody\x12'\n" +
+	"\tworkspace\x18\x1a \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01R\tworkspace\x129\n" +
+	"\x10deduplication_id\x18\x1b \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\vR\x0fdeduplicationId\x88\x01\x01\x1a:\n" +
+	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\v\n" +
+	"\t_receivedB\b\n" +
+	"\x06_errorB\r\n" +
+	"\v_error_lineB\x0f\n" +
+	"\r_error_columnB\v\n" +
+	"\t_event_idB\b\n" +
+	"\x06_eventB\f\n" +
+	"\n" +
+	"_handshakeB\x11\n" +
+	"\x0f_remote_addressB\v\n" +
+	"\t_renderedB\f\n" +
+	"\n" +
+	"_replay_ofB\x14\n" +
+	"\x12_replayed_event_idB\x13\n" +
+	"\x11_deduplication_id\"P\n" +
+	"\x14WebhookDeliveryBatch\x128\n" +
+	"\n" +
+	"deliveries\x18\x01 \x03(\v2\x18.orch.v1.WebhookDeliveryR\n" +
+	"deliveries\"O\n" +
+	"\x13WebhookDeliveryList\x128\n" +
+	"\n" +
+	"deliveries\x18\x01 \x03(\v2\x18.orch.v1.WebhookDeliveryR\n" +
+	"deliveries\"a\n" +
+	"\x1bWebhookDeliveryStatusFilter\x12\x14\n" +
+	"\x03ge_\x18\x01 \x01(\x03H\x00R\x02ge\x88\x01\x01\x12\x14\n" +
+	"\x03le_\x18\x02 \x01(\x03H\x01R\x02le\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x06\n" +
+	"\x04_ge_B\x06\n" +
+	"\x04_le_\"\xfc\x04\n" +
+	"\x15WebhookDeliveryFilter\x12N\n" +
+	"\x02id\x18\x01 \x01(\v2\x13.orch.v1.UuidFilterB$\xca\xf3\x18 \xa2\x01\x17WebhookDeliveryFilterId\xb2\x01\x03_idH\x00R\x02id\x88\x01\x01\x12A\n" +
+	"\x06status\x18\x02 \x01(\v2$.orch.v1.WebhookDeliveryStatusFilterH\x01R\x06status\x88\x01\x01\x12Z\n" +
+	"\breceived\x18\x03 \x01(\v2\x13.orch.v1.TimeFilterB$\xca\xf3\x18 \xa2\x01\x1dWebhookDeliveryFilterReceivedH\x02R\breceived\x88\x01\x01\x12]\n" +
+	"\tduplicate\x18\x04 \x01(\v2\x13.orch.v1.BoolFilterB%\xca\xf3\x18!\xa2\x01\x1eWebhookDeliveryFilterDuplicateH\x03R\tduplicate\x88\x01\x01\x12y\n" +
+	"\x11replayed_event_id\x18\x05 \x01(\v2\x1b.orch.v1.OptionalUuidFilterB+\xca\xf3\x18'\xa2\x01$WebhookDeliveryFilterReplayedEventIdH\x04R\x0freplayedEventId\x88\x01\x01\x12@\n" +
+	"\n" +
+	"webhook_id\x18\x06 \x01(\v2\x13.orch.v1.UuidFilterB\a\xca\xf3\x18\x03\x80\x01\x01H\x05R\twebhookId\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x05\n" +
+	"\x03_idB\t\n" +
+	"\a_statusB\v\n" +
+	"\t_receivedB\f\n" +
+	"\n" +
+	"_duplicateB\x14\n" +
+	"\x12_replayed_event_idB\r\n" +
+	"\v_webhook_id\"\x87\x02\n" +
+	"\x14WebhookDeliveryQuery\x12C\n" +
+	"\n" +
+	"deliveries\x18\x01 \x01(\v2\x1e.orch.v1.WebhookDeliveryFilterH\x00R\n" +
+	"deliveries\x88\x01\x01\x12G\n" +
+	"\x04sort\x18\x04 \x01(\x0e2\x1c.orch.v1.WebhookDeliverySortB\x15\xca\xf3\x18\x11\"\x0f\"RECEIVED_DESC\"R\x04sort\x12(\n" +
+	"\x05limit\x18\x02 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
+	"\x06offset\x18\x03 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offsetB\r\n" +
+	"\v_deliveries\"\x9a\x01\n" +
+	"\x12WebhookReplayQuery\x12C\n" +
+	"\n" +
+	"deliveries\x18\x01 \x01(\v2\x1e.orch.v1.WebhookDeliveryFilterH\x00R\n" +
+	"deliveries\x88\x01\x01\x12(\n" +
+	"\x05limit\x18\x02 \x01(\v2\x12.orch.v1.PageLimitR\x05limit:\x06\xd2\xf3\x18\x02\b\x01B\r\n" +
+	"\v_deliveries\"\xd2\x02\n" +
+	"\fWebhookDraft\x12\"\n" +
+	"\btemplate\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\btemplate\x12H\n" +
+	"\x06method\x18\x02 \x01(\tB0\xca\xf3\x18,\"\x06\"POST\"j\"^(GET|HEAD|POST|PUT|PATCH|DELETE)$R\x06method\x12<\n" +
+	"\aheaders\x18\x03 \x03(\v2\".orch.v1.WebhookDraft.HeadersEntryR\aheaders\x12\x1f\n" +
+	"\x04body\x18\x04 \x01(\fB\x06\xca\xf3\x18\x02\x10\x02H\x00R\x04body\x88\x01\x01\x12\x14\n" +
+	"\x05query\x18\x05 \x01(\tR\x05query\x12\x12\n" +
+	"\x04path\x18\x06 \x01(\tR\x04path\x1a:\n" +
+	"\fHeadersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
+	"\x05_body\"\xb2\x01\n" +
+	"\x10WebhookRendering\x12\x1f\n" +
+	"\brendered\x18\x01 \x01(\tH\x00R\brendered\x88\x01\x01\x12!\n" +
+	"\x05event\x18\x02 \x01(\fB\x06\xca\xf3\x18\x02\x10\x02H\x01R\x05event\x88\x01\x01\x129\n" +
+	"\x05error\x18\x03 \x01(\v2\x1e.orch.v1.WebhookRenderingErrorH\x02R\x05error\x88\x01\x01B\v\n" +
+	"\t_renderedB\b\n" +
+	"\x06_eventB\b\n" +
+	"\x06_error\"\xb1\x01\n" +
+	"\x15WebhookRenderingError\x12\x18\n" +
+	"\amessage\x18\x01 \x01(\tR\amessage\x124\n" +
+	"\x05stage\x18\x02 \x01(\x0e2\x1e.orch.v1.WebhookRenderingStageR\x05stage\x12\x17\n" +
+	"\x04line\x18\x03 \x01(\x03H\x00R\x04line\x88\x01\x01\x12\x1b\n" +
+	"\x06column\x18\x04 \x01(\x03H\x01R\x06column\x88\x01\x01B\a\n" +
+	"\x05_lineB\t\n" +
+	"\a_column\"H\n" +
 	"\x14CreateWebhookRequest\x120\n" +
 	"\awebhook\x18\x01 \x01(\v2\x16.orch.v1.WebhookCreateR\awebhook\"\x9d\x01\n" +
 	"\x13ListWebhooksRequest\x12\x1f\n" +
@@ -1332,13 +3750,75 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x14DeleteWebhookRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\".\n" +
 	"\x14RotateWebhookRequest\x12\x16\n" +
-	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id*\xa0\x01\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\"C\n" +
+	"\x14RenderWebhookRequest\x12+\n" +
+	"\x05draft\x18\x01 \x01(\v2\x15.orch.v1.WebhookDraftR\x05draft\"\x8d\x01\n" +
+	"\x15ListDeliveriesRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x120\n" +
+	"\x05limit\x18\x02 \x01(\v2\x12.orch.v1.PageLimitB\x06\xca\xf3\x18\x02x\x01R\x05limit\x12*\n" +
+	"\x06offset\x18\x03 \x01(\x03B\x12\xca\xf3\x18\x0e\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00x\x01R\x06offset\"d\n" +
+	"\x15ReadDeliveriesRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x123\n" +
+	"\x05query\x18\x02 \x01(\v2\x1d.orch.v1.WebhookDeliveryQueryR\x05query\"V\n" +
+	"\x13ReadDeliveryRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12'\n" +
+	"\vdelivery_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\n" +
+	"deliveryId\"X\n" +
+	"\x15ReplayDeliveryRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12'\n" +
+	"\vdelivery_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\n" +
+	"deliveryId\"d\n" +
+	"\x17ReplayDeliveriesRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x121\n" +
+	"\x05query\x18\x02 \x01(\v2\x1b.orch.v1.WebhookReplayQueryR\x05query*\xd2\x02\n" +
+	"\rWebhookScheme\x12\x1e\n" +
+	"\x1aWEBHOOK_SCHEME_UNSPECIFIED\x10\x00\x12%\n" +
+	"\x15WEBHOOK_SCHEME_GITHUB\x10\x01\x1a\n" +
+	"\xda\xf3\x18\x06github\x12%\n" +
+	"\x15WEBHOOK_SCHEME_GITLAB\x10\x02\x1a\n" +
+	"\xda\xf3\x18\x06gitlab\x12%\n" +
+	"\x15WEBHOOK_SCHEME_STRIPE\x10\x03\x1a\n" +
+	"\xda\xf3\x18\x06stripe\x12#\n" +
+	"\x14WEBHOOK_SCHEME_SLACK\x10\x04\x1a\t\xda\xf3\x18\x05slack\x12;\n" +
+	" WEBHOOK_SCHEME_STANDARD_WEBHOOKS\x10\x05\x1a\x15\xda\xf3\x18\x11standard-webhooks\x12'\n" +
+	"\x16WEBHOOK_SCHEME_SHOPIFY\x10\x06\x1a\v\xda\xf3\x18\ashopify\x12!\n" +
+	"\x13WEBHOOK_SCHEME_HMAC\x10\a\x1a\b\xda\xf3\x18\x04hmac*\xa0\x01\n" +
+	"\rWebhookDigest\x12\x1e\n" +
+	"\x1aWEBHOOK_DIGEST_UNSPECIFIED\x10\x00\x12%\n" +
+	"\x15WEBHOOK_DIGEST_SHA256\x10\x01\x1a\n" +
+	"\xda\xf3\x18\x06sha256\x12%\n" +
+	"\x15WEBHOOK_DIGEST_SHA512\x10\x02\x1a\n" +
+	"\xda\xf3\x18\x06sha512\x12!\n" +
+	"\x13WEBHOOK_DIGEST_SHA1\x10\x03\x1a\b\xda\xf3\x18\x04sha1*\x7f\n" +
+	"\x0fWebhookEncoding\x12 \n" +
+	"\x1cWEBHOOK_ENCODING_UNSPECIFIED\x10\x00\x12!\n" +
+	"\x14WEBHOOK_ENCODING_HEX\x10\x01\x1a\a\xda\xf3\x18\x03hex\x12'\n" +
+	"\x17WEBHOOK_ENCODING_BASE64\x10\x02\x1a\n" +
+	"\xda\xf3\x18\x06base64*\xcf\x01\n" +
+	"\x14WebhookDeduplication\x12%\n" +
+	"!WEBHOOK_DEDUPLICATION_UNSPECIFIED\x10\x00\x12(\n" +
+	"\x1aWEBHOOK_DEDUPLICATION_NONE\x10\x01\x1a\b\xda\xf3\x18\x04none\x126\n" +
+	"!WEBHOOK_DEDUPLICATION_DELIVERY_ID\x10\x02\x1a\x0f\xda\xf3\x18\vdelivery_id\x12.\n" +
+	"\x1dWEBHOOK_DEDUPLICATION_CONTENT\x10\x03\x1a\v\xda\xf3\x18\acontent*\xa7\x01\n" +
+	"\x10WebhookHandshake\x12!\n" +
+	"\x1dWEBHOOK_HANDSHAKE_UNSPECIFIED\x10\x00\x12&\n" +
+	"\x17WEBHOOK_HANDSHAKE_SLACK\x10\x01\x1a\t\xda\xf3\x18\x05slack\x12\"\n" +
+	"\x15WEBHOOK_HANDSHAKE_SNS\x10\x02\x1a\a\xda\xf3\x18\x03sns\x12$\n" +
+	"\x16WEBHOOK_HANDSHAKE_META\x10\x03\x1a\b\xda\xf3\x18\x04meta*\xa0\x01\n" +
 	"\vWebhookSort\x12\x1c\n" +
 	"\x18WEBHOOK_SORT_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19WEBHOOK_SORT_CREATED_DESC\x10\x01\x12\x1d\n" +
 	"\x19WEBHOOK_SORT_UPDATED_DESC\x10\x02\x12\x19\n" +
 	"\x15WEBHOOK_SORT_NAME_ASC\x10\x03\x12\x1a\n" +
-	"\x16WEBHOOK_SORT_NAME_DESC\x10\x042\xee\b\n" +
+	"\x16WEBHOOK_SORT_NAME_DESC\x10\x04*\x8d\x01\n" +
+	"\x13WebhookDeliverySort\x12%\n" +
+	"!WEBHOOK_DELIVERY_SORT_UNSPECIFIED\x10\x00\x12'\n" +
+	"#WEBHOOK_DELIVERY_SORT_RECEIVED_DESC\x10\x01\x12&\n" +
+	"\"WEBHOOK_DELIVERY_SORT_RECEIVED_ASC\x10\x02*\xa2\x01\n" +
+	"\x15WebhookRenderingStage\x12'\n" +
+	"#WEBHOOK_RENDERING_STAGE_UNSPECIFIED\x10\x00\x122\n" +
+	" WEBHOOK_RENDERING_STAGE_TEMPLATE\x10\x01\x1a\f\xda\xf3\x18\btemplate\x12,\n" +
+	"\x1dWEBHOOK_RENDERING_STAGE_EVENT\x10\x02\x1a\t\xda\xf3\x18\x05event2\xf2\x0f\n" +
 	"\x0eWebhookService\x12u\n" +
 	"\rCreateWebhook\x12\x1d.orch.v1.CreateWebhookRequest\x1a\x10.orch.v1.Webhook\"3\xe2\xf3\x18\x14\b\xc9\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x15:\awebhook\"\n" +
 	"/webhooks/\x12r\n" +
@@ -1350,7 +3830,16 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x0eReplaceWebhook\x12\x1e.orch.v1.ReplaceWebhookRequest\x1a\x16.google.protobuf.Empty\"7\xe2\xf3\x18\x14\b\xcc\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x19:\awebhook\x1a\x0e/webhooks/{id}\x12\x7f\n" +
 	"\rUpdateWebhook\x12\x1d.orch.v1.UpdateWebhookRequest\x1a\x16.google.protobuf.Empty\"7\xe2\xf3\x18\x14\b\xcc\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x19:\awebhook2\x0e/webhooks/{id}\x12v\n" +
 	"\rDeleteWebhook\x12\x1d.orch.v1.DeleteWebhookRequest\x1a\x16.google.protobuf.Empty\".\xe2\xf3\x18\x14\b\xcc\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x10*\x0e/webhooks/{id}\x12t\n" +
-	"\rRotateWebhook\x12\x1d.orch.v1.RotateWebhookRequest\x1a\x10.orch.v1.Webhook\"2\xe2\xf3\x18\x11\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x17\"\x15/webhooks/{id}/rotate\x1a\x0e\xea\xf3\x18\n" +
+	"\rRotateWebhook\x12\x1d.orch.v1.RotateWebhookRequest\x1a\x10.orch.v1.Webhook\"2\xe2\xf3\x18\x11\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x17\"\x15/webhooks/{id}/rotate\x12\x7f\n" +
+	"\rRenderWebhook\x12\x1d.orch.v1.RenderWebhookRequest\x1a\x19.orch.v1.WebhookRendering\"4\xe2\xf3\x18\x11\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x19:\x05draft\"\x10/webhooks/render\x12\x8f\x01\n" +
+	"\x0eListDeliveries\x12\x1e.orch.v1.ListDeliveriesRequest\x1a\x1c.orch.v1.WebhookDeliveryList\"?\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02'b\n" +
+	"deliveries\x12\x19/webhooks/{id}/deliveries\x12\x9f\x01\n" +
+	"\x0eReadDeliveries\x12\x1e.orch.v1.ReadDeliveriesRequest\x1a\x1c.orch.v1.WebhookDeliveryList\"O\xe2\xf3\x18\x10\x18\x01\"\fsee_webhooks\x82\xd3\xe4\x93\x025:\x05queryb\n" +
+	"deliveries\" /webhooks/{id}/deliveries/filter\x12\x89\x01\n" +
+	"\fReadDelivery\x12\x1c.orch.v1.ReadDeliveryRequest\x1a\x18.orch.v1.WebhookDelivery\"A\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02)\x12'/webhooks/{id}/deliveries/{delivery_id}\x12\x97\x01\n" +
+	"\x0eReplayDelivery\x12\x1e.orch.v1.ReplayDeliveryRequest\x1a\x18.orch.v1.WebhookDelivery\"K\xe2\xf3\x18\x11\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x020\"./webhooks/{id}/deliveries/{delivery_id}/replay\x12\xa6\x01\n" +
+	"\x10ReplayDeliveries\x12 .orch.v1.ReplayDeliveriesRequest\x1a\x1c.orch.v1.WebhookDeliveryList\"R\xe2\xf3\x18\x13\x18\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x025:\x05queryb\n" +
+	"deliveries\" /webhooks/{id}/deliveries/replay\x1a\x0e\xea\xf3\x18\n" +
 	"\n" +
 	"\bWebhooksB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
 
@@ -1366,83 +3855,174 @@ func file_orch_v1_webhooks_proto_rawDescGZIP() []byte {
 	return file_orch_v1_webhooks_proto_rawDescData
 }
 
-var file_orch_v1_webhooks_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_orch_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_orch_v1_webhooks_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_orch_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_orch_v1_webhooks_proto_goTypes = []any{
-	(WebhookSort)(0),              // 0: orch.v1.WebhookSort
-	(*Webhook)(nil),               // 1: orch.v1.Webhook
-	(*WebhookCreate)(nil),         // 2: orch.v1.WebhookCreate
-	(*WebhookReplace)(nil),        // 3: orch.v1.WebhookReplace
-	(*WebhookUpdate)(nil),         // 4: orch.v1.WebhookUpdate
-	(*WebhookList)(nil),           // 5: orch.v1.WebhookList
-	(*WebhookFilter)(nil),         // 6: orch.v1.WebhookFilter
-	(*WebhookQuery)(nil),          // 7: orch.v1.WebhookQuery
-	(*WebhookCountQuery)(nil),     // 8: orch.v1.WebhookCountQuery
-	(*WebhookDefinition)(nil),     // 9: orch.v1.WebhookDefinition
-	(*CreateWebhookRequest)(nil),  // 10: orch.v1.CreateWebhookRequest
-	(*ListWebhooksRequest)(nil),   // 11: orch.v1.ListWebhooksRequest
-	(*ReadWebhooksRequest)(nil),   // 12: orch.v1.ReadWebhooksRequest
-	(*CountWebhooksRequest)(nil),  // 13: orch.v1.CountWebhooksRequest
-	(*ReadWebhookRequest)(nil),    // 14: orch.v1.ReadWebhookRequest
-	(*ReplaceWebhookRequest)(nil), // 15: orch.v1.ReplaceWebhookRequest
-	(*UpdateWebhookRequest)(nil),  // 16: orch.v1.UpdateWebhookRequest
-	(*DeleteWebhookRequest)(nil),  // 17: orch.v1.DeleteWebhookRequest
-	(*RotateWebhookRequest)(nil),  // 18: orch.v1.RotateWebhookRequest
-	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
-	(Operator)(0),                 // 20: orch.v1.Operator
-	(*UuidFilter)(nil),            // 21: orch.v1.UuidFilter
-	(*NameFilter)(nil),            // 22: orch.v1.NameFilter
-	(*BoolFilter)(nil),            // 23: orch.v1.BoolFilter
-	(*OptionalUuidFilter)(nil),    // 24: orch.v1.OptionalUuidFilter
-	(*PageLimit)(nil),             // 25: orch.v1.PageLimit
-	(*fieldmaskpb.FieldMask)(nil), // 26: google.protobuf.FieldMask
-	(*CountResponse)(nil),         // 27: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),         // 28: google.protobuf.Empty
+	(WebhookScheme)(0),                  // 0: orch.v1.WebhookScheme
+	(WebhookDigest)(0),                  // 1: orch.v1.WebhookDigest
+	(WebhookEncoding)(0),                // 2: orch.v1.WebhookEncoding
+	(WebhookDeduplication)(0),           // 3: orch.v1.WebhookDeduplication
+	(WebhookHandshake)(0),               // 4: orch.v1.WebhookHandshake
+	(WebhookSort)(0),                    // 5: orch.v1.WebhookSort
+	(WebhookDeliverySort)(0),            // 6: orch.v1.WebhookDeliverySort
+	(WebhookRenderingStage)(0),          // 7: orch.v1.WebhookRenderingStage
+	(*Webhook)(nil),                     // 8: orch.v1.Webhook
+	(*WebhookVerification)(nil),         // 9: orch.v1.WebhookVerification
+	(*WebhookVerificationInput)(nil),    // 10: orch.v1.WebhookVerificationInput
+	(*WebhookRateLimit)(nil),            // 11: orch.v1.WebhookRateLimit
+	(*WebhookCreate)(nil),               // 12: orch.v1.WebhookCreate
+	(*WebhookReplace)(nil),              // 13: orch.v1.WebhookReplace
+	(*WebhookUpdate)(nil),               // 14: orch.v1.WebhookUpdate
+	(*WebhookList)(nil),                 // 15: orch.v1.WebhookList
+	(*WebhookFilter)(nil),               // 16: orch.v1.WebhookFilter
+	(*WebhookQuery)(nil),                // 17: orch.v1.WebhookQuery
+	(*WebhookCountQuery)(nil),           // 18: orch.v1.WebhookCountQuery
+	(*WebhookDefinition)(nil),           // 19: orch.v1.WebhookDefinition
+	(*AccountDefinition)(nil),           // 20: orch.v1.AccountDefinition
+	(*WebhookDelivery)(nil),             // 21: orch.v1.WebhookDelivery
+	(*WebhookDeliveryBatch)(nil),        // 22: orch.v1.WebhookDeliveryBatch
+	(*WebhookDeliveryList)(nil),         // 23: orch.v1.WebhookDeliveryList
+	(*WebhookDeliveryStatusFilter)(nil), // 24: orch.v1.WebhookDeliveryStatusFilter
+	(*WebhookDeliveryFilter)(nil),       // 25: orch.v1.WebhookDeliveryFilter
+	(*WebhookDeliveryQuery)(nil),        // 26: orch.v1.WebhookDeliveryQuery
+	(*WebhookReplayQuery)(nil),          // 27: orch.v1.WebhookReplayQuery
+	(*WebhookDraft)(nil),                // 28: orch.v1.WebhookDraft
+	(*WebhookRendering)(nil),            // 29: orch.v1.WebhookRendering
+	(*WebhookRenderingError)(nil),       // 30: orch.v1.WebhookRenderingError
+	(*CreateWebhookRequest)(nil),        // 31: orch.v1.CreateWebhookRequest
+	(*ListWebhooksRequest)(nil),         // 32: orch.v1.ListWebhooksRequest
+	(*ReadWebhooksRequest)(nil),         // 33: orch.v1.ReadWebhooksRequest
+	(*CountWebhooksRequest)(nil),        // 34: orch.v1.CountWebhooksRequest
+	(*ReadWebhookRequest)(nil),          // 35: orch.v1.ReadWebhookRequest
+	(*ReplaceWebhookRequest)(nil),       // 36: orch.v1.ReplaceWebhookRequest
+	(*UpdateWebhookRequest)(nil),        // 37: orch.v1.UpdateWebhookRequest
+	(*DeleteWebhookRequest)(nil),        // 38: orch.v1.DeleteWebhookRequest
+	(*RotateWebhookRequest)(nil),        // 39: orch.v1.RotateWebhookRequest
+	(*RenderWebhookRequest)(nil),        // 40: orch.v1.RenderWebhookRequest
+	(*ListDeliveriesRequest)(nil),       // 41: orch.v1.ListDeliveriesRequest
+	(*ReadDeliveriesRequest)(nil),       // 42: orch.v1.ReadDeliveriesRequest
+	(*ReadDeliveryRequest)(nil),         // 43: orch.v1.ReadDeliveryRequest
+	(*ReplayDeliveryRequest)(nil),       // 44: orch.v1.ReplayDeliveryRequest
+	(*ReplayDeliveriesRequest)(nil),     // 45: orch.v1.ReplayDeliveriesRequest
+	nil,                                 // 46: orch.v1.WebhookDelivery.HeadersEntry
+	nil,                                 // 47: orch.v1.WebhookDraft.HeadersEntry
+	(*timestamppb.Timestamp)(nil),       // 48: google.protobuf.Timestamp
+	(Operator)(0),                       // 49: orch.v1.Operator
+	(*UuidFilter)(nil),                  // 50: orch.v1.UuidFilter
+	(*NameFilter)(nil),                  // 51: orch.v1.NameFilter
+	(*BoolFilter)(nil),                  // 52: orch.v1.BoolFilter
+	(*OptionalUuidFilter)(nil),          // 53: orch.v1.OptionalUuidFilter
+	(*PageLimit)(nil),                   // 54: orch.v1.PageLimit
+	(*TimeFilter)(nil),                  // 55: orch.v1.TimeFilter
+	(*fieldmaskpb.FieldMask)(nil),       // 56: google.protobuf.FieldMask
+	(*CountResponse)(nil),               // 57: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),               // 58: google.protobuf.Empty
 }
 var file_orch_v1_webhooks_proto_depIdxs = []int32{
-	19, // 0: orch.v1.Webhook.created:type_name -> google.protobuf.Timestamp
-	19, // 1: orch.v1.Webhook.updated:type_name -> google.protobuf.Timestamp
-	1,  // 2: orch.v1.WebhookList.webhooks:type_name -> orch.v1.Webhook
-	20, // 3: orch.v1.WebhookFilter.operator:type_name -> orch.v1.Operator
-	21, // 4: orch.v1.WebhookFilter.id:type_name -> orch.v1.UuidFilter
-	22, // 5: orch.v1.WebhookFilter.name:type_name -> orch.v1.NameFilter
-	23, // 6: orch.v1.WebhookFilter.enabled:type_name -> orch.v1.BoolFilter
-	24, // 7: orch.v1.WebhookFilter.service_account_id:type_name -> orch.v1.OptionalUuidFilter
-	6,  // 8: orch.v1.WebhookQuery.webhooks:type_name -> orch.v1.WebhookFilter
-	0,  // 9: orch.v1.WebhookQuery.sort:type_name -> orch.v1.WebhookSort
-	25, // 10: orch.v1.WebhookQuery.limit:type_name -> orch.v1.PageLimit
-	6,  // 11: orch.v1.WebhookCountQuery.webhooks:type_name -> orch.v1.WebhookFilter
-	2,  // 12: orch.v1.CreateWebhookRequest.webhook:type_name -> orch.v1.WebhookCreate
-	25, // 13: orch.v1.ListWebhooksRequest.limit:type_name -> orch.v1.PageLimit
-	7,  // 14: orch.v1.ReadWebhooksRequest.query:type_name -> orch.v1.WebhookQuery
-	8,  // 15: orch.v1.CountWebhooksRequest.query:type_name -> orch.v1.WebhookCountQuery
-	3,  // 16: orch.v1.ReplaceWebhookRequest.webhook:type_name -> orch.v1.WebhookReplace
-	26, // 17: orch.v1.ReplaceWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	4,  // 18: orch.v1.UpdateWebhookRequest.webhook:type_name -> orch.v1.WebhookUpdate
-	26, // 19: orch.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	10, // 20: orch.v1.WebhookService.CreateWebhook:input_type -> orch.v1.CreateWebhookRequest
-	11, // 21: orch.v1.WebhookService.ListWebhooks:input_type -> orch.v1.ListWebhooksRequest
-	12, // 22: orch.v1.WebhookService.ReadWebhooks:input_type -> orch.v1.ReadWebhooksRequest
-	13, // 23: orch.v1.WebhookService.CountWebhooks:input_type -> orch.v1.CountWebhooksRequest
-	14, // 24: orch.v1.WebhookService.ReadWebhook:input_type -> orch.v1.ReadWebhookRequest
-	15, // 25: orch.v1.WebhookService.ReplaceWebhook:input_type -> orch.v1.ReplaceWebhookRequest
-	16, // 26: orch.v1.WebhookService.UpdateWebhook:input_type -> orch.v1.UpdateWebhookRequest
-	17, // 27: orch.v1.WebhookService.DeleteWebhook:input_type -> orch.v1.DeleteWebhookRequest
-	18, // 28: orch.v1.WebhookService.RotateWebhook:input_type -> orch.v1.RotateWebhookRequest
-	1,  // 29: orch.v1.WebhookService.CreateWebhook:output_type -> orch.v1.Webhook
-	5,  // 30: orch.v1.WebhookService.ListWebhooks:output_type -> orch.v1.WebhookList
-	5,  // 31: orch.v1.WebhookService.ReadWebhooks:output_type -> orch.v1.WebhookList
-	27, // 32: orch.v1.WebhookService.CountWebhooks:output_type -> orch.v1.CountResponse
-	1,  // 33: orch.v1.WebhookService.ReadWebhook:output_type -> orch.v1.Webhook
-	28, // 34: orch.v1.WebhookService.ReplaceWebhook:output_type -> google.protobuf.Empty
-	28, // 35: orch.v1.WebhookService.UpdateWebhook:output_type -> google.protobuf.Empty
-	28, // 36: orch.v1.WebhookService.DeleteWebhook:output_type -> google.protobuf.Empty
-	1,  // 37: orch.v1.WebhookService.RotateWebhook:output_type -> orch.v1.Webhook
-	29, // [29:38] is the sub-list for method output_type
-	20, // [20:29] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	48, // 0: orch.v1.Webhook.created:type_name -> google.protobuf.Timestamp
+	48, // 1: orch.v1.Webhook.updated:type_name -> google.protobuf.Timestamp
+	9,  // 2: orch.v1.Webhook.verification:type_name -> orch.v1.WebhookVerification
+	3,  // 3: orch.v1.Webhook.deduplication:type_name -> orch.v1.WebhookDeduplication
+	4,  // 4: orch.v1.Webhook.handshakes:type_name -> orch.v1.WebhookHandshake
+	11, // 5: orch.v1.Webhook.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	0,  // 6: orch.v1.WebhookVerification.scheme:type_name -> orch.v1.WebhookScheme
+	1,  // 7: orch.v1.WebhookVerification.digest:type_name -> orch.v1.WebhookDigest
+	2,  // 8: orch.v1.WebhookVerification.encoding:type_name -> orch.v1.WebhookEncoding
+	0,  // 9: orch.v1.WebhookVerificationInput.scheme:type_name -> orch.v1.WebhookScheme
+	1,  // 10: orch.v1.WebhookVerificationInput.digest:type_name -> orch.v1.WebhookDigest
+	2,  // 11: orch.v1.WebhookVerificationInput.encoding:type_name -> orch.v1.WebhookEncoding
+	10, // 12: orch.v1.WebhookCreate.verification:type_name -> orch.v1.WebhookVerificationInput
+	3,  // 13: orch.v1.WebhookCreate.deduplication:type_name -> orch.v1.WebhookDeduplication
+	4,  // 14: orch.v1.WebhookCreate.handshakes:type_name -> orch.v1.WebhookHandshake
+	11, // 15: orch.v1.WebhookCreate.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	10, // 16: orch.v1.WebhookReplace.verification:type_name -> orch.v1.WebhookVerificationInput
+	3,  // 17: orch.v1.WebhookReplace.deduplication:type_name -> orch.v1.WebhookDeduplication
+	4,  // 18: orch.v1.WebhookReplace.handshakes:type_name -> orch.v1.WebhookHandshake
+	11, // 19: orch.v1.WebhookReplace.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	10, // 20: orch.v1.WebhookUpdate.verification:type_name -> orch.v1.WebhookVerificationInput
+	3,  // 21: orch.v1.WebhookUpdate.deduplication:type_name -> orch.v1.WebhookDeduplication
+	4,  // 22: orch.v1.WebhookUpdate.handshakes:type_name -> orch.v1.WebhookHandshake
+	11, // 23: orch.v1.WebhookUpdate.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	8,  // 24: orch.v1.WebhookList.webhooks:type_name -> orch.v1.Webhook
+	49, // 25: orch.v1.WebhookFilter.operator:type_name -> orch.v1.Operator
+	50, // 26: orch.v1.WebhookFilter.id:type_name -> orch.v1.UuidFilter
+	51, // 27: orch.v1.WebhookFilter.name:type_name -> orch.v1.NameFilter
+	52, // 28: orch.v1.WebhookFilter.enabled:type_name -> orch.v1.BoolFilter
+	53, // 29: orch.v1.WebhookFilter.service_account_id:type_name -> orch.v1.OptionalUuidFilter
+	16, // 30: orch.v1.WebhookQuery.webhooks:type_name -> orch.v1.WebhookFilter
+	5,  // 31: orch.v1.WebhookQuery.sort:type_name -> orch.v1.WebhookSort
+	54, // 32: orch.v1.WebhookQuery.limit:type_name -> orch.v1.PageLimit
+	16, // 33: orch.v1.WebhookCountQuery.webhooks:type_name -> orch.v1.WebhookFilter
+	9,  // 34: orch.v1.WebhookDefinition.verification:type_name -> orch.v1.WebhookVerification
+	3,  // 35: orch.v1.WebhookDefinition.deduplication:type_name -> orch.v1.WebhookDeduplication
+	4,  // 36: orch.v1.WebhookDefinition.handshakes:type_name -> orch.v1.WebhookHandshake
+	11, // 37: orch.v1.WebhookDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	11, // 38: orch.v1.AccountDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
+	48, // 39: orch.v1.WebhookDelivery.received:type_name -> google.protobuf.Timestamp
+	46, // 40: orch.v1.WebhookDelivery.headers:type_name -> orch.v1.WebhookDelivery.HeadersEntry
+	21, // 41: orch.v1.WebhookDeliveryBatch.deliveries:type_name -> orch.v1.WebhookDelivery
+	21, // 42: orch.v1.WebhookDeliveryList.deliveries:type_name -> orch.v1.WebhookDelivery
+	50, // 43: orch.v1.WebhookDeliveryFilter.id:type_name -> orch.v1.UuidFilter
+	24, // 44: orch.v1.WebhookDeliveryFilter.status:type_name -> orch.v1.WebhookDeliveryStatusFilter
+	55, // 45: orch.v1.WebhookDeliveryFilter.received:type_name -> orch.v1.TimeFilter
+	52, // 46: orch.v1.WebhookDeliveryFilter.duplicate:type_name -> orch.v1.BoolFilter
+	53, // 47: orch.v1.WebhookDeliveryFilter.replayed_event_id:type_name -> orch.v1.OptionalUuidFilter
+	50, // 48: orch.v1.WebhookDeliveryFilter.webhook_id:type_name -> orch.v1.UuidFilter
+	25, // 49: orch.v1.WebhookDeliveryQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
+	6,  // 50: orch.v1.WebhookDeliveryQuery.sort:type_name -> orch.v1.WebhookDeliverySort
+	54, // 51: orch.v1.WebhookDeliveryQuery.limit:type_name -> orch.v1.PageLimit
+	25, // 52: orch.v1.WebhookReplayQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
+	54, // 53: orch.v1.WebhookReplayQuery.limit:type_name -> orch.v1.PageLimit
+	47, // 54: orch.v1.WebhookDraft.headers:type_name -> orch.v1.WebhookDraft.HeadersEntry
+	30, // 55: orch.v1.WebhookRendering.error:type_name -> orch.v1.WebhookRenderingError
+	7,  // 56: orch.v1.WebhookRenderingError.stage:type_name -> orch.v1.WebhookRenderingStage
+	12, // 57: orch.v1.CreateWebhookRequest.webhook:type_name -> orch.v1.WebhookCreate
+	54, // 58: orch.v1.ListWebhooksRequest.limit:type_name -> orch.v1.PageLimit
+	17, // 59: orch.v1.ReadWebhooksRequest.query:type_name -> orch.v1.WebhookQuery
+	18, // 60: orch.v1.CountWebhooksRequest.query:type_name -> orch.v1.WebhookCountQuery
+	13, // 61: orch.v1.ReplaceWebhookRequest.webhook:type_name -> orch.v1.WebhookReplace
+	56, // 62: orch.v1.ReplaceWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	14, // 63: orch.v1.UpdateWebhookRequest.webhook:type_name -> orch.v1.WebhookUpdate
+	56, // 64: orch.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	28, // 65: orch.v1.RenderWebhookRequest.draft:type_name -> orch.v1.WebhookDraft
+	54, // 66: orch.v1.ListDeliveriesRequest.limit:type_name -> orch.v1.PageLimit
+	26, // 67: orch.v1.ReadDeliveriesRequest.query:type_name -> orch.v1.WebhookDeliveryQuery
+	27, // 68: orch.v1.ReplayDeliveriesRequest.query:type_name -> orch.v1.WebhookReplayQuery
+	31, // 69: orch.v1.WebhookService.CreateWebhook:input_type -> orch.v1.CreateWebhookRequest
+	32, // 70: orch.v1.WebhookService.ListWebhooks:input_type -> orch.v1.ListWebhooksRequest
+	33, // 71: orch.v1.WebhookService.ReadWebhooks:input_type -> orch.v1.ReadWebhooksRequest
+	34, // 72: orch.v1.WebhookService.CountWebhooks:input_type -> orch.v1.CountWebhooksRequest
+	35, // 73: orch.v1.WebhookService.ReadWebhook:input_type -> orch.v1.ReadWebhookRequest
+	36, // 74: orch.v1.WebhookService.ReplaceWebhook:input_type -> orch.v1.ReplaceWebhookRequest
+	37, // 75: orch.v1.WebhookService.UpdateWebhook:input_type -> orch.v1.UpdateWebhookRequest
+	38, // 76: orch.v1.WebhookService.DeleteWebhook:input_type -> orch.v1.DeleteWebhookRequest
+	39, // 77: orch.v1.WebhookService.RotateWebhook:input_type -> orch.v1.RotateWebhookRequest
+	40, // 78: orch.v1.WebhookService.RenderWebhook:input_type -> orch.v1.RenderWebhookRequest
+	41, // 79: orch.v1.WebhookService.ListDeliveries:input_type -> orch.v1.ListDeliveriesRequest
+	42, // 80: orch.v1.WebhookService.ReadDeliveries:input_type -> orch.v1.ReadDeliveriesRequest
+	43, // 81: orch.v1.WebhookService.ReadDelivery:input_type -> orch.v1.ReadDeliveryRequest
+	44, // 82: orch.v1.WebhookService.ReplayDelivery:input_type -> orch.v1.ReplayDeliveryRequest
+	45, // 83: orch.v1.WebhookService.ReplayDeliveries:input_type -> orch.v1.ReplayDeliveriesRequest
+	8,  // 84: orch.v1.WebhookService.CreateWebhook:output_type -> orch.v1.Webhook
+	15, // 85: orch.v1.WebhookService.ListWebhooks:output_type -> orch.v1.WebhookList
+	15, // 86: orch.v1.WebhookService.ReadWebhooks:output_type -> orch.v1.WebhookList
+	57, // 87: orch.v1.WebhookService.CountWebhooks:output_type -> orch.v1.CountResponse
+	8,  // 88: orch.v1.WebhookService.ReadWebhook:output_type -> orch.v1.Webhook
+	58, // 89: orch.v1.WebhookService.ReplaceWebhook:output_type -> google.protobuf.Empty
+	58, // 90: orch.v1.WebhookService.UpdateWebhook:output_type -> google.protobuf.Empty
+	58, // 91: orch.v1.WebhookService.DeleteWebhook:output_type -> google.protobuf.Empty
+	8,  // 92: orch.v1.WebhookService.RotateWebhook:output_type -> orch.v1.Webhook
+	29, // 93: orch.v1.WebhookService.RenderWebhook:output_type -> orch.v1.WebhookRendering
+	23, // 94: orch.v1.WebhookService.ListDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	23, // 95: orch.v1.WebhookService.ReadDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	21, // 96: orch.v1.WebhookService.ReadDelivery:output_type -> orch.v1.WebhookDelivery
+	21, // 97: orch.v1.WebhookService.ReplayDelivery:output_type -> orch.v1.WebhookDelivery
+	23, // 98: orch.v1.WebhookService.ReplayDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	84, // [84:99] is the sub-list for method output_type
+	69, // [69:84] is the sub-list for method input_type
+	69, // [69:69] is the sub-list for extension type_name
+	69, // [69:69] is the sub-list for extension extendee
+	0,  // [0:69] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_webhooks_proto_init() }
@@ -1455,19 +4035,30 @@ func file_orch_v1_webhooks_proto_init() {
 	file_orch_v1_webhooks_proto_msgTypes[0].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[1].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[2].OneofWrappers = []any{}
-	file_orch_v1_webhooks_proto_msgTypes[3].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[4].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[5].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[6].OneofWrappers = []any{}
-	file_orch_v1_webhooks_proto_msgTypes[7].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[8].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[9].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[10].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[11].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[12].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[13].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[16].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[17].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[18].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[19].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[20].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[21].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[22].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[24].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_webhooks_proto_rawDesc), len(file_orch_v1_webhooks_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   18,
+			NumEnums:      8,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

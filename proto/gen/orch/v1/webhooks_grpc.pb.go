@@ -22,15 +22,21 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	WebhookService_CreateWebhook_FullMethodName  = "/orch.v1.WebhookService/CreateWebhook"
-	WebhookService_ListWebhooks_FullMethodName   = "/orch.v1.WebhookService/ListWebhooks"
-	WebhookService_ReadWebhooks_FullMethodName   = "/orch.v1.WebhookService/ReadWebhooks"
-	WebhookService_CountWebhooks_FullMethodName  = "/orch.v1.WebhookService/CountWebhooks"
-	WebhookService_ReadWebhook_FullMethodName    = "/orch.v1.WebhookService/ReadWebhook"
-	WebhookService_ReplaceWebhook_FullMethodName = "/orch.v1.WebhookService/ReplaceWebhook"
-	WebhookService_UpdateWebhook_FullMethodName  = "/orch.v1.WebhookService/UpdateWebhook"
-	WebhookService_DeleteWebhook_FullMethodName  = "/orch.v1.WebhookService/DeleteWebhook"
-	WebhookService_RotateWebhook_FullMethodName  = "/orch.v1.WebhookService/RotateWebhook"
+	WebhookService_CreateWebhook_FullMethodName    = "/orch.v1.WebhookService/CreateWebhook"
+	WebhookService_ListWebhooks_FullMethodName     = "/orch.v1.WebhookService/ListWebhooks"
+	WebhookService_ReadWebhooks_FullMethodName     = "/orch.v1.WebhookService/ReadWebhooks"
+	WebhookService_CountWebhooks_FullMethodName    = "/orch.v1.WebhookService/CountWebhooks"
+	WebhookService_ReadWebhook_FullMethodName      = "/orch.v1.WebhookService/ReadWebhook"
+	WebhookService_ReplaceWebhook_FullMethodName   = "/orch.v1.WebhookService/ReplaceWebhook"
+	WebhookService_UpdateWebhook_FullMethodName    = "/orch.v1.WebhookService/UpdateWebhook"
+	WebhookService_DeleteWebhook_FullMethodName    = "/orch.v1.WebhookService/DeleteWebhook"
+	WebhookService_RotateWebhook_FullMethodName    = "/orch.v1.WebhookService/RotateWebhook"
+	WebhookService_RenderWebhook_FullMethodName    = "/orch.v1.WebhookService/RenderWebhook"
+	WebhookService_ListDeliveries_FullMethodName   = "/orch.v1.WebhookService/ListDeliveries"
+	WebhookService_ReadDeliveries_FullMethodName   = "/orch.v1.WebhookService/ReadDeliveries"
+	WebhookService_ReadDelivery_FullMethodName     = "/orch.v1.WebhookService/ReadDelivery"
+	WebhookService_ReplayDelivery_FullMethodName   = "/orch.v1.WebhookService/ReplayDelivery"
+	WebhookService_ReplayDeliveries_FullMethodName = "/orch.v1.WebhookService/ReplayDeliveries"
 )
 
 // WebhookServiceClient is the client API for WebhookService service.
@@ -57,6 +63,20 @@ type WebhookServiceClient interface {
 	DeleteWebhook(ctx context.Context, in *DeleteWebhookRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 	// Give a webhook a new address; the old one is gone at once.
 	RotateWebhook(ctx context.Context, in *RotateWebhookRequest, opts ...grpc.CallOption) (*Webhook, error)
+	// Render a template with a request, without saving the one or publishing the other. What is wrong with them is part
+	// of the answer.
+	RenderWebhook(ctx context.Context, in *RenderWebhookRequest, opts ...grpc.CallOption) (*WebhookRendering, error)
+	// List the last deliveries of a webhook, newest first.
+	ListDeliveries(ctx context.Context, in *ListDeliveriesRequest, opts ...grpc.CallOption) (*WebhookDeliveryList, error)
+	// Read the deliveries of a webhook that match.
+	ReadDeliveries(ctx context.Context, in *ReadDeliveriesRequest, opts ...grpc.CallOption) (*WebhookDeliveryList, error)
+	// Read a delivery with its request.
+	ReadDelivery(ctx context.Context, in *ReadDeliveryRequest, opts ...grpc.CallOption) (*WebhookDelivery, error)
+	// Process the request of a delivery again, by the webhook's template of now. The answer is the new delivery.
+	ReplayDelivery(ctx context.Context, in *ReplayDeliveryRequest, opts ...grpc.CallOption) (*WebhookDelivery, error)
+	// Process again the deliveries that match, oldest first: by default those that failed and were not replayed with
+	// success yet. The answer are the new deliveries.
+	ReplayDeliveries(ctx context.Context, in *ReplayDeliveriesRequest, opts ...grpc.CallOption) (*WebhookDeliveryList, error)
 }
 
 type webhookServiceClient struct {
@@ -157,6 +177,66 @@ func (c *webhookServiceClient) RotateWebhook(ctx context.Context, in *RotateWebh
 	return out, nil
 }
 
+func (c *webhookServiceClient) RenderWebhook(ctx context.Context, in *RenderWebhookRequest, opts ...grpc.CallOption) (*WebhookRendering, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WebhookRendering)
+	err := c.cc.Invoke(ctx, WebhookService_RenderWebhook_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *webhookServiceClient) ListDeliveries(ctx context.Context, in *ListDeliveriesRequest, opts ...grpc.CallOption) (*WebhookDeliveryList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WebhookDeliveryList)
+	err := c.cc.Invoke(ctx, WebhookService_ListDeliveries_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *webhookServiceClient) ReadDeliveries(ctx context.Context, in *ReadDeliveriesRequest, opts ...grpc.CallOption) (*WebhookDeliveryList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WebhookDeliveryList)
+	err := c.cc.Invoke(ctx, WebhookService_ReadDeliveries_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *webhookServiceClient) ReadDelivery(ctx context.Context, in *ReadDeliveryRequest, opts ...grpc.CallOption) (*WebhookDelivery, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WebhookDelivery)
+	err := c.cc.Invoke(ctx, WebhookService_ReadDelivery_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *webhookServiceClient) ReplayDelivery(ctx context.Context, in *ReplayDeliveryRequest, opts ...grpc.CallOption) (*WebhookDelivery, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WebhookDelivery)
+	err := c.cc.Invoke(ctx, WebhookService_ReplayDelivery_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *webhookServiceClient) ReplayDeliveries(ctx context.Context, in *ReplayDeliveriesRequest, opts ...grpc.CallOption) (*WebhookDeliveryList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WebhookDeliveryList)
+	err := c.cc.Invoke(ctx, WebhookService_ReplayDeliveries_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // WebhookServiceServer is the server API for WebhookService service.
 // All implementations must embed UnimplementedWebhookServiceServer
 // for forward compatibility.
@@ -181,6 +261,20 @@ type WebhookServiceServer interface {
 	DeleteWebhook(context.Context, *DeleteWebhookRequest) (*emptypb.Empty, error)
 	// Give a webhook a new address; the old one is gone at once.
 	RotateWebhook(context.Context, *RotateWebhookRequest) (*Webhook, error)
+	// Render a template with a request, without saving the one or publishing the other. What is wrong with them is part
+	// of the answer.
+	RenderWebhook(context.Context, *RenderWebhookRequest) (*WebhookRendering, error)
+	// List the last deliveries of a webhook, newest first.
+	ListDeliveries(context.Context, *ListDeliveriesRequest) (*WebhookDeliveryList, error)
+	// Read the deliveries of a webhook that match.
+	ReadDeliveries(context.Context, *ReadDeliveriesRequest) (*WebhookDeliveryList, error)
+	// Read a delivery with its request.
+	ReadDelivery(context.Context, *ReadDeliveryRequest) (*WebhookDelivery, error)
+	// Process the request of a delivery again, by the webhook's template of now. The answer is the new delivery.
+	ReplayDelivery(context.Context, *ReplayDeliveryRequest) (*WebhookDelivery, error)
+	// Process again the deliveries that match, oldest first: by default those that failed and were not replayed with
+	// success yet. The answer are the new deliveries.
+	ReplayDeliveries(context.Context, *ReplayDeliveriesRequest) (*WebhookDeliveryList, error)
 	mustEmbedUnimplementedWebhookServiceServer()
 }
 
@@ -217,6 +311,24 @@ func (UnimplementedWebhookServiceServer) DeleteWebhook(context.Context, *DeleteW
 }
 func (UnimplementedWebhookServiceServer) RotateWebhook(context.Context, *RotateWebhookRequest) (*Webhook, error) {
 	return nil, status.Error(codes.Unimplemented, "method RotateWebhook not implemented")
+}
+func (UnimplementedWebhookServiceServer) RenderWebhook(context.Context, *RenderWebhookRequest) (*WebhookRendering, error) {
+	return nil, status.Error(codes.Unimplemented, "method RenderWebhook not implemented")
+}
+func (UnimplementedWebhookServiceServer) ListDeliveries(context.Context, *ListDeliveriesRequest) (*WebhookDeliveryList, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListDeliveries not implemented")
+}
+func (UnimplementedWebhookServiceServer) ReadDeliveries(context.Context, *ReadDeliveriesRequest) (*WebhookDeliveryList, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadDeliveries not implemented")
+}
+func (UnimplementedWebhookServiceServer) ReadDelivery(context.Context, *ReadDeliveryRequest) (*WebhookDelivery, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadDelivery not implemented")
+}
+func (UnimplementedWebhookServiceServer) ReplayDelivery(context.Context, *ReplayDeliveryRequest) (*WebhookDelivery, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReplayDelivery not implemented")
+}
+func (UnimplementedWebhookServiceServer) ReplayDeliveries(context.Context, *ReplayDeliveriesRequest) (*WebhookDeliveryList, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReplayDeliveries not implemented")
 }
 func (UnimplementedWebhookServiceServer) mustEmbedUnimplementedWebhookServiceServer() {}
 func (UnimplementedWebhookServiceServer) testEmbeddedByValue()                        {}
@@ -401,6 +513,114 @@ func _WebhookService_RotateWebhook_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _WebhookService_RenderWebhook_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RenderWebhookRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WebhookServiceServer).RenderWebhook(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WebhookService_RenderWebhook_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WebhookServiceServer).RenderWebhook(ctx, req.(*RenderWebhookRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _WebhookService_ListDeliveries_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListDeliveriesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WebhookServiceServer).ListDeliveries(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WebhookService_ListDeliveries_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WebhookServiceServer).ListDeliveries(ctx, req.(*ListDeliveriesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _WebhookService_ReadDeliveries_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadDeliveriesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WebhookServiceServer).ReadDeliveries(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WebhookService_ReadDeliveries_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WebhookServiceServer).ReadDeliveries(ctx, req.(*ReadDeliveriesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _WebhookService_ReadDelivery_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadDeliveryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WebhookServiceServer).ReadDelivery(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WebhookService_ReadDelivery_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WebhookServiceServer).ReadDelivery(ctx, req.(*ReadDeliveryRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _WebhookService_ReplayDelivery_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReplayDeliveryRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WebhookServiceServer).ReplayDelivery(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WebhookService_ReplayDelivery_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WebhookServiceServer).ReplayDelivery(ctx, req.(*ReplayDeliveryRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _WebhookService_ReplayDeliveries_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReplayDeliveriesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WebhookServiceServer).ReplayDeliveries(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WebhookService_ReplayDeliveries_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WebhookServiceServer).ReplayDeliveries(ctx, req.(*ReplayDeliveriesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // WebhookService_ServiceDesc is the grpc.ServiceDesc for WebhookService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -443,6 +663,30 @@ var WebhookService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RotateWebhook",
 			Handler:    _WebhookService_RotateWebhook_Handler,
+		},
+		{
+			MethodName: "RenderWebhook",
+			Handler:    _WebhookService_RenderWebhook_Handler,
+		},
+		{
+			MethodName: "ListDeliveries",
+			Handler:    _WebhookService_ListDeliveries_Handler,
+		},
+		{
+			MethodName: "ReadDeliveries",
+			Handler:    _WebhookService_ReadDeliveries_Handler,
+		},
+		{
+			MethodName: "ReadDelivery",
+			Handler:    _WebhookService_ReadDelivery_Handler,
+		},
+		{
+			MethodName: "ReplayDelivery",
+			Handler:    _WebhookService_ReplayDelivery_Handler,
+		},
+		{
+			MethodName: "ReplayDeliveries",
+			Handler:    _WebhookService_ReplayDeliveries_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

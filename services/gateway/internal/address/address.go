@@ -12,6 +12,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/orch-project/orch/pkg/peer"
 )
 
 // Options are the configured addresses.
@@ -30,7 +32,7 @@ type Options struct {
 type Book struct {
 	public  string // Without a slash at the end; empty: from the request.
 	hooks   string
-	trusted []netip.Prefix
+	trusted peer.Networks
 }
 
 // New reads the configured addresses.
@@ -44,12 +46,8 @@ func New(opts Options) (*Book, error) {
 	if b.hooks, err = root(opts.HooksURL); err != nil {
 		return nil, fmt.Errorf("read the hooks URL: %w", err)
 	}
-	for _, text := range opts.TrustedProxies {
-		prefix, err := network(strings.TrimSpace(text))
-		if err != nil {
-			return nil, fmt.Errorf("read the trusted proxy %q: %w", text, err)
-		}
-		b.trusted = append(b.trusted, prefix)
+	if b.trusted, err = peer.ParseNetworks(opts.TrustedProxies); err != nil {
+		return nil, fmt.Errorf("read the trusted proxies: %w", err)
 	}
 	return b, nil
 }
@@ -67,17 +65,6 @@ func root(text string) (string, error) {
 		return "", fmt.Errorf("%q is not of the form https://host or https://host/path", text)
 	}
 	return strings.TrimRight(text, "/"), nil
-}
-
-func network(text string) (netip.Prefix, error) {
-	if prefix, err := netip.ParsePrefix(text); err == nil {
-		return prefix.Masked(), nil
-	}
-	address, err := netip.ParseAddr(text)
-	if err != nil {
-		return netip.Prefix{}, err
-	}
-	return netip.PrefixFrom(address, address.BitLen()), nil
 }
 
 // Root is the root of the server as the client of this request sees it, without a slash at the end.
@@ -126,21 +113,7 @@ func (b *Book) Configured() []string {
 	return hosts
 }
 
-func (b *Book) fromTrusted(r *http.Request) bool {
-	if len(b.trusted) == 0 {
-		return false
-	}
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return false
-	}
-	for _, prefix := range b.trusted {
-		if prefix.Contains(peer.Addr().Unmap()) {
-			return true
-		}
-	}
-	return false
-}
+func (b *Book) fromTrusted(r *http.Request) bool { return b.trusted.Contain(peer.Of(r)) }
 
 // forwarded returns the value that the proxy nearest to the client wrote.
 func forwarded(r *http.Request, name string) string {

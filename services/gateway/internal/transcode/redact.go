@@ -10,7 +10,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// redactor removes the keys of internal fields from what a 422 echoes. It goes by name alone, wherever the name
+// redactor removes the keys of internal and of secret fields from what a 422 echoes. It goes by name alone, wherever the name
 // stands: an echo may lose a key of the user's, but never shows one of the server's. Most messages have none, and
 // their redactor is nil.
 type redactor map[string]bool
@@ -26,7 +26,7 @@ func redactorOf(md protoreflect.MessageDescriptor) redactor {
 		seen[md.FullName()] = true
 		for i := range md.Fields().Len() {
 			fd := md.Fields().Get(i)
-			if restjson.Internal(fd) {
+			if restjson.Internal(fd) || restjson.Secret(fd) {
 				names[restjson.Name(fd)] = true
 			}
 			if fd.IsMap() {

@@ -37,6 +37,8 @@ type Options struct {
 	Bucket Bucket
 	Log    *slog.Logger
 	Clock  clock.Clock
+	// Gone is told the id of each webhook that is no more or switched off; nil when nobody wants to know.
+	Gone func(id string)
 	// LooksPerSecond bounds how often the broker is asked about slugs that are not known. Default 200.
 	LooksPerSecond int
 }
@@ -45,8 +47,10 @@ type Options struct {
 type Catalog struct {
 	opts Options
 
-	mu    sync.RWMutex
-	hooks map[string]*orchv1.WebhookDefinition // By catalogue.Key. Values are never changed.
+	mu sync.RWMutex
+	// By catalogue.Key, and by the account's id. Values are never changed.
+	hooks    map[string]*orchv1.WebhookDefinition
+	accounts map[string]*orchv1.AccountDefinition
 
 	loaded   chan struct{} // Closed when the first load is complete.
 	loadOnce sync.Once
@@ -68,8 +72,8 @@ func New(o Options) *Catalog {
 		o.Clock = clock.System{}
 	}
 	return &Catalog{
-		opts:    o,
-		hooks:   map[string]*orchv1.WebhookDefinition{},
+		opts:  o,
+		hooks: map[string]*orchv1.WebhookDefinition{}, accounts: map[string]*orchv1.AccountDefinition{},
 		loaded:  make(chan struct{}),
 		absent:  newAbsences(o.Clock),
 		limiter: rate.NewLimiter(rate.Limit(o.LooksPerSecond), o.LooksPerSecond),
@@ -106,6 +110,10 @@ func (c *Catalog) apply(ctx context.Context, change broker.Change) {
 		c.opts.Log.InfoContext(ctx, "the catalogue of webhooks is complete", "webhooks", len(c.hooks))
 		return
 	}
+	if account, ok := catalogue.AccountOf(change.Key); ok {
+		c.applyAccount(ctx, account, change)
+		return
+	}
 	var hook *orchv1.WebhookDefinition
 	if !change.Deleted {
 		var err error
@@ -115,6 +123,9 @@ func (c *Catalog) apply(ctx context.Context, change broker.Change) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.opts.Gone != nil && !hook.GetEnabled() && c.hooks[change.Key] != nil {
+		c.opts.Gone(c.hooks[change.Key].GetId())
+	}
 	if hook == nil {
 		delete(c.hooks, change.Key)
 		return
@@ -123,6 +134,31 @@ func (c *Catalog) apply(ctx context.Context, change broker.Change) {
 		c.hooks[change.Key] = hook
 	}
 	c.absent.forget(change.Key)
+}
+
+// applyAccount takes over a change of an account. A change that cannot be read leaves the rules as they were.
+func (c *Catalog) applyAccount(ctx context.Context, id string, change broker.Change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if change.Deleted {
+		delete(c.accounts, id)
+		return
+	}
+	account, err := catalogue.DecodeAccount(change.Value)
+	if err != nil {
+		c.opts.Log.ErrorContext(ctx, "reading an account of the catalogue", "account", id, "error", err)
+		return
+	}
+	if known := c.accounts[id]; known == nil || known.GetRevision() <= account.GetRevision() {
+		c.accounts[id] = account
+	}
+}
+
+// Account is what is known of an account; nil when it has no rules for its webhooks.
+func (c *Catalog) Account(id string) *orchv1.AccountDefinition {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.accounts[id]
 }
 
 // known is what the memory holds under a key; nil when it is nothing.

@@ -1,9 +1,6 @@
 package publish
 
 import (
-	"strings"
-	"unicode/utf8"
-
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/id"
@@ -35,12 +32,13 @@ type Failure struct {
 // body_truncated or rendered_truncated then says so. Credentials are masked.
 func (f Failure) Event(words vocabulary.Vocabulary, ids *id.Source) *orchv1.ReceivedEvent {
 	r := f.Request
+	message, _ := redact.Cut(redact.Text(r, f.Err.Error()), maxError)
 	members := []jsonvalue.Member{
 		{Key: "method", Value: jsonvalue.Text(r.Method)},
 		{Key: "headers", Value: redact.Headers(r)},
 		{Key: "body"},
 		{Key: "rendered"},
-		{Key: "error", Value: jsonvalue.Text(cut(redact.Text(r, f.Err.Error()), maxError))},
+		{Key: "error", Value: jsonvalue.Text(message)},
 	}
 	add := func(key string) {
 		members = append(members, jsonvalue.Member{Key: key, Value: jsonvalue.Flag(true)})
@@ -56,9 +54,9 @@ func (f Failure) Event(words vocabulary.Vocabulary, ids *id.Source) *orchv1.Rece
 	}
 	if f.Rendered != nil {
 		rendered := redact.Text(r, *f.Rendered)
-		short := cut(rendered, receive.Excerpt)
+		short, shortened := redact.Cut(rendered, receive.Excerpt)
 		members[3].Value = jsonvalue.Text(short)
-		if len(short) < len(rendered) {
+		if shortened {
 			add("rendered_truncated")
 		}
 	}
@@ -73,16 +71,4 @@ func (f Failure) Event(words vocabulary.Vocabulary, ids *id.Source) *orchv1.Rece
 		}},
 		Payload: jsonvalue.Map(members...).Append(nil),
 	}
-}
-
-// cut shortens a text to at most n bytes, between characters.
-func cut(s string, n int) string {
-	s = strings.ToValidUTF8(s, "\ufffd")
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

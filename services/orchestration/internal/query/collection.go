@@ -18,9 +18,11 @@ const (
 	WorkPool     Collection = "work_pool"
 	WorkQueue    Collection = "work_queue"
 	Webhook      Collection = "webhook"
-	Event        Collection = "event"
-	Log          Collection = "log"
-	Artifact     Collection = "artifact"
+	// WebhookDelivery is the log of requests that webhooks got.
+	WebhookDelivery Collection = "webhook_delivery"
+	Event           Collection = "event"
+	Log             Collection = "log"
+	Artifact        Collection = "artifact"
 	// ArtifactLatest has one document per key of artifacts.
 	ArtifactLatest Collection = "artifact_latest"
 	Variable       Collection = "variable"
@@ -59,7 +61,7 @@ func Collections() []Collection {
 // queryFields are the fields of query messages that hold filters, with the collection that each speaks of.
 var queryFields = map[string]Collection{
 	"flows": Flow, "flow_runs": FlowRun, "task_runs": TaskRun, "deployments": Deployment,
-	"work_pools": WorkPool, "work_pool_queues": WorkQueue, "work_queues": WorkQueue, "webhooks": Webhook,
+	"work_pools": WorkPool, "work_pool_queues": WorkQueue, "work_queues": WorkQueue, "webhooks": Webhook, "deliveries": WebhookDelivery,
 	"artifacts": Artifact, "variables": Variable, "logs": Log,
 	"block_types": BlockType, "block_schemas": BlockSchema, "block_documents": BlockDocument,
 }

@@ -174,6 +174,9 @@ func Indexes() []Index {
 
 		{Collection: Webhook, Keys: keys("service_account_id"), Sparse: true, For: "webhooks of a service account that goes"},
 
+		{Collection: WebhookDelivery, Keys: scoped("webhook_id", "received", "_id"), For: "the deliveries of a webhook by RECEIVED_*, and the oldest of them"},
+		{Collection: WebhookDelivery, Keys: keys("expire_at"), TTL: true, For: "retention"},
+
 		{Collection: Account, Keys: scoped("handle"), Unique: true, For: "one account per handle; listed by handle"},
 		{Collection: Account, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
 		{Collection: Workspace, Keys: scoped("name"), Unique: true, For: "one workspace per name; listed by name"},

@@ -75,6 +75,13 @@ func (s *Service) entry(ctx context.Context, ws, id uuid.UUID, key string) ([]by
 			definition.Enabled = !forbidden
 		}
 		definition.ServiceAccountId = w.ServiceAccountId
+		definition.Verification = w.GetVerification()
+		definition.Deduplication = deduplication(w).Enum()
+		definition.Handshakes = w.GetHandshakes()
+		definition.RateLimit = w.GetRateLimit()
+		definition.AllowedIps = w.GetAllowedIps()
+		definition.SealedSecrets = w.GetSealedSecrets()
+		definition.SealedVerifyToken = w.SealedVerifyToken
 	}
 	return catalogue.Encode(definition)
 }

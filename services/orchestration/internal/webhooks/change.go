@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
@@ -12,8 +13,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// ReplaceWebhook replaces a webhook. An absent enabled or service account stays: clients that rename a webhook send
-// neither, and must not switch it on or strip its authentication by that.
+// ReplaceWebhook replaces a webhook. An absent enabled, service account or anything of its intake stays: clients that
+// rename a webhook send none of them, and must not switch it on or strip its authentication by that.
 func (s *Service) ReplaceWebhook(ctx context.Context, r *orchv1.ReplaceWebhookRequest) (*emptypb.Empty, error) {
 	mask := r.GetUpdateMask().GetPaths()
 	var faults []*orchv1.FieldError
@@ -26,7 +27,7 @@ func (s *Service) ReplaceWebhook(ctx context.Context, r *orchv1.ReplaceWebhookRe
 		return nil, rpc.Invalid(faults...)
 	}
 	replace := r.GetWebhook()
-	return s.change(ctx, r.GetId(), replace.GetTemplate(), func(w *orchv1.Webhook) {
+	return s.change(ctx, r.GetId(), replace.GetTemplate(), func(ws uuid.UUID, w *orchv1.Webhook) error {
 		w.Name, w.Template = replace.GetName(), replace.GetTemplate()
 		w.Description = replace.GetDescription()
 		if slices.Contains(mask, "enabled") {
@@ -35,13 +36,14 @@ func (s *Service) ReplaceWebhook(ctx context.Context, r *orchv1.ReplaceWebhookRe
 		if slices.Contains(mask, "service_account_id") {
 			w.ServiceAccountId = replace.ServiceAccountId
 		}
+		return s.setIntake(ws, w, replace, mask)
 	})
 }
 
 // UpdateWebhook changes what was sent.
 func (s *Service) UpdateWebhook(ctx context.Context, r *orchv1.UpdateWebhookRequest) (*emptypb.Empty, error) {
 	update := r.GetWebhook()
-	return s.change(ctx, r.GetId(), update.GetTemplate(), func(w *orchv1.Webhook) {
+	return s.change(ctx, r.GetId(), update.GetTemplate(), func(ws uuid.UUID, w *orchv1.Webhook) error {
 		for _, field := range r.GetUpdateMask().GetPaths() {
 			switch field {
 			case "name":
@@ -56,11 +58,12 @@ func (s *Service) UpdateWebhook(ctx context.Context, r *orchv1.UpdateWebhookRequ
 				w.ServiceAccountId = update.ServiceAccountId
 			}
 		}
+		return s.setIntake(ws, w, update, r.GetUpdateMask().GetPaths())
 	})
 }
 
 // change edits a webhook and spreads the change. A template that is not sent is empty and not checked.
-func (s *Service) change(ctx context.Context, id, template string, edit func(*orchv1.Webhook)) (*emptypb.Empty, error) {
+func (s *Service) change(ctx context.Context, id, template string, edit func(ws uuid.UUID, w *orchv1.Webhook) error) (*emptypb.Empty, error) {
 	if template != "" {
 		if err := s.checkTemplate(template); err != nil {
 			return nil, err
@@ -75,17 +78,22 @@ func (s *Service) change(ctx context.Context, id, template string, edit func(*or
 // RotateWebhook gives a webhook a new address; everything else stays.
 func (s *Service) RotateWebhook(ctx context.Context, r *orchv1.RotateWebhookRequest) (*orchv1.Webhook, error) {
 	slug := newSlug()
-	return s.mutate(ctx, r.GetId(), "rotated", func(w *orchv1.Webhook) { w.Slug = slug })
+	return s.mutate(ctx, r.GetId(), "rotated", func(_ uuid.UUID, w *orchv1.Webhook) error {
+		w.Slug = slug
+		return nil
+	})
 }
 
-func (s *Service) mutate(ctx context.Context, id, action string, edit func(*orchv1.Webhook)) (*orchv1.Webhook, error) {
+func (s *Service) mutate(ctx context.Context, id, action string, edit func(ws uuid.UUID, w *orchv1.Webhook) error) (*orchv1.Webhook, error) {
 	info, key, err := locate(ctx, id)
 	if err != nil {
 		return nil, translate(err)
 	}
 	changed, err := s.webhooks.Mutate(ctx, info.Workspace, key, func(current *orchv1.Webhook, _ int64) (*store.Change[*orchv1.Webhook], error) {
 		next := proto.Clone(current).(*orchv1.Webhook)
-		edit(next)
+		if err := edit(info.Workspace, next); err != nil {
+			return nil, err
+		}
 		if err := s.check(ctx, info, current, next); err != nil {
 			return nil, err
 		}
@@ -123,5 +131,6 @@ func (s *Service) DeleteWebhook(ctx context.Context, r *orchv1.DeleteWebhookRequ
 		return nil, translate(err)
 	}
 	s.spread(ctx, id)
+	s.forget(ctx, info.Workspace, id)
 	return &emptypb.Empty{}, nil
 }

@@ -28,6 +28,9 @@ func (s *Service) CreateWebhook(ctx context.Context, r *orchv1.CreateWebhookRequ
 		ServiceAccountId: create.ServiceAccountId,
 		Slug:             newSlug(),
 	}
+	if err := s.setIntake(info.Workspace, w, create, intakeFields); err != nil {
+		return nil, err
+	}
 	if err := s.check(ctx, info, nil, w); err != nil {
 		return nil, err
 	}

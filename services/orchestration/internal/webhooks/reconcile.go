@@ -10,31 +10,33 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Reconciler brings the whole catalogue up to date when the process starts: a broker that lost its data, or was
-// replaced, gets all webhooks again. Running it in several replicas is harmless.
+// Reconciler keeps the whole catalogue equal to the store: at the start, so that a broker that lost its data, or was
+// replaced, gets all webhooks again, and then from time to time, for whatever went by the effects. Running it in several
+// replicas is harmless.
 type Reconciler struct{ Service *Service }
 
 // Name implements run.Worker.
 func (r Reconciler) Name() string { return "webhook catalogue reconciler" }
 
-// retryEvery is how long a failed reconciliation waits.
-const retryEvery = 5 * time.Second
+const (
+	// sweepEvery is how often the catalogue is compared with the store, and retryEvery how long a comparison rests that
+	// failed.
+	sweepEvery = time.Minute
+	retryEvery = 5 * time.Second
+)
 
-// Run reconciles once and then waits for the context's end.
+// Run reconciles until the context ends.
 func (r Reconciler) Run(ctx context.Context) error {
 	for {
-		err := r.Service.Reconcile(ctx)
-		if err == nil {
-			<-ctx.Done()
+		wait := sweepEvery
+		if err := r.Service.Reconcile(ctx); err != nil && ctx.Err() == nil {
+			r.Service.log.WarnContext(ctx, "the catalogue of webhooks is not complete yet", "error", err)
+			wait = retryEvery
 		}
-		if ctx.Err() != nil {
-			return nil //nolint:nilerr // The end that was asked for.
-		}
-		r.Service.log.WarnContext(ctx, "the catalogue of webhooks is not complete yet", "error", err)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(retryEvery):
+		case <-time.After(wait):
 		}
 	}
 }

@@ -5,6 +5,12 @@
 // where the broker allows it.
 //
 //	create, update, rotate, delete ──► store (with the effect) ──► catalogue[key of the slug] ──► every hooks replica
+//
+// In the other direction come the deliveries that webhooks got, for people to look at and to process again:
+//
+//	hooks ──► journal ──► Recorder ──► store, the last ones of each webhook ──► list, read, replay ──► event
+//
+// What signatures are verified with is sealed in the store and in the catalogue, and never answered.
 package webhooks
 
 import (
@@ -14,12 +20,17 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/secrets"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/pkg/webhook/render"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/page"
@@ -40,6 +51,16 @@ type Service struct {
 	// flush carries out the effects of a webhook's document now.
 	flush func(ctx context.Context, collection query.Collection, id uuid.UUID) error
 	log   *slog.Logger
+
+	secrets    secrets.Keyring
+	renderer   *render.Engine
+	words      vocabulary.Vocabulary
+	publisher  *broker.Publisher
+	journal    *broker.Journal
+	deliveries *store.Collection[*orchv1.WebhookDelivery]
+	logged     page.Source[*orchv1.WebhookDelivery]
+	kept       int64
+	retention  time.Duration
 }
 
 // Deps are what the service works with.
@@ -50,11 +71,29 @@ type Deps struct {
 	Compile   func(template string) error
 	Flush     func(ctx context.Context, collection query.Collection, id uuid.UUID) error
 	Log       *slog.Logger
+	// Secrets seals what signatures are verified with.
+	Secrets secrets.Keyring
+	// Words and IDs are for the events of replays.
+	Words vocabulary.Vocabulary
+	IDs   *id.Source
+	// Publisher takes the events of replays; Journal brings the deliveries of the hooks service.
+	Publisher *broker.Publisher
+	Journal   *broker.Journal
+	// Kept is how many deliveries of a webhook are kept, and Retention for how long; 0 means 500 and a week.
+	Kept      int64
+	Retention time.Duration
 }
 
 // New returns the service.
 func New(d Deps) *Service {
+	if d.Kept == 0 {
+		d.Kept = 500
+	}
+	if d.Retention == 0 {
+		d.Retention = 7 * 24 * time.Hour
+	}
 	webhooks := store.NewCollection(d.Store, query.Webhook, &orchv1.Webhook{})
+	deliveries := store.NewCollection(d.Store, query.WebhookDelivery, &orchv1.WebhookDelivery{})
 	return &Service{
 		webhooks:  webhooks,
 		source:    page.NewSource(webhooks, orchv1.WebhookSort_WEBHOOK_SORT_NAME_ASC),
@@ -63,11 +102,23 @@ func New(d Deps) *Service {
 		compile:   d.Compile,
 		flush:     d.Flush,
 		log:       d.Log,
+
+		secrets:    d.Secrets,
+		renderer:   render.New(render.Options{Vocabulary: d.Words, IDs: d.IDs}),
+		words:      d.Words,
+		publisher:  d.Publisher,
+		journal:    d.Journal,
+		deliveries: deliveries,
+		logged:     page.NewSource(deliveries, orchv1.WebhookDeliverySort_WEBHOOK_DELIVERY_SORT_RECEIVED_DESC),
+		kept:       d.Kept,
+		retention:  d.Retention,
 	}
 }
 
+func isNotFound(err error) bool { return errors.Is(err, store.ErrNotFound) }
+
 func translate(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
+	if isNotFound(err) {
 		return rpc.Detail(http.StatusNotFound, "Webhook not found")
 	}
 	return err
@@ -87,6 +138,10 @@ func locate(ctx context.Context, id string) (request.Info, uuid.UUID, error) {
 func present(info request.Info, w *orchv1.Webhook) *orchv1.Webhook {
 	w.Workspace = info.Workspace.String()
 	w.Url = info.HooksURL + "/" + w.GetSlug()
+	w.Deduplication = deduplication(w)
+	if v := w.GetVerification(); v != nil {
+		v.SecretCount = int64(len(w.GetSealedSecrets()))
+	}
 	return w
 }
 

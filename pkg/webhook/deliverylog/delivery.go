@@ -1,0 +1,117 @@
+// Package deliverylog is what all services agree on about the log of a webhook's deliveries: what of a request it keeps,
+// how the request is made again from that, and how entries travel.
+//
+//	hooks: Request ──▶ Of ──▶ journal "deliveries" ──▶ orchestration: store ──▶ Request ──▶ replay
+//
+// The log is read by people. It keeps what templates see but for credentials, which are masked, and for the slug. So a
+// template that looks at a credential sees the mask when its request is replayed.
+package deliverylog
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/webhook/receive"
+	"github.com/orch-project/orch/pkg/webhook/redact"
+	"github.com/orch-project/orch/pkg/webhook/render"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// Open opens the journal by which entries, each a WebhookDeliveryBatch, reach the store.
+func Open(ctx context.Context, conn *broker.Conn) (*broker.Journal, error) {
+	return conn.Journal(ctx, "deliveries", broker.JournalConfig{Description: "The log of webhooks' deliveries, on its way to the store."})
+}
+
+// MaxBody is how much of a body the delivery log keeps, in bytes. A longer one is cut.
+const MaxBody = 256 << 10
+
+// Of is a request as the delivery log keeps it: credentials masked in header and query, the slug nowhere, the body
+// as it was sent (of a compressed one what was in it), cut when it is long.
+func Of(r *receive.Request) *orchv1.WebhookDelivery {
+	d := &orchv1.WebhookDelivery{
+		Received: timestamppb.New(r.Received),
+		Method:   r.Method,
+		Path:     r.Path,
+		Query:    Query(r),
+		Headers:  make(map[string]string, len(r.Header)),
+		Size:     int64(len(r.Wire)),
+		RawBody:  r.Raw,
+	}
+	for _, f := range r.Header {
+		d.Headers[f.Name] = redact.Header(r, f)
+	}
+	if r.TooLarge || len(d.RawBody) > MaxBody {
+		d.BodyTruncated = true
+		d.RawBody = d.RawBody[:min(len(d.RawBody), MaxBody)]
+	}
+	return d
+}
+
+// Query is the query string with the values of credentials masked.
+func Query(r *receive.Request) string {
+	if r.Query == "" {
+		return ""
+	}
+	pairs := strings.Split(redact.Slug(r, r.Query), "&")
+	for i, pair := range pairs {
+		if name, _, ok := strings.Cut(pair, "="); ok && queryCredential(name) {
+			pairs[i] = name + "=" + redact.Mask
+		}
+	}
+	return strings.Join(pairs, "&")
+}
+
+// queryCredential tells whether a parameter of this name carries a credential. In addresses even a lone "key", "sig" or
+// "code" is one.
+func queryCredential(name string) bool {
+	name = strings.ToLower(name)
+	switch name {
+	case "key", "sig", "signature", "code", "auth", "pass", "pwd", "hub.verify_token":
+		return true
+	}
+	return redact.Credential(name)
+}
+
+// Request is the request that a delivery was made by, as far as the log has it.
+func Request(d *orchv1.WebhookDelivery) *receive.Request {
+	r := &receive.Request{
+		Method: d.GetMethod(), Path: d.GetPath(), Query: d.GetQuery(), Raw: d.GetRawBody(), Wire: d.GetRawBody(),
+		TooLarge: d.GetBodyTruncated(), Received: d.GetReceived().AsTime(),
+	}
+	for name, value := range d.GetHeaders() {
+		r.Header = append(r.Header, receive.Field{Name: name, Value: value})
+	}
+	receive.Sort(r.Header)
+	return r
+}
+
+// Fail notes what was wrong with a delivery, and where; rendered is nil when the template did not.
+func Fail(d *orchv1.WebhookDelivery, r *receive.Request, err error, rendered *string) {
+	message, _ := redact.Cut(redact.Text(r, err.Error()), maxError)
+	d.Error = &message
+	if line, column, ok := render.Place(err); ok {
+		d.ErrorLine, d.ErrorColumn = &line, &column
+	}
+	if rendered != nil {
+		text, cut := redact.Cut(redact.Text(r, *rendered), receive.Excerpt)
+		d.Rendered, d.RenderedTruncated = &text, cut
+	}
+}
+
+// maxError bounds the message of a failure, in bytes.
+const maxError = 4 << 10
+
+// Body is the body of a delivery as text, by its charset.
+func Body(d *orchv1.WebhookDelivery) string {
+	r := Request(d)
+	r.TooLarge = false
+	body := r.Body()
+	if body.Form || body.Text == "" {
+		return strings.ToValidUTF8(string(d.GetRawBody()), string(utf8.RuneError))
+	}
+	return body.Text
+}

@@ -1,0 +1,67 @@
+package receive
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"net/http"
+)
+
+// Handshakes are those that a webhook has asked for, beside the ones that are always answered.
+type Handshakes struct {
+	Slack, SNS, Meta bool
+	// VerifyToken is what Meta must name; without one its handshake is not answered.
+	VerifyToken string
+}
+
+// echo answers with a text that the sender has sent. A browser must not take it for a page.
+func echo(name, text string) *Handshake {
+	return &Handshake{
+		Name:   name,
+		Header: http.Header{"Content-Type": {"text/plain; charset=utf-8"}, "X-Content-Type-Options": {"nosniff"}},
+		Body:   []byte(text),
+	}
+}
+
+// TokenHandshake returns the answer to a handshake that proves itself by a token in its address, which is Meta's; nil when
+// the request is none.
+func (r *Request) TokenHandshake(asked Handshakes) *Handshake {
+	if !asked.Meta || r.Method != http.MethodGet || asked.VerifyToken == "" {
+		return nil
+	}
+	query := map[string]string{}
+	for _, p := range ParseQuery(r.Query) {
+		query[p.Key] = p.Value
+	}
+	sent, known := sha256.Sum256([]byte(query["hub.verify_token"])), sha256.Sum256([]byte(asked.VerifyToken))
+	if query["hub.mode"] != "subscribe" || query["hub.challenge"] == "" || subtle.ConstantTimeCompare(sent[:], known[:]) == 0 {
+		return nil
+	}
+	return echo("meta", query["hub.challenge"])
+}
+
+// BodyHandshake returns the answer to a handshake that is a signed request like any other, which are Slack's and that of
+// Amazon SNS; nil when the request is none. The body must have been read, and the request been proven.
+func (r *Request) BodyHandshake(asked Handshakes) *Handshake {
+	if r.Method != http.MethodPost || !asked.Slack && !asked.SNS {
+		return nil
+	}
+	var said struct {
+		Type         string `json:"type"`
+		Challenge    string `json:"challenge"`
+		SubscribeURL string `json:"SubscribeURL"` //nolint:tagliatelle // So Amazon writes it.
+	}
+	// Field names match in any case; SNS writes Type, Slack type.
+	if json.Unmarshal([]byte(r.Body().Text), &said) != nil {
+		return nil
+	}
+	switch {
+	case asked.Slack && said.Type == "url_verification" && said.Challenge != "":
+		return echo("slack", said.Challenge)
+	case asked.SNS && said.Type == "SubscriptionConfirmation" && said.SubscribeURL != "":
+		// The address is in the delivery log, for a person to open. Fetching it would let anybody make this server call
+		// any address.
+		return &Handshake{Name: "sns"}
+	}
+	return nil
+}

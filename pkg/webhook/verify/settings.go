@@ -1,0 +1,102 @@
+package verify
+
+import (
+	"strings"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// Fault is what is wrong with one field of a verification's settings.
+type Fault struct{ Field, Message string }
+
+// The least length of a secret, in bytes. Senders make long ones; a short one can be guessed from one signed request.
+const minSecret = 8
+
+// Settings makes of what a user sent what is kept, or says what is wrong with it. The input's secrets are not in it.
+func Settings(in *orchv1.WebhookVerificationInput) (*orchv1.WebhookVerification, []Fault) {
+	out := &orchv1.WebhookVerification{Scheme: in.GetScheme(), Tolerance: in.GetTolerance()}
+	var faults []Fault
+	refuse := func(field, message string) { faults = append(faults, Fault{field, message}) }
+	if in.GetScheme() != orchv1.WebhookScheme_WEBHOOK_SCHEME_HMAC {
+		for _, f := range []struct {
+			name string
+			set  bool
+		}{
+			{"header", in.Header != nil}, {"prefix", in.Prefix != nil}, {"timestamp_header", in.TimestampHeader != nil},
+			{"id_header", in.IdHeader != nil}, {"signed_content", in.SignedContent != nil},
+		} {
+			if f.set {
+				refuse(f.name, "only the scheme hmac can be described; the others are as their senders have them")
+			}
+		}
+		return out, faults
+	}
+	out.Digest, out.Encoding = in.GetDigest().Enum(), in.GetEncoding().Enum()
+	out.Header, out.Prefix, out.TimestampHeader, out.IdHeader = in.Header, in.Prefix, in.TimestampHeader, in.IdHeader
+	if out.GetDigest() == orchv1.WebhookDigest_WEBHOOK_DIGEST_UNSPECIFIED {
+		out.Digest = orchv1.WebhookDigest_WEBHOOK_DIGEST_SHA256.Enum()
+	}
+	if out.GetEncoding() == orchv1.WebhookEncoding_WEBHOOK_ENCODING_UNSPECIFIED {
+		out.Encoding = orchv1.WebhookEncoding_WEBHOOK_ENCODING_HEX.Enum()
+	}
+	if out.Header == nil {
+		refuse("header", "hmac needs the name of the header that carries the signature")
+	}
+	for _, f := range []struct {
+		name  string
+		value *string
+	}{{"header", in.Header}, {"timestamp_header", in.TimestampHeader}, {"id_header", in.IdHeader}} {
+		if f.value != nil && !headerName(*f.value) {
+			refuse(f.name, "this is not the name of a header")
+		} else if f.value != nil && strings.EqualFold(*f.value, "authorization") {
+			refuse(f.name, "Authorization carries the key of a service account")
+		}
+	}
+	out.SignedContent = in.SignedContent
+	if out.SignedContent == nil {
+		content := "{body}"
+		if out.TimestampHeader != nil {
+			content = "{timestamp}." + content
+		}
+		out.SignedContent = &content
+	}
+	content := out.GetSignedContent()
+	if strings.Count(content, "{body}") != 1 {
+		refuse("signed_content", "it must name {body} once")
+	}
+	if strings.Contains(content, "{timestamp}") != (out.TimestampHeader != nil) {
+		refuse("signed_content", "{timestamp} and timestamp_header go together: a timestamp that is not signed proves nothing")
+	}
+	if strings.Contains(content, "{id}") && out.IdHeader == nil {
+		refuse("signed_content", "{id} needs id_header")
+	}
+	return out, faults
+}
+
+// CheckSecrets says what is wrong with the secrets of a verification, by their places.
+func CheckSecrets(v *orchv1.WebhookVerification, secrets []string) map[int]string {
+	faults := map[int]string{}
+	s, err := schemeOf(v)
+	if err != nil {
+		return faults // Said elsewhere.
+	}
+	for i, secret := range secrets {
+		if _, err := s.key(secret); err != nil {
+			faults[i] = "a secret of standard-webhooks is whsec_ and base64"
+		} else if len(secret) < minSecret {
+			faults[i] = "a secret has at least 8 characters"
+		}
+	}
+	return faults
+}
+
+// headerName tells whether a text is a token of HTTP.
+func headerName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
+			return false
+		}
+	}
+	return s != ""
+}

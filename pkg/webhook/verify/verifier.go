@@ -1,0 +1,150 @@
+package verify
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/orch-project/orch/pkg/webhook/receive"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+var (
+	// ErrUnproven is wrapped when a request does not prove where it comes from. The message is for the webhook's owner.
+	ErrUnproven = errors.New("the request is not proven")
+	// ErrInvalid is wrapped when a verification cannot be carried out as it is configured.
+	ErrInvalid = errors.New("the verification is not usable")
+)
+
+// Verifier verifies the requests of one webhook. It is safe for concurrent use.
+type Verifier struct {
+	config    *orchv1.WebhookVerification
+	scheme    scheme
+	keys      [][]byte
+	tolerance time.Duration
+}
+
+// Proof is what a proven request is known by.
+type Proof struct {
+	// ID is the id that the scheme carries in a header, empty when there is none.
+	ID string
+	// Content is a digest of what was signed; for a scheme that signs nothing, of the body.
+	Content [sha256.Size]byte
+	// Timed tells that a timestamp is a part of Content.
+	Timed bool
+}
+
+// New makes a verifier. It keeps config. The error wraps ErrInvalid.
+func New(config *orchv1.WebhookVerification, secrets []string) (*Verifier, error) {
+	s, err := schemeOf(config)
+	if err != nil {
+		return nil, err
+	}
+	v := &Verifier{config: config, scheme: s, tolerance: time.Duration(config.GetTolerance()) * time.Second}
+	for _, secret := range secrets {
+		key, err := s.key(secret)
+		if err != nil {
+			return nil, err
+		}
+		if len(key) == 0 {
+			return nil, fmt.Errorf("%w: a secret is empty", ErrInvalid)
+		}
+		v.keys = append(v.keys, key)
+	}
+	if len(v.keys) == 0 {
+		return nil, fmt.Errorf("%w: it has no secret", ErrInvalid)
+	}
+	return v, nil
+}
+
+// Scheme is the verifier's scheme.
+func (v *Verifier) Scheme() orchv1.WebhookScheme { return v.config.GetScheme() }
+
+// Verify returns the proof of a request whose body was read, or an error that wraps ErrUnproven.
+func (v *Verifier) Verify(r *receive.Request, now time.Time) (Proof, error) {
+	c, err := v.scheme.claim(r)
+	if err != nil {
+		return Proof{}, err
+	}
+	if v.scheme.timed {
+		if err := v.fresh(c.timestamp, now); err != nil {
+			return Proof{}, err
+		}
+	}
+	if v.scheme.plain {
+		return v.compare(r, c)
+	}
+	if proof, ok := v.signed(r.Wire, c); ok {
+		return proof, nil
+	}
+	if len(r.Wire) != len(r.Raw) {
+		if proof, ok := v.signed(r.Raw, c); ok {
+			return proof, nil
+		}
+	}
+	return Proof{}, fmt.Errorf("%w: no secret of the webhook gives its signature", ErrUnproven)
+}
+
+// millisecondsFrom is the number from which on a timestamp counts milliseconds: some senders' clocks do.
+const millisecondsFrom = 20_000_000_000
+
+// fresh checks a timestamp, in Unix seconds or milliseconds.
+func (v *Verifier) fresh(text string, now time.Time) error {
+	seconds, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%w: its timestamp is no number of seconds", ErrUnproven)
+	}
+	at := time.Unix(seconds, 0)
+	if seconds >= millisecondsFrom {
+		at = time.UnixMilli(seconds)
+	}
+	if at.Before(now.Add(-v.tolerance)) || at.After(now.Add(v.tolerance)) {
+		return fmt.Errorf("%w: its timestamp is more than %s from now", ErrUnproven, v.tolerance)
+	}
+	return nil
+}
+
+// compare is the proof by a secret that is sent as it is. Digests are compared, so that not even lengths are told.
+func (v *Verifier) compare(r *receive.Request, c claim) (Proof, error) {
+	sent, good := sha256.Sum256([]byte(c.signatures[0])), 0
+	for _, key := range v.keys {
+		known := sha256.Sum256(key)
+		good |= subtle.ConstantTimeCompare(sent[:], known[:])
+	}
+	if good == 0 {
+		return Proof{}, fmt.Errorf("%w: its token is not a secret of the webhook", ErrUnproven)
+	}
+	return Proof{Content: sha256.Sum256(r.Wire)}, nil
+}
+
+// signed tells whether one of the signatures was made over the body with one of the keys.
+func (v *Verifier) signed(body []byte, c claim) (Proof, bool) {
+	before, after := v.scheme.content(c)
+	good := false
+	for _, key := range v.keys {
+		mac := hmac.New(v.scheme.digest, key)
+		_, _ = io.WriteString(mac, before) // A hash takes everything.
+		_, _ = mac.Write(body)
+		_, _ = io.WriteString(mac, after)
+		sum := mac.Sum(nil)
+		for _, text := range c.signatures {
+			signature, err := v.scheme.decode(text)
+			good = hmac.Equal(signature, sum) && err == nil || good
+		}
+	}
+	if !good {
+		return Proof{}, false
+	}
+	content := sha256.New()
+	_, _ = io.WriteString(content, before)
+	_, _ = content.Write(body)
+	_, _ = io.WriteString(content, after)
+	proof := Proof{ID: c.id, Timed: v.scheme.timed}
+	content.Sum(proof.Content[:0])
+	return proof, true
+}

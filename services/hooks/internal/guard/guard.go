@@ -1,0 +1,152 @@
+package guard
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/catalogue"
+	"github.com/orch-project/orch/pkg/peer"
+	"github.com/orch-project/orch/pkg/secrets"
+	"github.com/orch-project/orch/pkg/webhook/receive"
+	"github.com/orch-project/orch/pkg/webhook/verify"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+var (
+	// ErrForbidden means that requests from this address are not taken.
+	ErrForbidden = errors.New("requests from this address are not allowed")
+	// ErrClosed is wrapped when a webhook cannot be guarded as it asks to be, so nothing is taken.
+	ErrClosed = errors.New("the webhook cannot be guarded")
+)
+
+// TooManyError means that the rate is exceeded.
+type TooManyError struct {
+	// Wait is when a request is taken again, if nobody else is faster.
+	Wait time.Duration
+}
+
+// Error implements error.
+func (e *TooManyError) Error() string { return "too many requests" }
+
+// Guard guards one webhook. It is safe for concurrent use.
+type Guard struct {
+	definition  *orchv1.WebhookDefinition
+	id          uuid.UUID
+	verifier    *verify.Verifier // Nil: requests need no signature.
+	networks    peer.Networks
+	window      *window
+	verifyToken string
+	fault       error // Why nothing is taken; nil when something is.
+}
+
+// newGuard prepares a definition. The counts of the guard before it go on if its limit is the same.
+func newGuard(d *orchv1.WebhookDefinition, keys secrets.Keyring, before *Guard) *Guard {
+	g := &Guard{definition: d}
+	if before != nil && before.window.same(d.GetRateLimit()) {
+		g.window = before.window
+	} else {
+		g.window = newWindow(d.GetRateLimit())
+	}
+	g.fault = g.prepare(keys)
+	return g
+}
+
+func (g *Guard) prepare(keys secrets.Keyring) (err error) {
+	d := g.definition
+	if g.id, err = uuid.Parse(d.GetId()); err != nil {
+		return fmt.Errorf("%w: its id: %w", ErrClosed, err)
+	}
+	if g.networks, err = peer.ParseNetworks(d.GetAllowedIps()); err != nil {
+		return fmt.Errorf("%w: %w", ErrClosed, err)
+	}
+	workspace, err := uuid.Parse(d.GetWorkspace())
+	if err != nil {
+		return fmt.Errorf("%w: its workspace: %w", ErrClosed, err)
+	}
+	open := func(field, sealed string) (string, error) {
+		raw, err := base64.StdEncoding.DecodeString(sealed)
+		if err != nil {
+			return "", fmt.Errorf("%w: %s: %w", ErrClosed, field, err)
+		}
+		plain, err := keys.Open(catalogue.SecretPlace(workspace, g.id, field), raw)
+		if err != nil {
+			return "", fmt.Errorf("%w: %w", ErrClosed, err)
+		}
+		return string(plain), nil
+	}
+	if d.SealedVerifyToken != nil {
+		if g.verifyToken, err = open(catalogue.FieldVerifyToken, d.GetSealedVerifyToken()); err != nil {
+			return err
+		}
+	}
+	if d.GetVerification() == nil {
+		return nil
+	}
+	plain := make([]string, len(d.GetSealedSecrets()))
+	for i, sealed := range d.GetSealedSecrets() {
+		if plain[i], err = open(catalogue.FieldSecrets, sealed); err != nil {
+			return err
+		}
+	}
+	if g.verifier, err = verify.New(d.GetVerification(), plain); err != nil {
+		return fmt.Errorf("%w: %w", ErrClosed, err)
+	}
+	return nil
+}
+
+// Fault is why nothing is taken for the webhook, nil when something is. It wraps ErrClosed and is the operator's matter.
+func (g *Guard) Fault() error { return g.fault }
+
+// admit decides by address and rate. The address that is not valid is on no list.
+func (g *Guard) admit(from netip.Addr, now time.Time) error {
+	return admit(g.networks, g.window, from, now)
+}
+
+func admit(networks peer.Networks, w *window, from netip.Addr, now time.Time) error {
+	if len(networks) > 0 && !networks.Contain(from) {
+		return ErrForbidden
+	}
+	if wait, ok := w.take(now); !ok {
+		return &TooManyError{wait}
+	}
+	return nil
+}
+
+// Verify proves a request whose body was read; the proof is nil when the webhook asks for none. The error wraps
+// verify.ErrUnproven.
+func (g *Guard) Verify(r *receive.Request) (*verify.Proof, error) {
+	if g.verifier == nil {
+		return nil, nil
+	}
+	proof, err := g.verifier.Verify(r, r.Received)
+	if err != nil {
+		return nil, err
+	}
+	return &proof, nil
+}
+
+// EventID is the id that the request's event gets however often it is delivered; uuid.Nil when repeats are not known.
+// The proof is what Verify returned.
+func (g *Guard) EventID(proof *verify.Proof, r *receive.Request) uuid.UUID {
+	if proof == nil && g.definition.ServiceAccountId == nil {
+		return uuid.Nil // Nobody proved anything: an id that anyone can claim must not suppress an event.
+	}
+	return verify.EventID(g.id, g.definition.GetDeduplication(), g.definition.GetVerification().GetScheme(), proof, r)
+}
+
+// Handshakes are those that the webhook asks for.
+func (g *Guard) Handshakes() receive.Handshakes {
+	has := func(h orchv1.WebhookHandshake) bool { return slices.Contains(g.definition.GetHandshakes(), h) }
+	return receive.Handshakes{
+		Slack:       has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SLACK),
+		SNS:         has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SNS),
+		Meta:        has(orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_META),
+		VerifyToken: g.verifyToken,
+	}
+}

@@ -1,0 +1,147 @@
+package webhooks
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/catalogue"
+	"github.com/orch-project/orch/pkg/peer"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/webhook/verify"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// intake is what a client says of the requests that a webhook is to take. Create, Replace and Update say it alike.
+type intake interface {
+	GetVerification() *orchv1.WebhookVerificationInput
+	GetDeduplication() orchv1.WebhookDeduplication
+	GetHandshakes() []orchv1.WebhookHandshake
+	GetRateLimit() *orchv1.WebhookRateLimit
+	GetAllowedIps() []string
+	GetVerifyToken() string
+}
+
+// intakeFields are the fields of intake, which stay when a client that replaces a webhook does not send them: one that
+// renames it must not strip its protection by that.
+var intakeFields = []string{"verification", "deduplication", "handshakes", "rate_limit", "allowed_ips", "verify_token"}
+
+// setIntake takes over the fields that were sent, and seals the secrets among them. The error is the 422 for all that is
+// wrong.
+func (s *Service) setIntake(ws uuid.UUID, w *orchv1.Webhook, sent intake, fields []string) error {
+	var faults []*orchv1.FieldError
+	refuse := func(text string, path ...string) {
+		faults = append(faults, rpc.BodyFault("value_error", "Value error, "+text, path...))
+	}
+	seal := func(field, secret string) (string, error) {
+		id, err := uuid.Parse(w.GetId())
+		if err != nil {
+			return "", fmt.Errorf("seal a secret: %w", err)
+		}
+		sealed, err := s.secrets.Seal(catalogue.SecretPlace(ws, id, field), []byte(secret))
+		return base64.StdEncoding.EncodeToString(sealed), err
+	}
+	for _, field := range fields {
+		switch field {
+		case "verification":
+			if err := setVerification(w, sent.GetVerification(), seal, refuse); err != nil {
+				return err
+			}
+			if w.GetVerification() == nil && !slices.Contains(fields, "deduplication") {
+				w.Deduplication = orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_UNSPECIFIED
+			}
+		case "deduplication":
+			w.Deduplication = sent.GetDeduplication()
+		case "handshakes":
+			w.Handshakes = sent.GetHandshakes()
+		case "rate_limit":
+			w.RateLimit = sent.GetRateLimit()
+		case "allowed_ips":
+			for i, text := range sent.GetAllowedIps() {
+				if _, err := peer.ParseNetwork(text); err != nil {
+					refuse(err.Error(), "allowed_ips", strconv.Itoa(i))
+				}
+			}
+			w.AllowedIps = sent.GetAllowedIps()
+		case "verify_token":
+			w.SealedVerifyToken = nil
+			if token := sent.GetVerifyToken(); token != "" {
+				sealed, err := seal(catalogue.FieldVerifyToken, token)
+				if err != nil {
+					return err
+				}
+				w.SealedVerifyToken = &sealed
+			}
+		}
+	}
+	checkIntake(w, refuse)
+	if len(faults) > 0 {
+		return rpc.Invalid(faults...)
+	}
+	return nil
+}
+
+// setVerification takes over how signatures are verified; nil means no more.
+func setVerification(
+	w *orchv1.Webhook, in *orchv1.WebhookVerificationInput, seal func(field, secret string) (string, error), refuse func(text string, path ...string),
+) error {
+	before := w.GetVerification()
+	if in == nil {
+		w.Verification, w.SealedSecrets = nil, nil
+		return nil
+	}
+	config, faults := verify.Settings(in)
+	for _, f := range faults {
+		refuse(f.Message, "verification", f.Field)
+	}
+	w.Verification = config
+	if len(in.GetSecrets()) == 0 {
+		// The secrets of one scheme mean nothing to another.
+		if len(w.GetSealedSecrets()) == 0 || before.GetScheme() != config.GetScheme() {
+			refuse("one or two secrets are needed", "verification", "secrets")
+		}
+		return nil
+	}
+	for i, text := range verify.CheckSecrets(config, in.GetSecrets()) {
+		refuse(text, "verification", "secrets", strconv.Itoa(i))
+	}
+	w.SealedSecrets = make([]string, len(in.GetSecrets()))
+	for i, secret := range in.GetSecrets() {
+		var err error
+		if w.SealedSecrets[i], err = seal(catalogue.FieldSecrets, secret); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkIntake looks at what only makes sense together.
+func checkIntake(w *orchv1.Webhook, refuse func(text string, path ...string)) {
+	switch w.GetDeduplication() {
+	case orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_CONTENT:
+		if w.GetVerification() == nil {
+			refuse("de-duplication by content needs verification: what is not signed is nobody's", "deduplication")
+		}
+	case orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_DELIVERY_ID:
+		if w.GetVerification() == nil && w.ServiceAccountId == nil {
+			refuse("de-duplication needs verification or a service account: an id that anyone can claim could suppress an event", "deduplication")
+		}
+	}
+	if slices.Contains(w.GetHandshakes(), orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_META) && w.SealedVerifyToken == nil {
+		refuse("the handshake of Meta needs verify_token", "handshakes")
+	}
+}
+
+// deduplication is a webhook's own choice, or what goes with its verification.
+func deduplication(w *orchv1.Webhook) orchv1.WebhookDeduplication {
+	if d := w.GetDeduplication(); d != orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_UNSPECIFIED {
+		return d
+	}
+	if w.GetVerification() != nil {
+		return orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_DELIVERY_ID
+	}
+	return orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_NONE
+}
