@@ -36,6 +36,8 @@ type Config struct {
 	AllowedHosts []string `env:"ORCH_ALLOWED_HOSTS" desc:"Host names that requests may name when there is no authentication, beside loopback and the configured URLs; * allows all."`
 	CORSOrigins  []string `env:"ORCH_CORS_ORIGINS" desc:"Origins of web pages that may use the API; * allows all."`
 
+	MaxSockets int `env:"ORCH_GATEWAY_MAX_SOCKETS" envDefault:"20000" desc:"How many websockets may be open at a time; further ones are answered with 503."`
+
 	SlowRequest time.Duration `env:"ORCH_SLOW_REQUEST" envDefault:"1s" desc:"Requests that take longer are logged at info."`
 	DrainDelay  time.Duration `env:"ORCH_GATEWAY_DRAIN_DELAY" envDefault:"0s" desc:"How long requests are still taken after readiness turned false, for load balancers to notice."`
 }
@@ -56,6 +58,12 @@ func (c *Config) Validate() error {
 	}
 	if _, err := c.book(); err != nil {
 		errs = append(errs, err)
+	}
+	switch {
+	case c.MaxSockets == 0:
+		c.MaxSockets = 20000 // Settings made in code need not name it.
+	case c.MaxSockets < 0:
+		errs = append(errs, errors.New("ORCH_GATEWAY_MAX_SOCKETS: must not be negative"))
 	}
 	switch {
 	case c.SlowRequest == 0:

@@ -3,8 +3,9 @@
 //
 //	             ┌─ /hooks/… ─────────────────────────────────▶ hooks service
 //	observe ─────┤
-//	             │            ┌─ /api, /api/v1 ──▶ transcode ──▶ orchestration service
-//	             └─ guard ────┤                        └───────▶ about (in this process)
+//	             │            ┌─ /api, /api/v1 ─┬▶ transcode ──▶ orchestration service
+//	             └─ guard ────┤                 │      └───────▶ about (in this process)
+//	                          │                 └▶ stream (websockets) ──▶ broker, orchestration service
 //	                          └─ /, /docs ───────▶ web
 //
 // observe gives every request its id, log line and metrics; guard checks Host, Origin and credentials. Webhooks pass
@@ -33,6 +34,7 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/address"
 	"github.com/orch-project/orch/services/gateway/internal/authn"
 	"github.com/orch-project/orch/services/gateway/internal/observe"
+	"github.com/orch-project/orch/services/gateway/internal/stream"
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
 	"github.com/orch-project/orch/services/gateway/internal/web"
 )
@@ -74,6 +76,7 @@ type Gateway struct {
 	caller   rpc.Caller
 	api      *transcode.Transcoder
 	site     *web.Site
+	sockets  *stream.Server // Nil without a broker.
 	hooks    http.Handler
 	handler  http.Handler
 	closers  []func()
@@ -169,6 +172,7 @@ func (g *Gateway) build() error {
 	if err != nil {
 		return fmt.Errorf("build the site: %w", err)
 	}
+	g.openSockets()
 	g.handler = observe.Handler(observe.Options{
 		Log:        g.log,
 		Registry:   g.deps.Registry,

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
@@ -19,7 +20,7 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 	if err != nil {
 		return fmt.Errorf("start the gateway: %w", err)
 	}
-	defer conn.Close()
+	defer func() { err = errors.Join(err, conn.Close()) }()
 
 	group := run.NewGroup(run.Options{DrainDelay: cfg.DrainDelay, Logger: log})
 	registry := telemetry.NewRegistry("gateway", version)

@@ -13,6 +13,7 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/address"
 	"github.com/orch-project/orch/services/gateway/internal/authn"
 	"github.com/orch-project/orch/services/gateway/internal/observe"
+	"github.com/orch-project/orch/services/gateway/internal/stream"
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
 	"github.com/orch-project/orch/services/gateway/internal/web"
 )
@@ -67,6 +68,10 @@ func (g *Gateway) serveAPI(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		transcode.NotFound(w)
+		return
+	}
+	if stream.Upgrade(r) {
+		g.serveSocket(w, r, place)
 		return
 	}
 	if place.URL.Path == "/openapi.json" {

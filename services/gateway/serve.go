@@ -46,7 +46,10 @@ func (g *Gateway) Run(ctx context.Context) error {
 		g.draining.Store(true)
 		grace, cancel := context.WithTimeout(run.Grace(ctx), shutdownTimeout)
 		defer cancel()
-		if err = server.Shutdown(grace); err != nil {
+		sockets := make(chan error, 1)
+		go func() { sockets <- g.closeSockets(grace) }()
+		err = server.Shutdown(grace)
+		if err = errors.Join(err, <-sockets); err != nil {
 			err = errors.Join(fmt.Errorf("finish the requests in flight: %w", err), server.Close())
 		}
 		if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {

@@ -35,11 +35,15 @@ type server struct {
 	stop func()
 }
 
-func start(t *testing.T, dir string) *server {
+// start runs a server on a directory until the test ends. Settings are "NAME=value".
+func start(t *testing.T, dir string, settings ...string) *server {
 	t.Helper()
-	cfg, err := config.LoadFrom[standalone.Config](map[string]string{
-		"ORCH_DATA_DIR": dir, "ORCH_GATEWAY_LISTEN": "127.0.0.1:0", "ORCH_INTERNAL_LISTEN": "127.0.0.1:0",
-	})
+	env := map[string]string{"ORCH_DATA_DIR": dir, "ORCH_GATEWAY_LISTEN": "127.0.0.1:0", "ORCH_INTERNAL_LISTEN": "127.0.0.1:0"}
+	for _, setting := range settings {
+		name, value, _ := strings.Cut(setting, "=")
+		env[name] = value
+	}
+	cfg, err := config.LoadFrom[standalone.Config](env)
 	require.NoError(t, err)
 	s, err := standalone.New(t.Context(), cfg, "test", quiet)
 	require.NoError(t, err)

@@ -1877,6 +1877,11 @@ type BodyReadTaskRunsTaskRunsFilterPost struct {
 	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
 }
 
+// BodyReadTaskWorkersTaskWorkersFilterPost defines model for Body_read_task_workers_task_workers_filter_post.
+type BodyReadTaskWorkersTaskWorkersFilterPost struct {
+	TaskWorkerFilter *TaskWorkerFilter `json:"task_worker_filter,omitempty"`
+}
+
 // BodyReadVariablesVariablesFilterPost VariableQuery selects and orders variables.
 type BodyReadVariablesVariablesFilterPost struct {
 	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
@@ -3696,6 +3701,22 @@ type TaskRunUpdate struct {
 	Name *string `json:"name,omitempty"`
 }
 
+// TaskWorkerFilter defines model for TaskWorkerFilter.
+type TaskWorkerFilter struct {
+	// TaskKeys All workers when empty.
+	TaskKeys []string `json:"task_keys"`
+}
+
+// TaskWorkerResponse TaskWorker is a connected task worker.
+type TaskWorkerResponse struct {
+	// Identifier The client's name of itself, such as its host and process.
+	Identifier string   `json:"identifier"`
+	TaskKeys   []string `json:"task_keys"`
+
+	// Timestamp When it was last seen.
+	Timestamp time.Time `json:"timestamp"`
+}
+
 // TimeUnit defines model for TimeUnit.
 type TimeUnit string
 
@@ -5442,6 +5463,12 @@ type SetTaskRunStateParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// ReadTaskWorkersParams defines parameters for ReadTaskWorkers.
+type ReadTaskWorkersParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // CountTaskRunsByFlowRunParams defines parameters for CountTaskRunsByFlowRun.
 type CountTaskRunsByFlowRunParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
@@ -6040,6 +6067,9 @@ type UpdateTaskRunJSONRequestBody = TaskRunUpdate
 
 // SetTaskRunStateJSONRequestBody defines body for SetTaskRunState for application/json ContentType.
 type SetTaskRunStateJSONRequestBody = BodySetTaskRunStateTaskRunsIdSetStatePost
+
+// ReadTaskWorkersJSONRequestBody defines body for ReadTaskWorkers for application/json ContentType.
+type ReadTaskWorkersJSONRequestBody = BodyReadTaskWorkersTaskWorkersFilterPost
 
 // CountTaskRunsByFlowRunJSONRequestBody defines body for CountTaskRunsByFlowRun for application/json ContentType.
 type CountTaskRunsByFlowRunJSONRequestBody = BodyCountTaskRunsByFlowRunUiFlowRunsCountTaskRunsPost
@@ -9187,6 +9217,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /task_runs/{id}/set_state (the `SetTaskRunState` operationId).
 	SetTaskRunState(ctx context.Context, id openapi_types.UUID, params *SetTaskRunStateParams, body SetTaskRunStateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadTaskWorkersWithBody Read the connected task workers, all or those for some tasks
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /task_workers/filter (the `ReadTaskWorkers` operationId).
+	ReadTaskWorkersWithBody(ctx context.Context, params *ReadTaskWorkersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadTaskWorkers Read the connected task workers, all or those for some tasks
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /task_workers/filter (the `ReadTaskWorkers` operationId).
+	ReadTaskWorkers(ctx context.Context, params *ReadTaskWorkersParams, body ReadTaskWorkersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CountTaskRunsByFlowRunWithBody Count the task runs of each of some flow runs
 	//
@@ -13899,6 +13943,40 @@ func (c *Client) SetTaskRunStateWithBody(ctx context.Context, id openapi_types.U
 // Corresponds with POST /task_runs/{id}/set_state (the `SetTaskRunState` operationId).
 func (c *Client) SetTaskRunState(ctx context.Context, id openapi_types.UUID, params *SetTaskRunStateParams, body SetTaskRunStateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSetTaskRunStateRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadTaskWorkersWithBody Read the connected task workers, all or those for some tasks
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /task_workers/filter (the `ReadTaskWorkers` operationId).
+func (c *Client) ReadTaskWorkersWithBody(ctx context.Context, params *ReadTaskWorkersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadTaskWorkersRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadTaskWorkers Read the connected task workers, all or those for some tasks
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /task_workers/filter (the `ReadTaskWorkers` operationId).
+func (c *Client) ReadTaskWorkers(ctx context.Context, params *ReadTaskWorkersParams, body ReadTaskWorkersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadTaskWorkersRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -24445,6 +24523,61 @@ func NewSetTaskRunStateRequestWithBody(server string, id openapi_types.UUID, par
 	return req, nil
 }
 
+// NewReadTaskWorkersRequest calls the generic ReadTaskWorkers builder with application/json body
+func NewReadTaskWorkersRequest(server string, params *ReadTaskWorkersParams, body ReadTaskWorkersJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadTaskWorkersRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadTaskWorkersRequestWithBody constructs an http.Request for the ReadTaskWorkers method, with any body, and a specified content type
+func NewReadTaskWorkersRequestWithBody(server string, params *ReadTaskWorkersParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/task_workers/filter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewCountTaskRunsByFlowRunRequest calls the generic CountTaskRunsByFlowRun builder with application/json body
 func NewCountTaskRunsByFlowRunRequest(server string, params *CountTaskRunsByFlowRunParams, body CountTaskRunsByFlowRunJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -29366,6 +29499,20 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /task_runs/{id}/set_state (the `SetTaskRunState` operationId).
 	SetTaskRunStateWithResponse(ctx context.Context, id openapi_types.UUID, params *SetTaskRunStateParams, body SetTaskRunStateJSONRequestBody, reqEditors ...RequestEditorFn) (*SetTaskRunStateResult, error)
+
+	// ReadTaskWorkersWithBodyWithResponse Read the connected task workers, all or those for some tasks
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /task_workers/filter (the `ReadTaskWorkers` operationId).
+	ReadTaskWorkersWithBodyWithResponse(ctx context.Context, params *ReadTaskWorkersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadTaskWorkersResult, error)
+
+	// ReadTaskWorkersWithResponse Read the connected task workers, all or those for some tasks
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /task_workers/filter (the `ReadTaskWorkers` operationId).
+	ReadTaskWorkersWithResponse(ctx context.Context, params *ReadTaskWorkersParams, body ReadTaskWorkersJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadTaskWorkersResult, error)
 
 	// CountTaskRunsByFlowRunWithBodyWithResponse Count the task runs of each of some flow runs
 	//
@@ -38711,6 +38858,61 @@ func (r SetTaskRunStateResult) ContentType() string {
 	return ""
 }
 
+type ReadTaskWorkersResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]TaskWorkerResponse
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadTaskWorkersResult) GetJSON200() *[]TaskWorkerResponse {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadTaskWorkersResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadTaskWorkersResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadTaskWorkersResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadTaskWorkersResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadTaskWorkersResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadTaskWorkersResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CountTaskRunsByFlowRunResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -44924,6 +45126,32 @@ func (c *ClientWithResponses) SetTaskRunStateWithResponse(ctx context.Context, i
 		return nil, err
 	}
 	return ParseSetTaskRunStateResult(rsp)
+}
+
+// ReadTaskWorkersWithBodyWithResponse Read the connected task workers, all or those for some tasks
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /task_workers/filter (the `ReadTaskWorkers` operationId).
+func (c *ClientWithResponses) ReadTaskWorkersWithBodyWithResponse(ctx context.Context, params *ReadTaskWorkersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadTaskWorkersResult, error) {
+	rsp, err := c.ReadTaskWorkersWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadTaskWorkersResult(rsp)
+}
+
+// ReadTaskWorkersWithResponse Read the connected task workers, all or those for some tasks
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /task_workers/filter (the `ReadTaskWorkers` operationId).
+func (c *ClientWithResponses) ReadTaskWorkersWithResponse(ctx context.Context, params *ReadTaskWorkersParams, body ReadTaskWorkersJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadTaskWorkersResult, error) {
+	rsp, err := c.ReadTaskWorkers(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadTaskWorkersResult(rsp)
 }
 
 // CountTaskRunsByFlowRunWithBodyWithResponse Count the task runs of each of some flow runs
@@ -52455,6 +52683,46 @@ func ParseSetTaskRunStateResult(rsp *http.Response) (*SetTaskRunStateResult, err
 			return nil, err
 		}
 		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadTaskWorkersResult parses an HTTP response from a ReadTaskWorkersWithResponse call
+func ParseReadTaskWorkersResult(rsp *http.Response) (*ReadTaskWorkersResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadTaskWorkersResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []TaskWorkerResponse
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError

@@ -297,6 +297,8 @@ func Of(fullName string) string {
 		return "For as long as something goes on."
 	case "orch.v1.CONCURRENCY_MODE_RATE_LIMIT":
 		return "To begin something; the slot comes back by the limit's decay."
+	case "orch.v1.ClaimTaskRunResponse.task_run":
+		return "Absent when no run waits."
 	case "orch.v1.ConcurrencyLease":
 		return "ConcurrencyLease is a lease that holds no slots: none of the limits that it was asked for exists, or exists any more."
 	case "orch.v1.ConcurrencyLimit":
@@ -555,6 +557,8 @@ func Of(fullName string) string {
 		return "Read the first page of the events that match."
 	case "orch.v1.EventService.ReadEventsPage":
 		return "Read the page that a token from an earlier page names."
+	case "orch.v1.EventService.ScanEvents":
+		return "Read the next events that match, oldest first, without counting them: what a subscriber is shown of the past. It is for other services and has no address in REST."
 	case "orch.v1.FLOW_RUN_SORT_CREATED_DESC":
 		return "The specification's own sort."
 	case "orch.v1.FORMAT_JSON":
@@ -1015,6 +1019,8 @@ func Of(fullName string) string {
 		return "Read a page of searches, ordered by name."
 	case "orch.v1.Scalar":
 		return "Scalar is a label's value; the JSON type chooses the member."
+	case "orch.v1.ScanEventsRequest.after":
+		return "The last event of the scan before; the first when absent."
 	case "orch.v1.Schedule":
 		return "Schedule tells when runs are made; its key chooses the kind."
 	case "orch.v1.ScheduledFlowRunsOfDeployments":
@@ -1079,6 +1085,8 @@ func Of(fullName string) string {
 		return "Change a service account; what is not sent stays."
 	case "orch.v1.Settings":
 		return "Settings are the server's, by name."
+	case "orch.v1.SettleTaskRunRequest.taken":
+		return "The worker has taken the run; else it is to be offered again."
 	case "orch.v1.SimpleFlowRun":
 		return "SimpleFlowRun is a flow run as a point of a chart."
 	case "orch.v1.SimpleFlowRun.duration":
@@ -1123,6 +1131,8 @@ func Of(fullName string) string {
 		return "TaskInputTaskRun is the result of a task run."
 	case "orch.v1.TaskRun":
 		return "TaskRun is an execution of a task."
+	case "orch.v1.TaskRun.claim":
+		return "The claim of the worker that the run is offered to."
 	case "orch.v1.TaskRun.dynamic_key":
 		return "What tells this run from other runs of the task in the flow run."
 	case "orch.v1.TaskRun.estimated_run_time":
@@ -1135,6 +1145,8 @@ func Of(fullName string) string {
 		return "The flow and the deployment of the flow run, which never change: filters find task runs by them directly."
 	case "orch.v1.TaskRun.flow_run_run_count":
 		return "The attempt of the flow run in which the task run last began to run."
+	case "orch.v1.TaskRun.offer_at":
+		return "From when on a task worker may be offered the run; absent when no worker is wanted. A claim moves it to the end of the claim."
 	case "orch.v1.TaskRun.slot_lease_id":
 		return "The lease of the slots that the server took of the limits of the run's tags, while the run has them."
 	case "orch.v1.TaskRun.sort_start":
@@ -1211,6 +1223,24 @@ func Of(fullName string) string {
 		return "TaskRunTransition is a proposed state."
 	case "orch.v1.TaskRunTransition.force":
 		return "Skip the rules that protect a run from its clients."
+	case "orch.v1.TaskWorker":
+		return "TaskWorker is a connected task worker."
+	case "orch.v1.TaskWorker.identifier":
+		return "The client's name of itself, such as its host and process."
+	case "orch.v1.TaskWorker.timestamp":
+		return "When it was last seen."
+	case "orch.v1.TaskWorkerFilter.task_keys":
+		return "All workers when empty."
+	case "orch.v1.TaskWorkerService":
+		return "TaskWorkerService offers deferred task runs to task workers, each run to one of them at a time. Workers speak to it through a websocket of the gateway, so that only the list has an address in REST."
+	case "orch.v1.TaskWorkerService.ClaimTaskRun":
+		return "Claim the run that has waited longest for a worker of some tasks. A claim that is not settled ends by itself."
+	case "orch.v1.TaskWorkerService.LeaveTaskWorker":
+		return "Forget a worker that has disconnected."
+	case "orch.v1.TaskWorkerService.ReadTaskWorkers":
+		return "Read the connected task workers, all or those for some tasks."
+	case "orch.v1.TaskWorkerService.SettleTaskRun":
+		return "Settle a claim: the worker has taken the run, or the run is to be offered again."
 	case "orch.v1.TimeFilter.after_":
 		return "At or after."
 	case "orch.v1.TimeFilter.before_":

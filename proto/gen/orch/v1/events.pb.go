@@ -1876,6 +1876,111 @@ func (x *CountEventsRequest) GetQuery() *EventCountQuery {
 	return nil
 }
 
+type ScanEventsRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Filter *EventFilter           `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
+	Limit  int64                  `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The last event of the scan before; the first when absent.
+	After         *ReceivedEvent `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ScanEventsRequest) Reset() {
+	*x = ScanEventsRequest{}
+	mi := &file_orch_v1_events_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ScanEventsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ScanEventsRequest) ProtoMessage() {}
+
+func (x *ScanEventsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_events_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ScanEventsRequest.ProtoReflect.Descriptor instead.
+func (*ScanEventsRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_events_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ScanEventsRequest) GetFilter() *EventFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+func (x *ScanEventsRequest) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ScanEventsRequest) GetAfter() *ReceivedEvent {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+type ReceivedEventList struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Events        []*ReceivedEvent       `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReceivedEventList) Reset() {
+	*x = ReceivedEventList{}
+	mi := &file_orch_v1_events_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReceivedEventList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReceivedEventList) ProtoMessage() {}
+
+func (x *ReceivedEventList) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_events_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReceivedEventList.ProtoReflect.Descriptor instead.
+func (*ReceivedEventList) Descriptor() ([]byte, []int) {
+	return file_orch_v1_events_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *ReceivedEventList) GetEvents() []*ReceivedEvent {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
 var File_orch_v1_events_proto protoreflect.FileDescriptor
 
 const file_orch_v1_events_proto_rawDesc = "" +
@@ -2033,7 +2138,13 @@ const file_orch_v1_events_proto_rawDesc = "" +
 	"page-token\x18\x01x\x01R\tpageToken\"v\n" +
 	"\x12CountEventsRequest\x120\n" +
 	"\tcountable\x18\x01 \x01(\x0e2\x12.orch.v1.CountableR\tcountable\x12.\n" +
-	"\x05query\x18\x02 \x01(\v2\x18.orch.v1.EventCountQueryR\x05query*T\n" +
+	"\x05query\x18\x02 \x01(\v2\x18.orch.v1.EventCountQueryR\x05query\"\x85\x01\n" +
+	"\x11ScanEventsRequest\x12,\n" +
+	"\x06filter\x18\x01 \x01(\v2\x14.orch.v1.EventFilterR\x06filter\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x03R\x05limit\x12,\n" +
+	"\x05after\x18\x03 \x01(\v2\x16.orch.v1.ReceivedEventR\x05after\"C\n" +
+	"\x11ReceivedEventList\x12.\n" +
+	"\x06events\x18\x01 \x03(\v2\x16.orch.v1.ReceivedEventR\x06events*T\n" +
 	"\n" +
 	"EventOrder\x12\x1b\n" +
 	"\x17EVENT_ORDER_UNSPECIFIED\x10\x00\x12\x13\n" +
@@ -2053,7 +2164,7 @@ const file_orch_v1_events_proto_rawDesc = "" +
 	"\x10TIME_UNIT_MINUTE\x10\x04\x1a\n" +
 	"\xda\xf3\x18\x06minute\x12 \n" +
 	"\x10TIME_UNIT_SECOND\x10\x05\x1a\n" +
-	"\xda\xf3\x18\x06second2\xfe\x03\n" +
+	"\xda\xf3\x18\x06second2\xc4\x04\n" +
 	"\fEventService\x12s\n" +
 	"\fCreateEvents\x12\x1c.orch.v1.CreateEventsRequest\x1a\x16.google.protobuf.Empty\"-\xe2\xf3\x18\x12\b\xcc\x01\"\rmanage_events\x82\xd3\xe4\x93\x02\x11:\x06events\"\a/events\x12m\n" +
 	"\n" +
@@ -2062,7 +2173,9 @@ const file_orch_v1_events_proto_rawDesc = "" +
 	"\x0eReadEventsPage\x12\x1e.orch.v1.ReadEventsPageRequest\x1a\x12.orch.v1.EventPage\"+\xe2\xf3\x18\f\"\n" +
 	"see_events\x82\xd3\xe4\x93\x02\x15\x12\x13/events/filter/next\x12\x88\x01\n" +
 	"\vCountEvents\x12\x1b.orch.v1.CountEventsRequest\x1a\x17.orch.v1.EventCountList\"C\xe2\xf3\x18\f\"\n" +
-	"see_events\x82\xd3\xe4\x93\x02-:\x05queryb\x06counts\"\x1c/events/count-by/{countable}\x1a\f\xea\xf3\x18\b\n" +
+	"see_events\x82\xd3\xe4\x93\x02-:\x05queryb\x06counts\"\x1c/events/count-by/{countable}\x12D\n" +
+	"\n" +
+	"ScanEvents\x12\x1a.orch.v1.ScanEventsRequest\x1a\x1a.orch.v1.ReceivedEventList\x1a\f\xea\xf3\x18\b\n" +
 	"\x06EventsB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
 
 var (
@@ -2078,7 +2191,7 @@ func file_orch_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_orch_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_orch_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_orch_v1_events_proto_goTypes = []any{
 	(EventOrder)(0),                    // 0: orch.v1.EventOrder
 	(Countable)(0),                     // 1: orch.v1.Countable
@@ -2111,25 +2224,27 @@ var file_orch_v1_events_proto_goTypes = []any{
 	(*ReadEventsRequest)(nil),          // 28: orch.v1.ReadEventsRequest
 	(*ReadEventsPageRequest)(nil),      // 29: orch.v1.ReadEventsPageRequest
 	(*CountEventsRequest)(nil),         // 30: orch.v1.CountEventsRequest
-	nil,                                // 31: orch.v1.Resource.LabelsEntry
-	nil,                                // 32: orch.v1.RelatedResource.LabelsEntry
-	nil,                                // 33: orch.v1.ResourceSpecification.LabelsEntry
-	(*timestamppb.Timestamp)(nil),      // 34: google.protobuf.Timestamp
-	(*StringList)(nil),                 // 35: orch.v1.StringList
-	(*UuidList)(nil),                   // 36: orch.v1.UuidList
-	(*StringOrList)(nil),               // 37: orch.v1.StringOrList
-	(*emptypb.Empty)(nil),              // 38: google.protobuf.Empty
+	(*ScanEventsRequest)(nil),          // 31: orch.v1.ScanEventsRequest
+	(*ReceivedEventList)(nil),          // 32: orch.v1.ReceivedEventList
+	nil,                                // 33: orch.v1.Resource.LabelsEntry
+	nil,                                // 34: orch.v1.RelatedResource.LabelsEntry
+	nil,                                // 35: orch.v1.ResourceSpecification.LabelsEntry
+	(*timestamppb.Timestamp)(nil),      // 36: google.protobuf.Timestamp
+	(*StringList)(nil),                 // 37: orch.v1.StringList
+	(*UuidList)(nil),                   // 38: orch.v1.UuidList
+	(*StringOrList)(nil),               // 39: orch.v1.StringOrList
+	(*emptypb.Empty)(nil),              // 40: google.protobuf.Empty
 }
 var file_orch_v1_events_proto_depIdxs = []int32{
-	31, // 0: orch.v1.Resource.labels:type_name -> orch.v1.Resource.LabelsEntry
-	32, // 1: orch.v1.RelatedResource.labels:type_name -> orch.v1.RelatedResource.LabelsEntry
-	34, // 2: orch.v1.Event.occurred:type_name -> google.protobuf.Timestamp
+	33, // 0: orch.v1.Resource.labels:type_name -> orch.v1.Resource.LabelsEntry
+	34, // 1: orch.v1.RelatedResource.labels:type_name -> orch.v1.RelatedResource.LabelsEntry
+	36, // 2: orch.v1.Event.occurred:type_name -> google.protobuf.Timestamp
 	3,  // 3: orch.v1.Event.resource:type_name -> orch.v1.Resource
 	4,  // 4: orch.v1.Event.related:type_name -> orch.v1.RelatedResource
-	34, // 5: orch.v1.ReceivedEvent.occurred:type_name -> google.protobuf.Timestamp
+	36, // 5: orch.v1.ReceivedEvent.occurred:type_name -> google.protobuf.Timestamp
 	3,  // 6: orch.v1.ReceivedEvent.resource:type_name -> orch.v1.Resource
 	4,  // 7: orch.v1.ReceivedEvent.related:type_name -> orch.v1.RelatedResource
-	34, // 8: orch.v1.ReceivedEvent.received:type_name -> google.protobuf.Timestamp
+	36, // 8: orch.v1.ReceivedEvent.received:type_name -> google.protobuf.Timestamp
 	6,  // 9: orch.v1.EventPage.events:type_name -> orch.v1.ReceivedEvent
 	9,  // 10: orch.v1.EventFilter.occurred:type_name -> orch.v1.EventOccurredFilter
 	10, // 11: orch.v1.EventFilter.event:type_name -> orch.v1.EventNameFilter
@@ -2139,55 +2254,60 @@ var file_orch_v1_events_proto_depIdxs = []int32{
 	21, // 15: orch.v1.EventFilter.id:type_name -> orch.v1.EventIdFilter
 	22, // 16: orch.v1.EventFilter.text:type_name -> orch.v1.EventTextFilter
 	0,  // 17: orch.v1.EventFilter.order:type_name -> orch.v1.EventOrder
-	34, // 18: orch.v1.EventOccurredFilter.since:type_name -> google.protobuf.Timestamp
-	34, // 19: orch.v1.EventOccurredFilter.until:type_name -> google.protobuf.Timestamp
-	35, // 20: orch.v1.EventNameFilter.prefix:type_name -> orch.v1.StringList
-	35, // 21: orch.v1.EventNameFilter.exclude_prefix:type_name -> orch.v1.StringList
-	35, // 22: orch.v1.EventNameFilter.name:type_name -> orch.v1.StringList
-	35, // 23: orch.v1.EventNameFilter.exclude_name:type_name -> orch.v1.StringList
-	33, // 24: orch.v1.ResourceSpecification.labels:type_name -> orch.v1.ResourceSpecification.LabelsEntry
-	35, // 25: orch.v1.EventResourceFilter.id:type_name -> orch.v1.StringList
-	35, // 26: orch.v1.EventResourceFilter.id_prefix:type_name -> orch.v1.StringList
+	36, // 18: orch.v1.EventOccurredFilter.since:type_name -> google.protobuf.Timestamp
+	36, // 19: orch.v1.EventOccurredFilter.until:type_name -> google.protobuf.Timestamp
+	37, // 20: orch.v1.EventNameFilter.prefix:type_name -> orch.v1.StringList
+	37, // 21: orch.v1.EventNameFilter.exclude_prefix:type_name -> orch.v1.StringList
+	37, // 22: orch.v1.EventNameFilter.name:type_name -> orch.v1.StringList
+	37, // 23: orch.v1.EventNameFilter.exclude_name:type_name -> orch.v1.StringList
+	35, // 24: orch.v1.ResourceSpecification.labels:type_name -> orch.v1.ResourceSpecification.LabelsEntry
+	37, // 25: orch.v1.EventResourceFilter.id:type_name -> orch.v1.StringList
+	37, // 26: orch.v1.EventResourceFilter.id_prefix:type_name -> orch.v1.StringList
 	11, // 27: orch.v1.EventResourceFilter.labels:type_name -> orch.v1.ResourceSpecification
 	13, // 28: orch.v1.ResourceInRoleList.values:type_name -> orch.v1.ResourceInRole
-	35, // 29: orch.v1.EventRelatedFilter.id:type_name -> orch.v1.StringList
-	35, // 30: orch.v1.EventRelatedFilter.role:type_name -> orch.v1.StringList
+	37, // 29: orch.v1.EventRelatedFilter.id:type_name -> orch.v1.StringList
+	37, // 30: orch.v1.EventRelatedFilter.role:type_name -> orch.v1.StringList
 	14, // 31: orch.v1.EventRelatedFilter.resources_in_roles:type_name -> orch.v1.ResourceInRoleList
 	11, // 32: orch.v1.EventRelatedFilter.labels:type_name -> orch.v1.ResourceSpecification
 	15, // 33: orch.v1.EventRelatedFilterList.values:type_name -> orch.v1.EventRelatedFilter
 	15, // 34: orch.v1.EventRelatedFilters.object:type_name -> orch.v1.EventRelatedFilter
 	16, // 35: orch.v1.EventRelatedFilters.list:type_name -> orch.v1.EventRelatedFilterList
-	35, // 36: orch.v1.EventAnyResourceFilter.id:type_name -> orch.v1.StringList
-	35, // 37: orch.v1.EventAnyResourceFilter.id_prefix:type_name -> orch.v1.StringList
+	37, // 36: orch.v1.EventAnyResourceFilter.id:type_name -> orch.v1.StringList
+	37, // 37: orch.v1.EventAnyResourceFilter.id_prefix:type_name -> orch.v1.StringList
 	11, // 38: orch.v1.EventAnyResourceFilter.labels:type_name -> orch.v1.ResourceSpecification
 	18, // 39: orch.v1.EventAnyResourceFilterList.values:type_name -> orch.v1.EventAnyResourceFilter
 	18, // 40: orch.v1.EventAnyResourceFilters.object:type_name -> orch.v1.EventAnyResourceFilter
 	19, // 41: orch.v1.EventAnyResourceFilters.list:type_name -> orch.v1.EventAnyResourceFilterList
-	36, // 42: orch.v1.EventIdFilter.id:type_name -> orch.v1.UuidList
+	38, // 42: orch.v1.EventIdFilter.id:type_name -> orch.v1.UuidList
 	8,  // 43: orch.v1.EventQuery.filter:type_name -> orch.v1.EventFilter
 	8,  // 44: orch.v1.EventCountQuery.filter:type_name -> orch.v1.EventFilter
 	2,  // 45: orch.v1.EventCountQuery.time_unit:type_name -> orch.v1.TimeUnit
-	34, // 46: orch.v1.EventCount.start_time:type_name -> google.protobuf.Timestamp
-	34, // 47: orch.v1.EventCount.end_time:type_name -> google.protobuf.Timestamp
+	36, // 46: orch.v1.EventCount.start_time:type_name -> google.protobuf.Timestamp
+	36, // 47: orch.v1.EventCount.end_time:type_name -> google.protobuf.Timestamp
 	25, // 48: orch.v1.EventCountList.counts:type_name -> orch.v1.EventCount
 	5,  // 49: orch.v1.CreateEventsRequest.events:type_name -> orch.v1.Event
 	23, // 50: orch.v1.ReadEventsRequest.query:type_name -> orch.v1.EventQuery
 	1,  // 51: orch.v1.CountEventsRequest.countable:type_name -> orch.v1.Countable
 	24, // 52: orch.v1.CountEventsRequest.query:type_name -> orch.v1.EventCountQuery
-	37, // 53: orch.v1.ResourceSpecification.LabelsEntry.value:type_name -> orch.v1.StringOrList
-	27, // 54: orch.v1.EventService.CreateEvents:input_type -> orch.v1.CreateEventsRequest
-	28, // 55: orch.v1.EventService.ReadEvents:input_type -> orch.v1.ReadEventsRequest
-	29, // 56: orch.v1.EventService.ReadEventsPage:input_type -> orch.v1.ReadEventsPageRequest
-	30, // 57: orch.v1.EventService.CountEvents:input_type -> orch.v1.CountEventsRequest
-	38, // 58: orch.v1.EventService.CreateEvents:output_type -> google.protobuf.Empty
-	7,  // 59: orch.v1.EventService.ReadEvents:output_type -> orch.v1.EventPage
-	7,  // 60: orch.v1.EventService.ReadEventsPage:output_type -> orch.v1.EventPage
-	26, // 61: orch.v1.EventService.CountEvents:output_type -> orch.v1.EventCountList
-	58, // [58:62] is the sub-list for method output_type
-	54, // [54:58] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	8,  // 53: orch.v1.ScanEventsRequest.filter:type_name -> orch.v1.EventFilter
+	6,  // 54: orch.v1.ScanEventsRequest.after:type_name -> orch.v1.ReceivedEvent
+	6,  // 55: orch.v1.ReceivedEventList.events:type_name -> orch.v1.ReceivedEvent
+	39, // 56: orch.v1.ResourceSpecification.LabelsEntry.value:type_name -> orch.v1.StringOrList
+	27, // 57: orch.v1.EventService.CreateEvents:input_type -> orch.v1.CreateEventsRequest
+	28, // 58: orch.v1.EventService.ReadEvents:input_type -> orch.v1.ReadEventsRequest
+	29, // 59: orch.v1.EventService.ReadEventsPage:input_type -> orch.v1.ReadEventsPageRequest
+	30, // 60: orch.v1.EventService.CountEvents:input_type -> orch.v1.CountEventsRequest
+	31, // 61: orch.v1.EventService.ScanEvents:input_type -> orch.v1.ScanEventsRequest
+	40, // 62: orch.v1.EventService.CreateEvents:output_type -> google.protobuf.Empty
+	7,  // 63: orch.v1.EventService.ReadEvents:output_type -> orch.v1.EventPage
+	7,  // 64: orch.v1.EventService.ReadEventsPage:output_type -> orch.v1.EventPage
+	26, // 65: orch.v1.EventService.CountEvents:output_type -> orch.v1.EventCountList
+	32, // 66: orch.v1.EventService.ScanEvents:output_type -> orch.v1.ReceivedEventList
+	62, // [62:67] is the sub-list for method output_type
+	57, // [57:62] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_events_proto_init() }
@@ -2221,7 +2341,7 @@ func file_orch_v1_events_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_events_proto_rawDesc), len(file_orch_v1_events_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   31,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,7 @@ const (
 	EventService_ReadEvents_FullMethodName     = "/orch.v1.EventService/ReadEvents"
 	EventService_ReadEventsPage_FullMethodName = "/orch.v1.EventService/ReadEventsPage"
 	EventService_CountEvents_FullMethodName    = "/orch.v1.EventService/CountEvents"
+	EventService_ScanEvents_FullMethodName     = "/orch.v1.EventService/ScanEvents"
 )
 
 // EventServiceClient is the client API for EventService service.
@@ -42,6 +43,9 @@ type EventServiceClient interface {
 	ReadEventsPage(ctx context.Context, in *ReadEventsPageRequest, opts ...grpc.CallOption) (*EventPage, error)
 	// Count the events that match, by time, name or resource.
 	CountEvents(ctx context.Context, in *CountEventsRequest, opts ...grpc.CallOption) (*EventCountList, error)
+	// Read the next events that match, oldest first, without counting them: what a subscriber is shown of the past. It is
+	// for other services and has no address in REST.
+	ScanEvents(ctx context.Context, in *ScanEventsRequest, opts ...grpc.CallOption) (*ReceivedEventList, error)
 }
 
 type eventServiceClient struct {
@@ -92,6 +96,16 @@ func (c *eventServiceClient) CountEvents(ctx context.Context, in *CountEventsReq
 	return out, nil
 }
 
+func (c *eventServiceClient) ScanEvents(ctx context.Context, in *ScanEventsRequest, opts ...grpc.CallOption) (*ReceivedEventList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReceivedEventList)
+	err := c.cc.Invoke(ctx, EventService_ScanEvents_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // EventServiceServer is the server API for EventService service.
 // All implementations must embed UnimplementedEventServiceServer
 // for forward compatibility.
@@ -106,6 +120,9 @@ type EventServiceServer interface {
 	ReadEventsPage(context.Context, *ReadEventsPageRequest) (*EventPage, error)
 	// Count the events that match, by time, name or resource.
 	CountEvents(context.Context, *CountEventsRequest) (*EventCountList, error)
+	// Read the next events that match, oldest first, without counting them: what a subscriber is shown of the past. It is
+	// for other services and has no address in REST.
+	ScanEvents(context.Context, *ScanEventsRequest) (*ReceivedEventList, error)
 	mustEmbedUnimplementedEventServiceServer()
 }
 
@@ -127,6 +144,9 @@ func (UnimplementedEventServiceServer) ReadEventsPage(context.Context, *ReadEven
 }
 func (UnimplementedEventServiceServer) CountEvents(context.Context, *CountEventsRequest) (*EventCountList, error) {
 	return nil, status.Error(codes.Unimplemented, "method CountEvents not implemented")
+}
+func (UnimplementedEventServiceServer) ScanEvents(context.Context, *ScanEventsRequest) (*ReceivedEventList, error) {
+	return nil, status.Error(codes.Unimplemented, "method ScanEvents not implemented")
 }
 func (UnimplementedEventServiceServer) mustEmbedUnimplementedEventServiceServer() {}
 func (UnimplementedEventServiceServer) testEmbeddedByValue()                      {}
@@ -221,6 +241,24 @@ func _EventService_CountEvents_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _EventService_ScanEvents_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ScanEventsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EventServiceServer).ScanEvents(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: EventService_ScanEvents_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EventServiceServer).ScanEvents(ctx, req.(*ScanEventsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // EventService_ServiceDesc is the grpc.ServiceDesc for EventService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -243,6 +281,10 @@ var EventService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CountEvents",
 			Handler:    _EventService_CountEvents_Handler,
+		},
+		{
+			MethodName: "ScanEvents",
+			Handler:    _EventService_ScanEvents_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -703,7 +703,12 @@ type TaskRun struct {
 	// Only runs that are recorded from their clients' events have any.
 	FieldTimes map[string]*timestamppb.Timestamp `protobuf:"bytes,31,rep,name=field_times,json=fieldTimes,proto3" json:"field_times,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// The lease of the slots that the server took of the limits of the run's tags, while the run has them.
-	SlotLeaseId   *string `protobuf:"bytes,32,opt,name=slot_lease_id,json=slotLeaseId,proto3,oneof" json:"slot_lease_id,omitempty"`
+	SlotLeaseId *string `protobuf:"bytes,32,opt,name=slot_lease_id,json=slotLeaseId,proto3,oneof" json:"slot_lease_id,omitempty"`
+	// From when on a task worker may be offered the run; absent when no worker is wanted. A claim moves it to the end of
+	// the claim.
+	OfferAt *timestamppb.Timestamp `protobuf:"bytes,33,opt,name=offer_at,json=offerAt,proto3,oneof" json:"offer_at,omitempty"`
+	// The claim of the worker that the run is offered to.
+	Claim         *string `protobuf:"bytes,34,opt,name=claim,proto3,oneof" json:"claim,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -958,6 +963,20 @@ func (x *TaskRun) GetFieldTimes() map[string]*timestamppb.Timestamp {
 func (x *TaskRun) GetSlotLeaseId() string {
 	if x != nil && x.SlotLeaseId != nil {
 		return *x.SlotLeaseId
+	}
+	return ""
+}
+
+func (x *TaskRun) GetOfferAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.OfferAt
+	}
+	return nil
+}
+
+func (x *TaskRun) GetClaim() string {
+	if x != nil && x.Claim != nil {
+		return *x.Claim
 	}
 	return ""
 }
@@ -2774,7 +2793,7 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"input_type2\tparameter:\tParameter\"U\n" +
 	"\x11TaskInputConstant\x12\x1a\n" +
 	"\x04type\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04type:$\xd2\xf3\x18 *\n" +
-	"input_type2\bconstant:\bConstant\"\xa4\x11\n" +
+	"input_type2\bconstant:\bConstant\"\xa6\x12\n" +
 	"\aTaskRun\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -2816,7 +2835,9 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"\rdeployment_id\x18\x1e \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\x11R\fdeploymentId\x88\x01\x01\x12J\n" +
 	"\vfield_times\x18\x1f \x03(\v2 .orch.v1.TaskRun.FieldTimesEntryB\a\xca\xf3\x18\x03\x80\x01\x01R\n" +
 	"fieldTimes\x122\n" +
-	"\rslot_lease_id\x18  \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\x12R\vslotLeaseId\x88\x01\x01\x1aU\n" +
+	"\rslot_lease_id\x18  \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\x12R\vslotLeaseId\x88\x01\x01\x12C\n" +
+	"\boffer_at\x18! \x01(\v2\x1a.google.protobuf.TimestampB\a\xca\xf3\x18\x03\x80\x01\x01H\x13R\aofferAt\x88\x01\x01\x12$\n" +
+	"\x05claim\x18\" \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\x14R\x05claim\x88\x01\x01\x1aU\n" +
 	"\x0fTaskInputsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
 	"\x05value\x18\x02 \x01(\v2\x16.orch.v1.TaskInputListR\x05value:\x028\x01\x1aY\n" +
@@ -2845,7 +2866,9 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"\n" +
 	"\b_flow_idB\x10\n" +
 	"\x0e_deployment_idB\x10\n" +
-	"\x0e_slot_lease_id\"\x96\x06\n" +
+	"\x0e_slot_lease_idB\v\n" +
+	"\t_offer_atB\b\n" +
+	"\x06_claim\"\x96\x06\n" +
 	"\rTaskRunCreate\x12\x1b\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\x02id\x88\x01\x01\x12/\n" +
 	"\x05state\x18\x02 \x01(\v2\x14.orch.v1.StateCreateH\x01R\x05state\x88\x01\x01\x12\x12\n" +
@@ -3147,95 +3170,96 @@ var file_orch_v1_task_runs_proto_depIdxs = []int32{
 	45, // 18: orch.v1.TaskRun.state:type_name -> orch.v1.State
 	42, // 19: orch.v1.TaskRun.sort_start:type_name -> google.protobuf.Timestamp
 	39, // 20: orch.v1.TaskRun.field_times:type_name -> orch.v1.TaskRun.FieldTimesEntry
-	46, // 21: orch.v1.TaskRunCreate.state:type_name -> orch.v1.StateCreate
-	42, // 22: orch.v1.TaskRunCreate.cache_expiration:type_name -> google.protobuf.Timestamp
-	1,  // 23: orch.v1.TaskRunCreate.empirical_policy:type_name -> orch.v1.TaskRunPolicy
-	43, // 24: orch.v1.TaskRunCreate.labels:type_name -> orch.v1.Labels
-	40, // 25: orch.v1.TaskRunCreate.task_inputs:type_name -> orch.v1.TaskRunCreate.TaskInputsEntry
-	10, // 26: orch.v1.TaskRunList.task_runs:type_name -> orch.v1.TaskRun
-	42, // 27: orch.v1.TaskRunSummary.created:type_name -> google.protobuf.Timestamp
-	42, // 28: orch.v1.TaskRunSummary.updated:type_name -> google.protobuf.Timestamp
-	1,  // 29: orch.v1.TaskRunSummary.empirical_policy:type_name -> orch.v1.TaskRunPolicy
-	41, // 30: orch.v1.TaskRunSummary.task_inputs:type_name -> orch.v1.TaskRunSummary.TaskInputsEntry
-	42, // 31: orch.v1.TaskRunSummary.start_time:type_name -> google.protobuf.Timestamp
-	42, // 32: orch.v1.TaskRunSummary.end_time:type_name -> google.protobuf.Timestamp
-	45, // 33: orch.v1.TaskRunSummary.state:type_name -> orch.v1.State
-	14, // 34: orch.v1.TaskRunPage.results:type_name -> orch.v1.TaskRunSummary
-	0,  // 35: orch.v1.TaskRunQuery.sort:type_name -> orch.v1.TaskRunSort
-	47, // 36: orch.v1.TaskRunQuery.limit:type_name -> orch.v1.PageLimit
-	48, // 37: orch.v1.TaskRunQuery.flows:type_name -> orch.v1.FlowFilter
-	49, // 38: orch.v1.TaskRunQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	50, // 39: orch.v1.TaskRunQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	51, // 40: orch.v1.TaskRunQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	0,  // 41: orch.v1.TaskRunPageQuery.sort:type_name -> orch.v1.TaskRunSort
-	47, // 42: orch.v1.TaskRunPageQuery.limit:type_name -> orch.v1.PageLimit
-	48, // 43: orch.v1.TaskRunPageQuery.flows:type_name -> orch.v1.FlowFilter
-	49, // 44: orch.v1.TaskRunPageQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	50, // 45: orch.v1.TaskRunPageQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	51, // 46: orch.v1.TaskRunPageQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	48, // 47: orch.v1.TaskRunCountQuery.flows:type_name -> orch.v1.FlowFilter
-	49, // 48: orch.v1.TaskRunCountQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	50, // 49: orch.v1.TaskRunCountQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	51, // 50: orch.v1.TaskRunCountQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	42, // 51: orch.v1.TaskRunHistoryQuery.history_start:type_name -> google.protobuf.Timestamp
-	42, // 52: orch.v1.TaskRunHistoryQuery.history_end:type_name -> google.protobuf.Timestamp
-	48, // 53: orch.v1.TaskRunHistoryQuery.flows:type_name -> orch.v1.FlowFilter
-	49, // 54: orch.v1.TaskRunHistoryQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	50, // 55: orch.v1.TaskRunHistoryQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	51, // 56: orch.v1.TaskRunHistoryQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	46, // 57: orch.v1.TaskRunTransition.state:type_name -> orch.v1.StateCreate
-	42, // 58: orch.v1.TaskRunStateRecord.timestamp:type_name -> google.protobuf.Timestamp
-	45, // 59: orch.v1.TaskRunStateRecord.state:type_name -> orch.v1.State
-	42, // 60: orch.v1.TaskRunCacheEntry.timestamp:type_name -> google.protobuf.Timestamp
-	42, // 61: orch.v1.TaskRunCacheEntry.expiration:type_name -> google.protobuf.Timestamp
-	45, // 62: orch.v1.TaskRunCacheEntry.state:type_name -> orch.v1.State
-	45, // 63: orch.v1.SubflowState.state:type_name -> orch.v1.State
-	10, // 64: orch.v1.RecordedTaskRun.task_run:type_name -> orch.v1.TaskRun
-	52, // 65: orch.v1.RecordedTaskRun.update_mask:type_name -> google.protobuf.FieldMask
-	45, // 66: orch.v1.RecordedState.validated_state:type_name -> orch.v1.State
-	52, // 67: orch.v1.RecordedState.update_mask:type_name -> google.protobuf.FieldMask
-	11, // 68: orch.v1.CreateTaskRunRequest.task_run:type_name -> orch.v1.TaskRunCreate
-	47, // 69: orch.v1.ListTaskRunsRequest.limit:type_name -> orch.v1.PageLimit
-	16, // 70: orch.v1.ReadTaskRunsRequest.query:type_name -> orch.v1.TaskRunQuery
-	17, // 71: orch.v1.PaginateTaskRunsRequest.query:type_name -> orch.v1.TaskRunPageQuery
-	18, // 72: orch.v1.CountTaskRunsRequest.query:type_name -> orch.v1.TaskRunCountQuery
-	19, // 73: orch.v1.TaskRunHistoryRequest.query:type_name -> orch.v1.TaskRunHistoryQuery
-	20, // 74: orch.v1.SetTaskRunStateRequest.transition:type_name -> orch.v1.TaskRunTransition
-	12, // 75: orch.v1.UpdateTaskRunRequest.task_run:type_name -> orch.v1.TaskRunUpdate
-	52, // 76: orch.v1.UpdateTaskRunRequest.update_mask:type_name -> google.protobuf.FieldMask
-	4,  // 77: orch.v1.TaskRun.TaskInputsEntry.value:type_name -> orch.v1.TaskInputList
-	42, // 78: orch.v1.TaskRun.FieldTimesEntry.value:type_name -> google.protobuf.Timestamp
-	4,  // 79: orch.v1.TaskRunCreate.TaskInputsEntry.value:type_name -> orch.v1.TaskInputList
-	4,  // 80: orch.v1.TaskRunSummary.TaskInputsEntry.value:type_name -> orch.v1.TaskInputList
-	26, // 81: orch.v1.TaskRunService.CreateTaskRun:input_type -> orch.v1.CreateTaskRunRequest
-	27, // 82: orch.v1.TaskRunService.ListTaskRuns:input_type -> orch.v1.ListTaskRunsRequest
-	28, // 83: orch.v1.TaskRunService.ReadTaskRun:input_type -> orch.v1.ReadTaskRunRequest
-	29, // 84: orch.v1.TaskRunService.ReadTaskRuns:input_type -> orch.v1.ReadTaskRunsRequest
-	30, // 85: orch.v1.TaskRunService.PaginateTaskRuns:input_type -> orch.v1.PaginateTaskRunsRequest
-	31, // 86: orch.v1.TaskRunService.CountTaskRuns:input_type -> orch.v1.CountTaskRunsRequest
-	32, // 87: orch.v1.TaskRunService.TaskRunHistory:input_type -> orch.v1.TaskRunHistoryRequest
-	33, // 88: orch.v1.TaskRunService.SetTaskRunState:input_type -> orch.v1.SetTaskRunStateRequest
-	34, // 89: orch.v1.TaskRunService.UpdateTaskRun:input_type -> orch.v1.UpdateTaskRunRequest
-	35, // 90: orch.v1.TaskRunService.DeleteTaskRun:input_type -> orch.v1.DeleteTaskRunRequest
-	36, // 91: orch.v1.TaskRunStateService.ReadTaskRunState:input_type -> orch.v1.ReadTaskRunStateRequest
-	37, // 92: orch.v1.TaskRunStateService.ReadTaskRunStates:input_type -> orch.v1.ReadTaskRunStatesRequest
-	10, // 93: orch.v1.TaskRunService.CreateTaskRun:output_type -> orch.v1.TaskRun
-	13, // 94: orch.v1.TaskRunService.ListTaskRuns:output_type -> orch.v1.TaskRunList
-	10, // 95: orch.v1.TaskRunService.ReadTaskRun:output_type -> orch.v1.TaskRun
-	13, // 96: orch.v1.TaskRunService.ReadTaskRuns:output_type -> orch.v1.TaskRunList
-	15, // 97: orch.v1.TaskRunService.PaginateTaskRuns:output_type -> orch.v1.TaskRunPage
-	53, // 98: orch.v1.TaskRunService.CountTaskRuns:output_type -> orch.v1.CountResponse
-	54, // 99: orch.v1.TaskRunService.TaskRunHistory:output_type -> orch.v1.HistoryList
-	55, // 100: orch.v1.TaskRunService.SetTaskRunState:output_type -> orch.v1.OrchestrationResult
-	56, // 101: orch.v1.TaskRunService.UpdateTaskRun:output_type -> google.protobuf.Empty
-	56, // 102: orch.v1.TaskRunService.DeleteTaskRun:output_type -> google.protobuf.Empty
-	45, // 103: orch.v1.TaskRunStateService.ReadTaskRunState:output_type -> orch.v1.State
-	57, // 104: orch.v1.TaskRunStateService.ReadTaskRunStates:output_type -> orch.v1.StateList
-	93, // [93:105] is the sub-list for method output_type
-	81, // [81:93] is the sub-list for method input_type
-	81, // [81:81] is the sub-list for extension type_name
-	81, // [81:81] is the sub-list for extension extendee
-	0,  // [0:81] is the sub-list for field type_name
+	42, // 21: orch.v1.TaskRun.offer_at:type_name -> google.protobuf.Timestamp
+	46, // 22: orch.v1.TaskRunCreate.state:type_name -> orch.v1.StateCreate
+	42, // 23: orch.v1.TaskRunCreate.cache_expiration:type_name -> google.protobuf.Timestamp
+	1,  // 24: orch.v1.TaskRunCreate.empirical_policy:type_name -> orch.v1.TaskRunPolicy
+	43, // 25: orch.v1.TaskRunCreate.labels:type_name -> orch.v1.Labels
+	40, // 26: orch.v1.TaskRunCreate.task_inputs:type_name -> orch.v1.TaskRunCreate.TaskInputsEntry
+	10, // 27: orch.v1.TaskRunList.task_runs:type_name -> orch.v1.TaskRun
+	42, // 28: orch.v1.TaskRunSummary.created:type_name -> google.protobuf.Timestamp
+	42, // 29: orch.v1.TaskRunSummary.updated:type_name -> google.protobuf.Timestamp
+	1,  // 30: orch.v1.TaskRunSummary.empirical_policy:type_name -> orch.v1.TaskRunPolicy
+	41, // 31: orch.v1.TaskRunSummary.task_inputs:type_name -> orch.v1.TaskRunSummary.TaskInputsEntry
+	42, // 32: orch.v1.TaskRunSummary.start_time:type_name -> google.protobuf.Timestamp
+	42, // 33: orch.v1.TaskRunSummary.end_time:type_name -> google.protobuf.Timestamp
+	45, // 34: orch.v1.TaskRunSummary.state:type_name -> orch.v1.State
+	14, // 35: orch.v1.TaskRunPage.results:type_name -> orch.v1.TaskRunSummary
+	0,  // 36: orch.v1.TaskRunQuery.sort:type_name -> orch.v1.TaskRunSort
+	47, // 37: orch.v1.TaskRunQuery.limit:type_name -> orch.v1.PageLimit
+	48, // 38: orch.v1.TaskRunQuery.flows:type_name -> orch.v1.FlowFilter
+	49, // 39: orch.v1.TaskRunQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	50, // 40: orch.v1.TaskRunQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	51, // 41: orch.v1.TaskRunQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	0,  // 42: orch.v1.TaskRunPageQuery.sort:type_name -> orch.v1.TaskRunSort
+	47, // 43: orch.v1.TaskRunPageQuery.limit:type_name -> orch.v1.PageLimit
+	48, // 44: orch.v1.TaskRunPageQuery.flows:type_name -> orch.v1.FlowFilter
+	49, // 45: orch.v1.TaskRunPageQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	50, // 46: orch.v1.TaskRunPageQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	51, // 47: orch.v1.TaskRunPageQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	48, // 48: orch.v1.TaskRunCountQuery.flows:type_name -> orch.v1.FlowFilter
+	49, // 49: orch.v1.TaskRunCountQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	50, // 50: orch.v1.TaskRunCountQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	51, // 51: orch.v1.TaskRunCountQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	42, // 52: orch.v1.TaskRunHistoryQuery.history_start:type_name -> google.protobuf.Timestamp
+	42, // 53: orch.v1.TaskRunHistoryQuery.history_end:type_name -> google.protobuf.Timestamp
+	48, // 54: orch.v1.TaskRunHistoryQuery.flows:type_name -> orch.v1.FlowFilter
+	49, // 55: orch.v1.TaskRunHistoryQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	50, // 56: orch.v1.TaskRunHistoryQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	51, // 57: orch.v1.TaskRunHistoryQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	46, // 58: orch.v1.TaskRunTransition.state:type_name -> orch.v1.StateCreate
+	42, // 59: orch.v1.TaskRunStateRecord.timestamp:type_name -> google.protobuf.Timestamp
+	45, // 60: orch.v1.TaskRunStateRecord.state:type_name -> orch.v1.State
+	42, // 61: orch.v1.TaskRunCacheEntry.timestamp:type_name -> google.protobuf.Timestamp
+	42, // 62: orch.v1.TaskRunCacheEntry.expiration:type_name -> google.protobuf.Timestamp
+	45, // 63: orch.v1.TaskRunCacheEntry.state:type_name -> orch.v1.State
+	45, // 64: orch.v1.SubflowState.state:type_name -> orch.v1.State
+	10, // 65: orch.v1.RecordedTaskRun.task_run:type_name -> orch.v1.TaskRun
+	52, // 66: orch.v1.RecordedTaskRun.update_mask:type_name -> google.protobuf.FieldMask
+	45, // 67: orch.v1.RecordedState.validated_state:type_name -> orch.v1.State
+	52, // 68: orch.v1.RecordedState.update_mask:type_name -> google.protobuf.FieldMask
+	11, // 69: orch.v1.CreateTaskRunRequest.task_run:type_name -> orch.v1.TaskRunCreate
+	47, // 70: orch.v1.ListTaskRunsRequest.limit:type_name -> orch.v1.PageLimit
+	16, // 71: orch.v1.ReadTaskRunsRequest.query:type_name -> orch.v1.TaskRunQuery
+	17, // 72: orch.v1.PaginateTaskRunsRequest.query:type_name -> orch.v1.TaskRunPageQuery
+	18, // 73: orch.v1.CountTaskRunsRequest.query:type_name -> orch.v1.TaskRunCountQuery
+	19, // 74: orch.v1.TaskRunHistoryRequest.query:type_name -> orch.v1.TaskRunHistoryQuery
+	20, // 75: orch.v1.SetTaskRunStateRequest.transition:type_name -> orch.v1.TaskRunTransition
+	12, // 76: orch.v1.UpdateTaskRunRequest.task_run:type_name -> orch.v1.TaskRunUpdate
+	52, // 77: orch.v1.UpdateTaskRunRequest.update_mask:type_name -> google.protobuf.FieldMask
+	4,  // 78: orch.v1.TaskRun.TaskInputsEntry.value:type_name -> orch.v1.TaskInputList
+	42, // 79: orch.v1.TaskRun.FieldTimesEntry.value:type_name -> google.protobuf.Timestamp
+	4,  // 80: orch.v1.TaskRunCreate.TaskInputsEntry.value:type_name -> orch.v1.TaskInputList
+	4,  // 81: orch.v1.TaskRunSummary.TaskInputsEntry.value:type_name -> orch.v1.TaskInputList
+	26, // 82: orch.v1.TaskRunService.CreateTaskRun:input_type -> orch.v1.CreateTaskRunRequest
+	27, // 83: orch.v1.TaskRunService.ListTaskRuns:input_type -> orch.v1.ListTaskRunsRequest
+	28, // 84: orch.v1.TaskRunService.ReadTaskRun:input_type -> orch.v1.ReadTaskRunRequest
+	29, // 85: orch.v1.TaskRunService.ReadTaskRuns:input_type -> orch.v1.ReadTaskRunsRequest
+	30, // 86: orch.v1.TaskRunService.PaginateTaskRuns:input_type -> orch.v1.PaginateTaskRunsRequest
+	31, // 87: orch.v1.TaskRunService.CountTaskRuns:input_type -> orch.v1.CountTaskRunsRequest
+	32, // 88: orch.v1.TaskRunService.TaskRunHistory:input_type -> orch.v1.TaskRunHistoryRequest
+	33, // 89: orch.v1.TaskRunService.SetTaskRunState:input_type -> orch.v1.SetTaskRunStateRequest
+	34, // 90: orch.v1.TaskRunService.UpdateTaskRun:input_type -> orch.v1.UpdateTaskRunRequest
+	35, // 91: orch.v1.TaskRunService.DeleteTaskRun:input_type -> orch.v1.DeleteTaskRunRequest
+	36, // 92: orch.v1.TaskRunStateService.ReadTaskRunState:input_type -> orch.v1.ReadTaskRunStateRequest
+	37, // 93: orch.v1.TaskRunStateService.ReadTaskRunStates:input_type -> orch.v1.ReadTaskRunStatesRequest
+	10, // 94: orch.v1.TaskRunService.CreateTaskRun:output_type -> orch.v1.TaskRun
+	13, // 95: orch.v1.TaskRunService.ListTaskRuns:output_type -> orch.v1.TaskRunList
+	10, // 96: orch.v1.TaskRunService.ReadTaskRun:output_type -> orch.v1.TaskRun
+	13, // 97: orch.v1.TaskRunService.ReadTaskRuns:output_type -> orch.v1.TaskRunList
+	15, // 98: orch.v1.TaskRunService.PaginateTaskRuns:output_type -> orch.v1.TaskRunPage
+	53, // 99: orch.v1.TaskRunService.CountTaskRuns:output_type -> orch.v1.CountResponse
+	54, // 100: orch.v1.TaskRunService.TaskRunHistory:output_type -> orch.v1.HistoryList
+	55, // 101: orch.v1.TaskRunService.SetTaskRunState:output_type -> orch.v1.OrchestrationResult
+	56, // 102: orch.v1.TaskRunService.UpdateTaskRun:output_type -> google.protobuf.Empty
+	56, // 103: orch.v1.TaskRunService.DeleteTaskRun:output_type -> google.protobuf.Empty
+	45, // 104: orch.v1.TaskRunStateService.ReadTaskRunState:output_type -> orch.v1.State
+	57, // 105: orch.v1.TaskRunStateService.ReadTaskRunStates:output_type -> orch.v1.StateList
+	94, // [94:106] is the sub-list for method output_type
+	82, // [82:94] is the sub-list for method input_type
+	82, // [82:82] is the sub-list for extension type_name
+	82, // [82:82] is the sub-list for extension extendee
+	0,  // [0:82] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_task_runs_proto_init() }

@@ -46,8 +46,16 @@ func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set(headerID, rec.id)
 	o.metrics.inFlight.Inc()
-	defer func() {
+	rec.upgraded = func() {
 		o.metrics.inFlight.Dec()
+		o.metrics.sockets.WithLabelValues(rec.route).Inc()
+	}
+	defer func() {
+		if rec.status == http.StatusSwitchingProtocols {
+			o.metrics.sockets.WithLabelValues(rec.route).Dec()
+		} else {
+			o.metrics.inFlight.Dec()
+		}
 		p := recover()
 		if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // The very value.
 			o.metrics.panics.Inc()
@@ -80,9 +88,12 @@ func (o *observer) finish(r *http.Request, rec *record, took time.Duration) {
 	if status == 0 {
 		status = http.StatusOK
 	}
-	o.metrics.duration.WithLabelValues(rec.route, methodLabel(r.Method), codeLabel(status)).Observe(took.Seconds())
+	upgraded := status == http.StatusSwitchingProtocols // It took as long as the socket was open.
+	if !upgraded {
+		o.metrics.duration.WithLabelValues(rec.route, methodLabel(r.Method), codeLabel(status)).Observe(took.Seconds())
+	}
 	level := slog.LevelDebug
-	if status >= http.StatusInternalServerError || took >= o.opts.Slow {
+	if status >= http.StatusInternalServerError || took >= o.opts.Slow && !upgraded {
 		level = slog.LevelInfo
 	}
 	o.opts.Log.LogAttrs(r.Context(), level, "request",

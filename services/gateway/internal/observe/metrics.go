@@ -13,6 +13,7 @@ import (
 type metrics struct {
 	duration *prometheus.HistogramVec
 	inFlight prometheus.Gauge
+	sockets  *prometheus.GaugeVec
 	panics   prometheus.Counter
 }
 
@@ -27,6 +28,10 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Name: "orch_http_requests_in_flight",
 			Help: "Requests that are being answered.",
 		})),
+		sockets: telemetry.Register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "orch_websockets_open",
+			Help: "Open websockets, by route template.",
+		}, []string{"route"})),
 		panics: telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "orch_http_panics_total",
 			Help: "Requests that ended in a panic.",

@@ -14,6 +14,8 @@ type record struct {
 	route  string
 	status int
 	bytes  int64
+	// upgraded is called when the connection becomes another protocol's.
+	upgraded func()
 }
 
 // Unwrap lets http.ResponseController reach the connection.
@@ -21,8 +23,11 @@ func (r *record) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
 func (r *record) WriteHeader(status int) {
-	if r.status == 0 && status >= http.StatusOK {
+	if r.status == 0 && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) {
 		r.status = status
+		if status == http.StatusSwitchingProtocols {
+			r.upgraded()
+		}
 	}
 	r.ResponseWriter.WriteHeader(status)
 }

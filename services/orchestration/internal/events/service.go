@@ -56,16 +56,13 @@ func (s *Service) CreateEvents(ctx context.Context, r *orchv1.CreateEventsReques
 	batch := make([]broker.Event, 0, len(r.GetEvents()))
 	var faults []*orchv1.FieldError
 	for i, e := range r.GetEvents() {
-		if found := wire.Validate(s.words, e, wire.DefaultLimits()); len(found) > 0 {
-			for _, f := range found {
-				faults = append(faults, bodyFault(i, f))
-			}
+		event, found, err := wire.Receive(s.words, e, received, info.Workspace)
+		for _, f := range found {
+			faults = append(faults, bodyFault(i, f))
+		}
+		if len(found) > 0 {
 			continue
 		}
-		event, err := wire.ToBroker(s.words, &orchv1.ReceivedEvent{
-			Occurred: e.GetOccurred(), Event: e.GetEvent(), Resource: e.GetResource(), Related: e.GetRelated(),
-			Payload: e.GetPayload(), Id: e.GetId(), Follows: e.Follows, Received: received,
-		}, info.Workspace)
 		if err != nil {
 			return nil, fmt.Errorf("take an event in: %w", err)
 		}

@@ -1,0 +1,107 @@
+package stream
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/coder/websocket"
+	"google.golang.org/grpc/status"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/vocabulary"
+)
+
+// reasonNoAuth is what a client is told whose first message is another one.
+const reasonNoAuth = "Expected 'auth' message"
+
+// accept upgrades a request, does the handshake and lets the route serve the socket. An error is an HTTP answer that is
+// yet to be written.
+func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string, admit Admit) error {
+	to := s.routes[template]
+	legacy := !offersSubprotocol(r)
+	var info request.Info
+	if legacy {
+		var err error
+		if info, err = admit("", true, to.scope); err != nil {
+			return err
+		}
+	}
+	k := &socket{log: s.opts.Log.With("route", template)}
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		Subprotocols:       vocabulary.Subprotocols(),
+		InsecureSkipVerify: true, // The guard has looked at the Origin.
+		OnPingReceived: func(ctx context.Context, _ []byte) bool {
+			return k.barrier == nil || k.barrier(ctx)
+		},
+	})
+	if err != nil {
+		k.log.DebugContext(r.Context(), "refused a websocket", "error", err)
+		return nil // Accept has answered.
+	}
+	k.conn = conn
+	// The request's context ends with the handler, and has ended for some proxies already.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	defer cancel()
+	if !s.join(k) {
+		k.end(shuttingDown)
+		return nil
+	}
+	defer s.leave(k)
+	end := ending{}
+	if !legacy {
+		info, end = handshake(ctx, k, admit, to.scope)
+	}
+	if end.ok() {
+		k.info = info
+		k.log = k.log.With("request_id", info.ID)
+		conn.SetReadLimit(to.limit)
+		end = to.serve(s, request.Outgoing(ctx, info), k)
+	}
+	if end != gone && !end.ok() {
+		k.log.InfoContext(ctx, "closing a websocket", "code", int(end.code), "reason", end.reason)
+	}
+	k.end(end)
+	k.listening.Wait()
+	return nil
+}
+
+// offersSubprotocol tells whether the client offers one of ours.
+func offersSubprotocol(r *http.Request) bool {
+	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
+		for offer := range strings.SplitSeq(line, ",") {
+			if slices.ContainsFunc(vocabulary.Subprotocols(), func(p string) bool { return strings.EqualFold(p, strings.TrimSpace(offer)) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// handshake authenticates a client by its first message.
+func handshake(ctx context.Context, k *socket, admit Admit, scope string) (request.Info, ending) {
+	k.conn.SetReadLimit(maxHello)
+	var first struct {
+		Type  string  `json:"type"`
+		Token *string `json:"token"`
+	}
+	if end := k.hello(ctx, &first, websocket.StatusPolicyViolation, reasonNoAuth); !end.ok() {
+		return request.Info{}, end
+	}
+	if first.Type != "auth" {
+		return request.Info{}, ending{websocket.StatusPolicyViolation, reasonNoAuth}
+	}
+	token := ""
+	if first.Token != nil {
+		token = *first.Token
+	}
+	info, err := admit(token, false, scope)
+	if err != nil {
+		return request.Info{}, ending{websocket.StatusPolicyViolation, status.Convert(err).Message()}
+	}
+	if k.write(ctx, []byte(`{"type":"auth_success"}`)) != nil {
+		return request.Info{}, gone
+	}
+	return info, ending{}
+}

@@ -1,0 +1,37 @@
+package stream
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/coder/websocket"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/restjson"
+)
+
+// maxFilter is the largest filter, in bytes.
+const maxFilter = 256 << 10
+
+// readFilter reads the message that a subscriber begins with, and its filter into f: {"type":"filter","filter":{…}}.
+func (k *socket) readFilter(ctx context.Context, f proto.Message) (backfill bool, end ending) {
+	var first struct {
+		Type     string          `json:"type"`
+		Filter   json.RawMessage `json:"filter"`
+		Backfill *bool           `json:"backfill"`
+	}
+	refuse := func(reason string) (bool, ending) { return false, ending{websocket.StatusProtocolError, reason} }
+	if end := k.hello(ctx, &first, websocket.StatusProtocolError, "Expected 'filter' message"); !end.ok() {
+		return false, end
+	}
+	if first.Type != "filter" {
+		return refuse("Expected 'filter' message")
+	}
+	if len(first.Filter) == 0 {
+		return refuse("Invalid filter: it is missing")
+	}
+	if err := restjson.Unmarshal(first.Filter, f); err != nil {
+		return refuse("Invalid filter: " + err.Error())
+	}
+	return first.Backfill == nil || *first.Backfill, ending{}
+}

@@ -1,0 +1,147 @@
+package stream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/coder/websocket"
+
+	"github.com/orch-project/orch/pkg/request"
+)
+
+const (
+	// helloTimeout is how long a client may take for each message that it must begin with.
+	helloTimeout = 15 * time.Second
+	// writeTimeout is how long a message may wait for a client that does not read.
+	writeTimeout = 15 * time.Second
+	// maxHello is the largest message before a client is known, in bytes.
+	maxHello = 16 << 10
+	// maxReason is the longest reason that fits into a close frame, in bytes.
+	maxReason = 123
+)
+
+// Close codes of our own, in the range for private use.
+const statusProtocolViolation websocket.StatusCode = 4001
+
+// ending is how a socket ends. The zero value means in good order, or not yet.
+type ending struct {
+	code   websocket.StatusCode
+	reason string
+}
+
+// gone is the ending of a socket that the client, or the network, has ended.
+var gone = ending{code: -1}
+
+var (
+	shuttingDown = ending{websocket.StatusServiceRestart, "the server is shutting down; connect again"}
+	brokerAway   = ending{websocket.StatusTryAgainLater, "the broker is not reachable; try again later"}
+	storeAway    = ending{websocket.StatusTryAgainLater, "the store is not reachable; try again later"}
+)
+
+// socket is one open websocket.
+type socket struct {
+	conn *websocket.Conn
+	info request.Info
+	log  *slog.Logger
+	// barrier is called with every ping, before what came after it is read; the pong is sent when it returns true. Set
+	// before the first read, or nil.
+	barrier func(context.Context) bool
+	// listening has one for a goroutine that reads, other than the one that serves the socket.
+	listening sync.WaitGroup
+}
+
+// end closes the socket with a code, once; later calls do nothing. It waits a while for the client to agree.
+func (k *socket) end(e ending) {
+	switch {
+	case e == gone:
+		_ = k.conn.CloseNow() // It has ended already.
+	case e.ok():
+		_ = k.conn.Close(websocket.StatusNormalClosure, "")
+	default:
+		_ = k.conn.Close(e.code, clip(e.reason)) // The client may have gone first.
+	}
+}
+
+// read reads the next text message. Binary ones are refused; the ending is then not zero.
+func (k *socket) read(ctx context.Context) ([]byte, ending) {
+	kind, data, err := k.conn.Read(ctx)
+	if err != nil {
+		return nil, readEnding(err)
+	}
+	if kind != websocket.MessageText {
+		return nil, ending{websocket.StatusUnsupportedData, "expected text messages"}
+	}
+	return data, ending{}
+}
+
+func (e ending) ok() bool { return e.code == 0 }
+
+// readEnding is how a socket ends on which reading failed. A message that is too large was answered by the connection.
+func readEnding(err error) ending {
+	if errors.Is(err, websocket.ErrMessageTooBig) {
+		return ending{websocket.StatusMessageTooBig, "the message is too large"}
+	}
+	return gone
+}
+
+// hello reads a message that the client must begin with into out, which is a pointer to a struct. A client that is too
+// slow, or sends something else, gets the code and reason.
+func (k *socket) hello(ctx context.Context, out any, code websocket.StatusCode, reason string) ending {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	refused := ending{code, reason}
+	late := make(chan struct{})
+	timer := time.AfterFunc(helloTimeout, func() {
+		defer close(late)
+		k.end(refused) // Reading ends with it; the context would cut the connection without a word.
+	})
+	data, end := k.read(ctx)
+	if !timer.Stop() {
+		<-late
+		return refused
+	}
+	if !end.ok() {
+		return end
+	}
+	if json.Unmarshal(data, out) != nil {
+		return refused
+	}
+	return ending{}
+}
+
+// untilGone returns a context that ends when the client leaves, of whom nothing more is expected: a message ends the
+// socket. It answers pings. (websocket.Conn.CloseRead would wait for itself in that case.)
+func (k *socket) untilGone(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	k.listening.Go(func() {
+		defer cancel()
+		if _, end := k.read(ctx); end.ok() {
+			k.end(ending{websocket.StatusPolicyViolation, "unexpected message"})
+		}
+	})
+	return ctx
+}
+
+// write sends a text message; it fails when the client does not take it in time, and the connection has then ended.
+func (k *socket) write(ctx context.Context, message []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	return k.conn.Write(ctx, websocket.MessageText, message)
+}
+
+// clip cuts a reason to what a close frame holds.
+func clip(reason string) string {
+	if len(reason) <= maxReason {
+		return reason
+	}
+	n := maxReason - len("…")
+	for n > 0 && !utf8.RuneStart(reason[n]) {
+		n--
+	}
+	return reason[:n] + "…"
+}

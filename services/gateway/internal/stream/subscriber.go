@@ -1,0 +1,138 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/coder/websocket"
+	"github.com/google/uuid"
+)
+
+const (
+	// maxQueue and maxQueueBytes bound what waits for a subscriber. One message always fits.
+	maxQueue      = 256
+	maxQueueBytes = 16 << 20
+	// maxBehind and maxBehindBytes bound it while the subscriber is shown the past, and until it has caught up.
+	maxBehind      = 1 << 16
+	maxBehindBytes = 64 << 20
+)
+
+var (
+	errFeedEnded = errors.New("stream: the feed has ended")
+
+	tooSlow = ending{websocket.StatusTryAgainLater, "the subscriber reads too slowly; connect again to catch up"}
+)
+
+// message is what a feed brings: who it is about, and what is sent of it.
+type message struct {
+	id   uuid.UUID
+	text []byte
+}
+
+// subscriber is the queue of messages between a feed and one socket.
+type subscriber[T any] struct {
+	workspace uuid.UUID
+	wants     func(T) bool // Called by the feed, one call at a time.
+	news      chan struct{}
+
+	mu     sync.Mutex
+	queue  []message
+	bytes  int
+	behind bool // It may have more waiting than others.
+	end    ending
+}
+
+func newSubscriber[T any](workspace uuid.UUID, behind bool, wants func(T) bool) *subscriber[T] {
+	return &subscriber[T]{workspace: workspace, wants: wants, behind: behind, news: make(chan struct{}, 1)}
+}
+
+// push adds a message without waiting. A subscriber that has too much waiting is stopped.
+func (q *subscriber[T]) push(m message) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.end.ok() {
+		return
+	}
+	most, mostBytes := maxQueue, maxQueueBytes
+	if q.behind {
+		most, mostBytes = maxBehind, maxBehindBytes
+	}
+	if len(q.queue) >= most || len(q.queue) > 0 && q.bytes+len(m.text) > mostBytes {
+		q.stopLocked(tooSlow)
+		return
+	}
+	q.queue = append(q.queue, m)
+	q.bytes += len(m.text)
+	q.wake()
+}
+
+// stop ends the subscription; what waits is dropped.
+func (q *subscriber[T]) stop(e ending) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.end.ok() {
+		q.stopLocked(e)
+	}
+}
+
+func (q *subscriber[T]) stopLocked(e ending) {
+	q.end, q.queue, q.bytes = e, nil, 0
+	q.wake()
+}
+
+func (q *subscriber[T]) wake() {
+	select {
+	case q.news <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what waits. It is called when the past has been shown: from the moment on at which less waits than others
+// may have, no more may. The slice is the caller's.
+func (q *subscriber[T]) take() ([]message, ending) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	batch := q.queue
+	if len(batch) <= maxQueue/2 {
+		q.behind = false
+	}
+	q.queue, q.bytes = nil, 0
+	return batch, q.end
+}
+
+// deliver writes what the feed brings to the socket, without what shown tells of (nil: nothing), until one of them ends.
+// ctx ends with the client.
+func (q *subscriber[T]) deliver(ctx context.Context, k *socket, shown func(uuid.UUID) bool) ending {
+	for {
+		batch, end := q.take()
+		for _, m := range batch {
+			if shown != nil && shown(m.id) {
+				continue
+			}
+			if k.write(ctx, m.text) != nil {
+				return gone
+			}
+			if end = q.ending(); !end.ok() {
+				break
+			}
+		}
+		if !end.ok() {
+			return end
+		}
+		if len(batch) > 0 {
+			continue
+		}
+		select {
+		case <-q.news:
+		case <-ctx.Done():
+			return gone
+		}
+	}
+}
+
+func (q *subscriber[T]) ending() ending {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.end
+}

@@ -1,0 +1,87 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/services/gateway/internal/address"
+	"github.com/orch-project/orch/services/gateway/internal/authn"
+	"github.com/orch-project/orch/services/gateway/internal/observe"
+	"github.com/orch-project/orch/services/gateway/internal/stream"
+	"github.com/orch-project/orch/services/gateway/internal/transcode"
+)
+
+// openSockets makes the websockets, which need the broker.
+func (g *Gateway) openSockets() {
+	if g.deps.Broker == nil {
+		return
+	}
+	g.sockets = stream.New(stream.Options{
+		Caller: g.caller,
+		Broker: g.deps.Broker,
+		Words:  g.cfg.Vocabulary,
+		Max:    g.cfg.MaxSockets,
+		Log:    g.log,
+	})
+}
+
+// closeSockets ends the open websockets in good order.
+func (g *Gateway) closeSockets(ctx context.Context) error {
+	if g.sockets == nil {
+		return nil
+	}
+	if err := g.sockets.Close(ctx); err != nil {
+		return fmt.Errorf("end the open websockets: %w", err)
+	}
+	return nil
+}
+
+// serveSocket serves a request that wants to become a websocket. Credentials are checked by the socket's handshake, so
+// what does not exist is 404 to everybody; workers' own channel is among it, and they do without.
+func (g *Gateway) serveSocket(w http.ResponseWriter, r *http.Request, place address.Place) {
+	if g.sockets == nil {
+		observe.SetRoute(w, transcode.Unmatched)
+		transcode.NotFound(w)
+		return
+	}
+	route, ok := g.sockets.Route(place.URL.Path)
+	if !ok {
+		observe.SetRoute(w, transcode.Unmatched)
+		transcode.NotFound(w)
+		return
+	}
+	observe.SetRoute(w, route)
+	info := g.info(w, r, place.Prefix)
+	err := g.sockets.Serve(w, r, route, func(token string, legacy bool, scope string) (request.Info, error) {
+		return g.admitSocket(r, info, place, token, legacy, scope)
+	})
+	if err != nil {
+		transcode.WriteError(w, rpc.HTTPError(err))
+	}
+}
+
+// admitSocket tells on whose behalf a socket works that comes with a token (empty: none) and needs a scope. A legacy
+// socket has no way to send one; the header of its request counts.
+func (g *Gateway) admitSocket(
+	r *http.Request, info request.Info, place address.Place, token string, legacy bool, scope string,
+) (request.Info, error) {
+	need, err := needOf(nil, place, nil)
+	if err != nil {
+		return info, err
+	}
+	need.Scope = scope
+	info.Account, info.Workspace = need.Account, need.Workspace
+	switch {
+	case legacy:
+		return info, g.authorize(r, &info, need)
+	case g.mode == authn.ByKey:
+		return info, g.authorizeToken(r.Context(), token, &info, need)
+	}
+	if err := g.guard.Token(token); err != nil {
+		return info, err
+	}
+	return info, g.exists(r.Context(), need)
+}

@@ -1,0 +1,42 @@
+package events
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
+)
+
+// ScanEvents answers the next events that match, oldest first. Without a count and without a token it costs what it
+// shows, so that a subscriber can be shown a long past.
+func (s *Service) ScanEvents(ctx context.Context, r *orchv1.ScanEventsRequest) (*orchv1.ReceivedEventList, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	filter := s.complete(r.GetFilter())
+	filter.Order = orchv1.EventOrder_EVENT_ORDER_ASC
+	if filter.GetResource().GetDistinct() {
+		filter.Resource = proto.CloneOf(filter.Resource)
+		filter.Resource.Distinct = false
+	}
+	compiled, err := s.compile(filter)
+	if err != nil {
+		return nil, err
+	}
+	p := position{filter: filter, limit: r.GetLimit() - 1} // read shows one more.
+	if after := r.GetAfter(); after != nil {
+		p.afterOccurred = after.GetOccurred().AsTime().UnixMicro()
+		if p.afterID, err = call.ParseID(after.GetId()); err != nil {
+			return nil, err
+		}
+	}
+	found, err := s.read(ctx, info.Workspace, p, compiled)
+	if err != nil {
+		return nil, err
+	}
+	return &orchv1.ReceivedEventList{Events: found}, nil
+}

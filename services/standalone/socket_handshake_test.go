@@ -1,0 +1,109 @@
+package standalone_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/stretchr/testify/require"
+)
+
+var socketPaths = []string{"/events/in", "/events/out"}
+
+func TestSocketsGreet(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	for _, path := range socketPaths {
+		for _, subprotocol := range []string{"orch", "prefect"} {
+			c := s.dial(path, subprotocol, nil)
+			c.send(`{"type":"auth","token":null}`)
+			require.JSONEq(t, `{"type":"auth_success"}`, c.receive())
+		}
+		for _, first := range []string{`{"type":"event"}`, `nonsense`, `[]`, `{"type":"auth","token":7}`, strings.Repeat(" ", 20_000)} {
+			c := s.dial(path, "prefect", nil)
+			c.send(first)
+			code, reason := c.closed()
+			if len(first) > 1000 {
+				require.Equal(t, websocket.StatusMessageTooBig, code)
+				continue
+			}
+			require.Equal(t, websocket.StatusPolicyViolation, code, first)
+			require.Equal(t, "Expected 'auth' message", reason)
+		}
+	}
+	for _, path := range []string{"/work_pools/p/workers/connect", "/events/up", "/flows/"} {
+		_, response, err := s.tryDial(path, "prefect", nil)
+		require.Error(t, err)
+		require.Equal(t, http.StatusNotFound, response.StatusCode, path)
+	}
+	require.Equal(t, http.StatusNotFound, s.ask(http.MethodGet, "/events/in", "", nil), "no upgrade, no socket")
+	_, response, err := s.tryDial("/v1/events/in", "prefect", nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusSwitchingProtocols, response.StatusCode)
+	_, response, err = s.tryDial("/events/in", "prefect", http.Header{"Origin": {"http://evil.example"}})
+	require.Error(t, err)
+	require.Equal(t, http.StatusForbidden, response.StatusCode)
+}
+
+func TestSocketsAuthenticate(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir(), "ORCH_AUTH_BASIC=user:pass")
+	for _, path := range socketPaths {
+		for first, want := range map[string]string{
+			`{"type":"auth","token":null}`:        "Auth required but no token provided",
+			`{"type":"auth"}`:                     "Auth required but no token provided",
+			`{"type":"auth","token":"user:nope"}`: "Invalid token",
+		} {
+			c := s.dial(path, "prefect", nil)
+			c.send(first)
+			code, reason := c.closed()
+			require.Equal(t, websocket.StatusPolicyViolation, code)
+			require.Equal(t, want, reason)
+		}
+		c := s.dial(path, "prefect", nil)
+		c.send(`{"type":"auth","token":"user:pass"}`)
+		require.JSONEq(t, `{"type":"auth_success"}`, c.receive())
+
+		_, response, err := s.tryDial(path, "", nil)
+		require.Error(t, err)
+		require.Equal(t, http.StatusUnauthorized, response.StatusCode, "a legacy client cannot send a token")
+		s.dial(path, "", http.Header{"Authorization": {"Basic dXNlcjpwYXNz"}})
+	}
+	_, response, err := s.tryDial("/work_pools/p/workers/connect", "prefect", nil)
+	require.Error(t, err)
+	require.Equal(t, http.StatusNotFound, response.StatusCode, "workers try it without credentials, and do without it")
+}
+
+func TestSocketsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir(), "ORCH_GATEWAY_MAX_SOCKETS=2")
+	one, _ := s.open("/events/in"), s.open("/events/in")
+	_, response, err := s.tryDial("/events/in", "prefect", nil)
+	require.Error(t, err)
+	require.Equal(t, http.StatusServiceUnavailable, response.StatusCode)
+	require.NotEmpty(t, response.Header.Get("Retry-After"))
+	require.NoError(t, one.Close(websocket.StatusNormalClosure, ""))
+	require.Eventually(t, func() bool {
+		_, _, err := s.tryDial("/events/in", "prefect", nil)
+		return err == nil
+	}, patience, tick)
+}
+
+func TestSocketsEndWithTheServer(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	in, out, silent := s.open("/events/in"), s.open("/events/out"), s.dial("/events/out", "prefect", nil)
+	out.send(`{"type":"filter","filter":{}}`)
+	codes := make(chan websocket.StatusCode, 3)
+	for _, c := range []*client{in, out, silent} {
+		go func() {
+			code, _ := c.closed()
+			codes <- code
+		}()
+	}
+	s.stop()
+	for range 3 {
+		require.Equal(t, websocket.StatusServiceRestart, <-codes)
+	}
+}
