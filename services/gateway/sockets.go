@@ -76,12 +76,13 @@ func (g *Gateway) admitSocket(
 	info.Account, info.Workspace = need.Account, need.Workspace
 	switch {
 	case legacy:
-		return info, g.authorize(r, &info, need)
+		err = g.authorize(r, &info, need)
 	case g.mode == authn.ByKey:
-		return info, g.authorizeToken(r.Context(), token, &info, need)
+		err = g.authorizeToken(r.Context(), token, &info, need)
+	default:
+		if err = g.guard.Token(token); err == nil {
+			err = g.exists(r.Context(), need)
+		}
 	}
-	if err := g.guard.Token(token); err != nil {
-		return info, err
-	}
-	return info, g.exists(r.Context(), need)
+	return info, err
 }
