@@ -158,3 +158,66 @@ func TestEventsThatAreNoneAreRefusedTogether(t *testing.T) {
 		require.Equal(t, int64(1), fault.GetLoc()[1].GetIndex())
 	}
 }
+
+// A resource may be what an event happened to, a related one, or both.
+func TestEventsAreCountedByWhatIsRelated(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	labels := func(id string) map[string]string {
+		return map[string]string{"orch.resource.id": id, "orch.resource.role": "r"}
+	}
+	var batch []*orchv1.Event
+	for _, e := range []struct{ own, related string }{{"a", "b"}, {"a", "a"}, {"b", "a"}, {"c", "a"}, {"b", "c"}, {"b", "b"}, {"c", "c"}} {
+		batch = append(batch, &orchv1.Event{
+			Id: uuid.NewString(), Event: "test", Occurred: timestamppb.Now(), Resource: &orchv1.Resource{Labels: labels(e.own)},
+			Related: []*orchv1.RelatedResource{{Labels: labels(e.related)}, {Labels: labels("d")}},
+		})
+	}
+	call[*emptypb.Empty](d, orchv1.EventService_CreateEvents_FullMethodName, &orchv1.CreateEventsRequest{Events: batch})
+	related := func(id string) *orchv1.EventPage {
+		return d.events(&orchv1.EventFilter{Related: &orchv1.EventRelatedFilters{Kind: &orchv1.EventRelatedFilters_Object{
+			Object: &orchv1.EventRelatedFilter{Id: &orchv1.StringList{Values: []string{id}}},
+		}}})
+	}
+	eventually(t, func() bool { return related("d").GetTotal() == 7 }, "all events are stored")
+	for id, want := range map[string]int{"a": 3, "b": 2, "c": 2, "d": 7, "e": 0} {
+		page := related(id)
+		require.Len(t, page.GetEvents(), want, id)
+		require.Equal(t, int64(want), page.GetTotal(), id)
+	}
+}
+
+// The window is left out of counts only while no event lies outside of it.
+func TestTotalsKeepToTheWindow(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	now := d.publish(20, 2)
+	within := func(since, until time.Time) int64 {
+		filter := testEvents()
+		filter.Occurred = &orchv1.EventOccurredFilter{Since: timestamppb.New(since), Until: timestamppb.New(until)}
+		return d.events(filter).GetTotal()
+	}
+	require.Equal(t, int64(20), within(now.Add(-time.Hour), now))
+	require.Equal(t, int64(5), within(now.Add(-4*time.Second), now))
+	require.Equal(t, int64(15), within(now.Add(-time.Hour), now.Add(-5*time.Second)))
+	require.Equal(t, int64(0), within(now.Add(time.Hour), now.Add(2*time.Hour)))
+}
+
+func TestEventsByThePrefixOfAResource(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	d.publish(20, 4)
+	filter := testEvents()
+	filter.Resource = &orchv1.EventResourceFilter{IdPrefix: &orchv1.StringList{Values: []string{"thing.1", "thing.3"}}}
+	page := call[*orchv1.EventPage](d, orchv1.EventService_ReadEvents_FullMethodName,
+		&orchv1.ReadEventsRequest{Query: &orchv1.EventQuery{Filter: filter, Limit: 3}})
+	require.Equal(t, int64(10), page.GetTotal())
+	require.Len(t, page.GetEvents(), 3)
+	require.NotNil(t, page.NextPage)
+	for i, e := range page.GetEvents() {
+		require.Contains(t, []string{"thing.1", "thing.3"}, e.GetResource().GetLabels()["orch.resource.id"])
+		if i > 0 {
+			require.True(t, e.GetOccurred().AsTime().Before(page.GetEvents()[i-1].GetOccurred().AsTime()))
+		}
+	}
+}

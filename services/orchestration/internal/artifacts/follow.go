@@ -79,7 +79,7 @@ func (s *Service) show(ctx context.Context, ws uuid.UUID, key string) error {
 		return err
 	}
 	shown := showing(newest, &orchv1.ArtifactCollection{Id: s.latest.Store().NewID().String()})
-	created, err := s.lifecycle(ws, "artifact-collection", shown.GetId(), key, "created")
+	created, err := s.collected(ws, shown, nil, "created")
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (s *Service) refresh(ctx context.Context, ws uuid.UUID, shown *orchv1.Artif
 		if proto.Equal(current, next) {
 			return nil, nil
 		}
-		updated, err := s.lifecycle(ws, "artifact-collection", next.GetId(), next.GetKey(), "updated")
+		updated, err := s.collected(ws, next, current, "updated")
 		if err != nil {
 			return nil, err
 		}
@@ -134,7 +134,7 @@ func (s *Service) hide(ctx context.Context, ws, id uuid.UUID) error {
 		if newest != nil {
 			return nil, errMoved
 		}
-		deleted, err := s.lifecycle(ws, "artifact-collection", current.GetId(), current.GetKey(), "deleted")
+		deleted, err := s.collected(ws, current, nil, "deleted")
 		return []store.Effect{deleted}, err
 	})
 }

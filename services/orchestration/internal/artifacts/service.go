@@ -80,20 +80,50 @@ func (s *Service) effects(ws uuid.UUID, before, artifact *orchv1.Artifact, verb 
 	if before != nil && before.Key != nil && (artifact.Key == nil || artifact.GetKey() != before.GetKey()) {
 		caused = append(caused, s.followed(ws, before.GetKey()))
 	}
-	happened, err := s.lifecycle(ws, "artifact", artifact.GetId(), artifact.GetKey(), verb)
+	payload, err := events.Payload(artifact, before, "key", "type", "description")
+	if err != nil {
+		return nil, err
+	}
+	happened, err := s.lifecycle(ws, "artifact", verb, artifact, payload)
 	return append(caused, happened), err
 }
 
-// lifecycle is the effect that tells what happened to an artifact, or to all of a key. One without a key has no name.
-func (s *Service) lifecycle(ws uuid.UUID, kind, id, key, verb string) (store.Effect, error) {
-	parsed, err := call.ParseID(id)
+// collected is the effect that tells what happened to a key; before is what it was, nil where it was not or is as it was.
+func (s *Service) collected(ws uuid.UUID, shown, before *orchv1.ArtifactCollection, verb string) (store.Effect, error) {
+	payload, err := events.Payload(shown, before, "key", "type", "data", "description")
 	if err != nil {
 		return store.Effect{}, err
 	}
-	of := s.artifacts.Store()
-	return events.Publish(ws, events.Lifecycle{
-		ID: of.NewID(), Kind: kind, Verb: verb, Of: parsed, Name: key, At: of.Now(),
-	}.Event(s.words))
+	return s.lifecycle(ws, "artifact-collection", verb, shown, payload,
+		events.Related(s.words, "artifact", shown.GetLatestId(), "latest", ""))
+}
+
+// kept is an artifact, or all of a key. One without a key has no name.
+type kept interface {
+	GetId() string
+	GetKey() string
+	GetFlowRunId() string
+	GetTaskRunId() string
+}
+
+// lifecycle is the effect that tells what happened to one. The runs that it is of are related.
+func (s *Service) lifecycle(ws uuid.UUID, kind, verb string, of kept, payload []byte, related ...*orchv1.RelatedResource) (store.Effect, error) {
+	id, err := call.ParseID(of.GetId())
+	if err != nil {
+		return store.Effect{}, err
+	}
+	at := s.artifacts.Store()
+	e := events.Lifecycle{
+		ID: at.NewID(), Kind: kind, Verb: verb, Of: id, Name: of.GetKey(), At: at.Now(), Payload: payload,
+	}.Event(s.words)
+	if run := of.GetFlowRunId(); run != "" {
+		related = append(related, events.Related(s.words, "flow-run", run, "flow-run", ""))
+	}
+	if run := of.GetTaskRunId(); run != "" {
+		related = append(related, events.Related(s.words, "task-run", run, "task-run", ""))
+	}
+	e.Related = related
+	return events.Publish(ws, e)
 }
 
 // spread lets the key follow before the call is answered. What cannot be done now is done by the relay later.

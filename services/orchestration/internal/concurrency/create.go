@@ -30,7 +30,7 @@ func (s *Service) CreateConcurrencyLimitV2(ctx context.Context, r *orchv1.Create
 func (l *Limits) insert(ctx context.Context, ws uuid.UUID, limit *orchv1.ConcurrencyLimitV2) (*orchv1.ConcurrencyLimitV2, error) {
 	now := l.limits.Store().Now()
 	begin(limit, now)
-	created, err := l.lifecycle(ws, limit, "created")
+	created, err := l.lifecycle(ws, limit, nil, "created")
 	if err != nil {
 		return nil, err
 	}

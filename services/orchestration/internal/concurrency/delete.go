@@ -29,7 +29,7 @@ func (l *Limits) delete(ctx context.Context, ws uuid.UUID, id string) error {
 		return fmt.Errorf("read the id of a concurrency limit: %w", err)
 	}
 	return l.limits.Delete(ctx, ws, parsed, func(current *orchv1.ConcurrencyLimitV2) ([]store.Effect, error) {
-		deleted, err := l.lifecycle(ws, current, "deleted")
+		deleted, err := l.lifecycle(ws, current, nil, "deleted")
 		if err != nil {
 			return nil, err
 		}

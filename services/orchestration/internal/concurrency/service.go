@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
@@ -98,15 +99,19 @@ func minimal(limits []*orchv1.ConcurrencyLimitV2) []*orchv1.MinimalConcurrencyLi
 	return list
 }
 
-// lifecycle is the effect that tells what happened to a limit.
-func (l *Limits) lifecycle(ws uuid.UUID, limit *orchv1.ConcurrencyLimitV2, verb string) (store.Effect, error) {
+// lifecycle is the effect that tells what happened to a limit; before is what it was, nil where it was not or is as it was.
+func (l *Limits) lifecycle(ws uuid.UUID, limit *orchv1.ConcurrencyLimitV2, before proto.Message, verb string) (store.Effect, error) {
 	id, err := uuid.Parse(limit.GetId())
+	if err != nil {
+		return store.Effect{}, err
+	}
+	payload, err := events.Payload(limit, before, "name", "limit", "active", "slot_decay_per_second")
 	if err != nil {
 		return store.Effect{}, err
 	}
 	of := l.limits.Store()
 	return events.Publish(ws, events.Lifecycle{
-		ID: of.NewID(), Kind: "concurrency-limit", Verb: verb, Of: id, Name: limit.GetName(), At: of.Now(),
+		ID: of.NewID(), Kind: "concurrency-limit", Verb: verb, Of: id, Name: limit.GetName(), At: of.Now(), Payload: payload,
 	}.Event(l.words))
 }
 

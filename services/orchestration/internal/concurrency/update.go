@@ -24,7 +24,7 @@ func (s *Service) UpdateConcurrencyLimitV2(ctx context.Context, r *orchv1.Update
 		if proto.Equal(before, next) {
 			return nil, nil
 		}
-		updated, err := s.lifecycle(ws, next, "updated")
+		updated, err := s.lifecycle(ws, next, before, "updated")
 		if err != nil {
 			return nil, err
 		}

@@ -31,7 +31,11 @@ func (s *Service) ReadEvents(ctx context.Context, r *orchv1.ReadEventsRequest) (
 	}
 	q := r.GetQuery()
 	filter := s.complete(q.GetFilter())
-	compiled, err := s.compile(filter)
+	named, err := s.named(ctx, info.Workspace, filter)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := s.compile(named)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +44,7 @@ func (s *Service) ReadEvents(ctx context.Context, r *orchv1.ReadEventsRequest) (
 	if filter.GetResource().GetDistinct() {
 		p.total, err = s.countResources(ctx, info.Workspace, compiled)
 	} else {
-		p.total, err = s.events.Count(ctx, info.Workspace, compiled)
+		p.total, err = s.total(ctx, info.Workspace, named, compiled)
 	}
 	if err != nil {
 		return nil, err
@@ -61,7 +65,11 @@ func (s *Service) ReadEventsPage(ctx context.Context, r *orchv1.ReadEventsPageRe
 	if err != nil {
 		return nil, rpc.Detail(http.StatusForbidden, "Forbidden")
 	}
-	compiled, err := s.compile(p.filter)
+	named, err := s.named(ctx, info.Workspace, p.filter)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := s.compile(named)
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +137,14 @@ func (s *Service) read(ctx context.Context, ws uuid.UUID, p position, compiled b
 			bson.D{{Key: "occurred", Value: p.afterOccurred}, {Key: "_id", Value: bson.D{{Key: beyond, Value: store.Binary(p.afterID)}}}},
 		}}}}}}
 	}
+	if len(p.filter.GetResource().GetIdPrefix().GetValues()) > 0 && p.total <= fewEvents {
+		return s.events.FindBy(ctx, ws, query.EventsByResource, compiled, sort, p.limit+1)
+	}
 	return s.events.Find(ctx, ws, compiled, sort, 0, p.limit+1)
 }
+
+// fewEvents is how many events are rather looked up one by one and ordered than found by a walk through time.
+const fewEvents = 5000
 
 // readDistinct walks from the beginning and shows each resource once: which event is a resource's first depends on all before it.
 func (s *Service) readDistinct(ctx context.Context, ws uuid.UUID, p position, compiled, sort bson.D) ([]*orchv1.ReceivedEvent, error) {

@@ -44,7 +44,7 @@ func (s *Service) CreateFlow(ctx context.Context, r *orchv1.CreateFlowRequest) (
 
 func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, create *orchv1.FlowCreate) (*orchv1.Flow, error) {
 	flow := newFlow(id, create)
-	created, err := s.lifecycle(ws, flow, "created")
+	created, err := s.lifecycle(ws, flow, nil, "created")
 	if err != nil {
 		return nil, err
 	}

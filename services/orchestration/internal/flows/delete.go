@@ -40,7 +40,7 @@ func (s *Service) BulkDeleteFlows(ctx context.Context, r *orchv1.BulkDeleteFlows
 
 func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 	return s.flows.Delete(ctx, ws, id, func(current *orchv1.Flow) ([]store.Effect, error) {
-		deleted, err := s.lifecycle(ws, current, "deleted")
+		deleted, err := s.lifecycle(ws, current, nil, "deleted")
 		if err != nil {
 			return nil, err
 		}

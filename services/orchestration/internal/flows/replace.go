@@ -27,7 +27,7 @@ func (s *Service) ReplaceFlow(ctx context.Context, r *orchv1.ReplaceFlowRequest)
 		if proto.Equal(current, flow) {
 			return nil, nil
 		}
-		updated, err := s.lifecycle(ws, flow, "updated")
+		updated, err := s.lifecycle(ws, flow, current, "updated")
 		if err != nil {
 			return nil, err
 		}

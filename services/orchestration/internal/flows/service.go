@@ -60,14 +60,18 @@ func (s *Service) ReadFlow(ctx context.Context, r *orchv1.ReadFlowRequest) (*orc
 	return flow, translate(err)
 }
 
-// lifecycle is the effect that tells what happened to a flow.
-func (s *Service) lifecycle(ws uuid.UUID, flow *orchv1.Flow, verb string) (store.Effect, error) {
+// lifecycle is the effect that tells what happened to a flow; before is what it was, nil where it was not or is as it was.
+func (s *Service) lifecycle(ws uuid.UUID, flow, before *orchv1.Flow, verb string) (store.Effect, error) {
 	id, err := uuid.Parse(flow.GetId())
 	if err != nil {
 		return store.Effect{}, fmt.Errorf("read the id of a flow: %w", err)
 	}
+	payload, err := events.Payload(flow, before, "name", "tags", "labels")
+	if err != nil {
+		return store.Effect{}, err
+	}
 	of := s.flows.Store()
 	return events.Publish(ws, events.Lifecycle{
-		ID: of.NewID(), Kind: "flow", Verb: verb, Of: id, Name: flow.GetName(), At: of.Now(),
+		ID: of.NewID(), Kind: "flow", Verb: verb, Of: id, Name: flow.GetName(), At: of.Now(), Payload: payload,
 	}.Event(s.words))
 }

@@ -24,7 +24,7 @@ func (s *Service) UpdateFlow(ctx context.Context, r *orchv1.UpdateFlowRequest) (
 		}
 		next := proto.Clone(current).(*orchv1.Flow)
 		next.Tags = r.GetFlow().GetTags()
-		updated, err := s.lifecycle(ws, next, "updated")
+		updated, err := s.lifecycle(ws, next, current, "updated")
 		if err != nil {
 			return nil, err
 		}

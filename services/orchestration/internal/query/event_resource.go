@@ -51,6 +51,10 @@ func (e eventFilter) allAny(f *orchv1.EventAnyResourceFilters) (node, error) {
 		c := resourceCriteria{
 			ids: r.GetId().GetValues(), prefixes: r.GetIdPrefix().GetValues(), labels: r.GetLabels().GetLabels(),
 		}
+		if len(c.ids) > 0 && len(c.prefixes)+len(c.labels) == 0 {
+			kids[i] = criterion("resource_ids", "$in", c.ids)
+			continue
+		}
 		own, err := e.own(c)
 		if err != nil {
 			return nil, err

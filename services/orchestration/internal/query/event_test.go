@@ -26,19 +26,19 @@ func TestCompileEvents(t *testing.T) {
 		{"names", `{"event": {"name": ["a"], "exclude_name": ["b"]}}`, `"event":{"$in":["a"]},"$and":[{"event":{"$nin":["b"]}}]`},
 		{
 			"prefixes", `{"event": {"prefix": ["a.", "b*"], "exclude_prefix": ["a.b"]}}`,
-			`"$or":[{"event":{"$regex":"^a\\."}},{"event":{"$regex":"^b\\*"}}],"event":{"$not":{"$regex":"^a\\.b"}}`,
+			`"$or":[{"event":{"$gte":"a.","$lt":"a/"}},{"event":{"$gte":"b*","$lt":"b+"}}],"event":{"$not":{"$regex":"^a\\.b"}}`,
 		},
 		{
 			"resource ids", `{"resource": {"id": ["r"], "id_prefix": ["p."]}}`,
-			`"resource_id":{"$in":["r"]},"$and":[{"resource_id":{"$regex":"^p\\."}}]`,
+			`"resource_id":{"$in":["r"]},"$and":[{"resource_id":{"$gte":"p.","$lt":"p/"}}]`,
 		},
 		{"resource label", `{"resource": {"labels": {"$where": "1"}}}`, `"resource":` + elem("$where", `{"$in":["1"]}`)},
 		{
 			"resource label: one of, and none of", `{"resource": {"labels": {"l": ["a", "b*", "!c", "!d*"]}}}`,
-			`"resource":{"$elemMatch":{"k":{"$eq":"l"},"v":{"$ne":"c"},"$or":[{"v":{"$in":["a"]}},{"v":{"$regex":"^b"}}],"$and":[{"v":{"$not":{"$regex":"^d"}}}]}}`,
+			`"resource":{"$elemMatch":{"k":{"$eq":"l"},"v":{"$ne":"c"},"$or":[{"v":{"$in":["a"]}},{"v":{"$gte":"b","$lt":"c"}}],"$and":[{"v":{"$not":{"$regex":"^d"}}}]}}`,
 		},
 		{"resource label without values", `{"resource": {"labels": {"l": []}}}`, `"resource":{"$in":[]}`},
-		{"resource id as label", `{"resource": {"labels": {"orch.resource.id": "orch.flow.*"}}}`, `"resource_id":{"$regex":"^orch\\.flow\\."}`},
+		{"resource id as label", `{"resource": {"labels": {"orch.resource.id": "orch.flow.*"}}}`, `"resource_id":{"$gte":"orch.flow.","$lt":"orch.flow/"}`},
 		{
 			"related, all of one", `{"related": {"id": ["i"], "role": ["flow"], "labels": {"l": "v"}}}`,
 			`"resource_ids":{"$in":["i"]},"related":{"$elemMatch":{"labels":` + elem("orch.resource.id", `{"$in":["i"]}`) +
@@ -56,7 +56,7 @@ func TestCompileEvents(t *testing.T) {
 		},
 		{
 			"any resource", `{"any_resource": {"id_prefix": ["p"]}}`,
-			`"$or":[{"resource_id":{"$regex":"^p"}},{"related":{"$elemMatch":{"labels":` + elem("orch.resource.id", `{"$regex":"^p"}`) + `}}}]`,
+			`"$or":[{"resource_id":{"$gte":"p","$lt":"q"}},{"related":{"$elemMatch":{"labels":` + elem("orch.resource.id", `{"$gte":"p","$lt":"q"}`) + `}}}]`,
 		},
 		{"id", `{"id": {"id": ["` + someID + `"]}}`, `"_id":{"$in":[` + id + `]}`},
 	} {

@@ -19,7 +19,7 @@ import (
 
 // operators are all that a compiled filter may use.
 var operators = map[string]bool{
-	"$and": true, "$or": true, "$in": true, "$nin": true, "$all": true, "$eq": true, "$ne": true, "$gte": true,
+	"$and": true, "$or": true, "$in": true, "$nin": true, "$all": true, "$eq": true, "$ne": true, "$gte": true, "$lt": true,
 	"$lte": true, "$exists": true, "$regex": true, "$options": true, "$not": true, "$elemMatch": true,
 }
 

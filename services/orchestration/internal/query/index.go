@@ -110,7 +110,7 @@ func Indexes() []Index {
 
 		{Collection: Event, Keys: scoped("occurred", "_id"), For: "newest and oldest first"},
 		{Collection: Event, Keys: scoped("event", "occurred", "_id"), For: "event.name, event.prefix"},
-		{Collection: Event, Keys: scoped("resource_id", "occurred", "_id"), For: "resource.id, resource.id_prefix"},
+		{Collection: Event, Keys: EventsByResource, For: "resource.id, resource.id_prefix"},
 		{Collection: Event, Keys: scoped("resource_ids", "occurred", "_id"), For: "related.id, any_resource.id"},
 		{Collection: Event, Keys: keys("expire_at"), TTL: true, For: "retention"},
 
@@ -206,6 +206,9 @@ func Indexes() []Index {
 		{Collection: WorkQueue, Keys: scoped("work_pool_id", "name"), Unique: true, For: "one queue per pool and name; queues by pool"},
 	}
 }
+
+// EventsByResource are the keys of the index that has the events of a resource together.
+var EventsByResource = scoped("resource_id", "occurred", "_id")
 
 // scoped are ascending keys that start with the workspace.
 func scoped(names ...string) bson.D { return keys(append([]string{workspaceKey}, names...)...) }

@@ -131,10 +131,21 @@ func (c *Collection[M]) Find(ctx context.Context, ws uuid.UUID, filter, sort bso
 	if limit == 0 {
 		return nil, nil
 	}
-	opts := options.Find().SetProjection(withoutOutbox).SetSort(sort).SetSkip(offset)
+	opts := options.Find().SetSort(sort).SetSkip(offset)
 	if limit > 0 {
 		opts.SetLimit(limit).SetBatchSize(int32(min(limit, 1000)))
 	}
+	return c.find(ctx, ws, filter, opts)
+}
+
+// FindBy reads the first documents that match, in order, by the index with those keys: the caller knows better than the
+// database how few of them match.
+func (c *Collection[M]) FindBy(ctx context.Context, ws uuid.UUID, index, filter, sort bson.D, limit int64) ([]M, error) {
+	return c.find(ctx, ws, filter, options.Find().SetSort(sort).SetLimit(limit).SetHint(index))
+}
+
+func (c *Collection[M]) find(ctx context.Context, ws uuid.UUID, filter bson.D, opts *options.FindOptionsBuilder) ([]M, error) {
+	opts.SetProjection(withoutOutbox)
 	cursor, err := c.mongo.Find(ctx, query.Scope(ws, filter), opts)
 	if err != nil {
 		return nil, fmt.Errorf("find %ss: %w", c.Name(), outage(err))
@@ -161,6 +172,15 @@ func (c *Collection[M]) Count(ctx context.Context, ws uuid.UUID, filter bson.D) 
 		return 0, fmt.Errorf("count %ss: %w", c.Name(), outage(err))
 	}
 	return n, nil
+}
+
+// Distinct answers the different texts that documents which match have in a field, in order.
+func (c *Collection[M]) Distinct(ctx context.Context, ws uuid.UUID, field string, filter bson.D) ([]string, error) {
+	var texts []string
+	if err := c.mongo.Distinct(ctx, field, query.Scope(ws, filter)).Decode(&texts); err != nil {
+		return nil, fmt.Errorf("look for each %s of %ss: %w", field, c.Name(), outage(err))
+	}
+	return texts, nil
 }
 
 // Each calls visit with the documents that match, in order, until it returns false.

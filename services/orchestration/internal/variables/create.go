@@ -20,7 +20,7 @@ func (s *Service) CreateVariable(ctx context.Context, r *orchv1.CreateVariableRe
 
 func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, create *orchv1.VariableCreate) (*orchv1.Variable, error) {
 	variable := newVariable(id, create)
-	created, err := s.lifecycle(ws, variable, "created")
+	created, err := s.lifecycle(ws, variable, nil, "created")
 	if err != nil {
 		return nil, err
 	}

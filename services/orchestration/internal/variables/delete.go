@@ -31,7 +31,7 @@ func (s *Service) DeleteVariableByName(ctx context.Context, r *orchv1.DeleteVari
 
 func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) (*emptypb.Empty, error) {
 	err := s.variables.Delete(ctx, ws, id, func(current *orchv1.Variable) ([]store.Effect, error) {
-		deleted, err := s.lifecycle(ws, current, "deleted")
+		deleted, err := s.lifecycle(ws, current, nil, "deleted")
 		return []store.Effect{deleted}, err
 	})
 	if err != nil {

@@ -66,14 +66,19 @@ func (s *Service) byName(ctx context.Context, ws uuid.UUID, name string) (*orchv
 	return s.variables.First(ctx, ws, bson.D{{Key: "name", Value: name}})
 }
 
-// lifecycle is the effect that tells what happened to a variable.
-func (s *Service) lifecycle(ws uuid.UUID, variable *orchv1.Variable, verb string) (store.Effect, error) {
+// lifecycle is the effect that tells what happened to a variable; before is what it was, nil where it was not or is as
+// it was.
+func (s *Service) lifecycle(ws uuid.UUID, variable, before *orchv1.Variable, verb string) (store.Effect, error) {
 	id, err := call.ParseID(variable.GetId())
+	if err != nil {
+		return store.Effect{}, err
+	}
+	payload, err := events.Payload(variable, before, "name", "value", "tags")
 	if err != nil {
 		return store.Effect{}, err
 	}
 	of := s.variables.Store()
 	return events.Publish(ws, events.Lifecycle{
-		ID: of.NewID(), Kind: "variable", Verb: verb, Of: id, Name: variable.GetName(), At: of.Now(),
+		ID: of.NewID(), Kind: "variable", Verb: verb, Of: id, Name: variable.GetName(), At: of.Now(), Payload: payload,
 	}.Event(s.words))
 }

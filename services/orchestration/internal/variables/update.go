@@ -58,7 +58,7 @@ func (s *Service) change(ws uuid.UUID, current, next *orchv1.Variable) (*store.C
 	if proto.Equal(current, next) {
 		return nil, nil
 	}
-	updated, err := s.lifecycle(ws, next, "updated")
+	updated, err := s.lifecycle(ws, next, current, "updated")
 	if err != nil {
 		return nil, err
 	}
