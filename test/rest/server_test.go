@@ -1,0 +1,208 @@
+// Package rest_test walks over the routes of the REST API, on a server with its sockets and its store, and checks every
+// answer against the document that describes it.
+package rest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/openapi"
+	"github.com/orch-project/orch/pkg/testkit"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/services/standalone"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// server is a running server with the document of its API.
+type server struct {
+	t        *testing.T
+	client   *http.Client
+	api      string
+	document *openapi3.T
+
+	mu      sync.Mutex
+	visited map[string]bool // The operations that were asked for, such as "GET /flows/{id}".
+}
+
+func start(t *testing.T) *server {
+	t.Helper()
+	cfg, err := config.LoadFrom[standalone.Config](map[string]string{
+		"ORCH_DATA_DIR": t.TempDir(), "ORCH_GATEWAY_LISTEN": "127.0.0.1:0", "ORCH_INTERNAL_LISTEN": "127.0.0.1:0",
+		"ORCH_UNSAFE_NO_SYNC": "true",
+	})
+	require.NoError(t, err)
+	run, err := standalone.New(t.Context(), cfg, "test", slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- run.Run(ctx) }()
+	transport := &http.Transport{}
+	data, err := openapi.Document(openapi.Options{
+		Title: "Orch", Version: vocabulary.APIVersion, Header: vocabulary.Orch.VersionHeader(), Servers: []string{"/api"},
+	}, openapi.Services()...)
+	require.NoError(t, err)
+	s := &server{t: t, client: &http.Client{Transport: transport}, api: "http://" + run.Addr().String() + "/api", visited: map[string]bool{}}
+	s.document, err = openapi3.NewLoader().LoadFromData(data)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		cancel()
+		require.NoError(t, <-done)
+	})
+	require.Eventually(t, func() bool { return s.send("GET", "/ready", "", nil).status == http.StatusOK }, 10*time.Second, time.Millisecond)
+	return s
+}
+
+// answer is a response that has been read.
+type answer struct {
+	t      *testing.T
+	status int
+	body   []byte
+	header http.Header
+}
+
+// send asks for a path as it is written.
+func (s *server) send(method, path, body string, header http.Header) answer {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.api+path, strings.NewReader(body))
+	require.NoError(s.t, err)
+	r.Header.Set("Content-Type", "application/json")
+	maps.Copy(r.Header, header)
+	response, err := s.client.Do(r)
+	require.NoError(s.t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(s.t, err)
+	return answer{s.t, response.StatusCode, text, response.Header}
+}
+
+// visit is ask for an answer of one status.
+func (s *server) visit(want int, operation, body string, parameters ...string) answer {
+	s.t.Helper()
+	got := s.ask(operation, body, parameters...)
+	require.Equal(s.t, want, got.status, "%s: %s", operation, got.body)
+	return got
+}
+
+// ask asks for an operation of the document, whose parameters are filled in in order, and checks that the answer is one
+// that the document tells of. A query follows the path behind "?".
+func (s *server) ask(operation, body string, parameters ...string) answer {
+	s.t.Helper()
+	method, path, found := strings.Cut(operation, " ")
+	require.True(s.t, found, operation)
+	template, query, _ := strings.Cut(path, "?")
+	filled := template
+	for _, value := range parameters {
+		begin, end := strings.Index(filled, "{"), strings.Index(filled, "}")
+		require.GreaterOrEqual(s.t, end, begin, operation)
+		filled = filled[:begin] + value + filled[end+1:]
+	}
+	if query != "" {
+		filled += "?" + query
+	}
+	got := s.send(method, filled, body, nil)
+	s.mu.Lock()
+	s.visited[method+" "+template] = true
+	s.mu.Unlock()
+	s.fits(method, template, got)
+	return got
+}
+
+// fits checks an answer against the document.
+func (s *server) fits(method, template string, got answer) {
+	s.t.Helper()
+	item := s.document.Paths.Value(template)
+	require.NotNil(s.t, item, "%s is not described", template)
+	op := item.GetOperation(method)
+	require.NotNil(s.t, op, "%s %s is not described", method, template)
+	described := op.Responses.Status(got.status)
+	if described == nil {
+		require.GreaterOrEqual(s.t, got.status, 400, "%s %s: %d is not described", method, template, got.status)
+		described = op.Responses.Default()
+	}
+	if len(got.body) == 0 {
+		require.Empty(s.t, described.Value.Content, "%s %s: the body is empty", method, template)
+		return
+	}
+	kind, _, _ := strings.Cut(got.header.Get("Content-Type"), ";")
+	if kind != "application/json" {
+		return
+	}
+	media := described.Value.Content.Get(kind)
+	require.NotNil(s.t, media, "%s %s %d: JSON is not described", method, template, got.status)
+	decoder := json.NewDecoder(bytes.NewReader(got.body))
+	decoder.UseNumber()
+	var value any
+	require.NoError(s.t, decoder.Decode(&value), "%s", got.body)
+	require.NoError(s.t, media.Schema.Value.VisitJSON(value, openapi3.VisitAsResponse()), "%s %s: %s", method, template, got.body)
+}
+
+// unvisited are the operations with one of these tags that nobody asked for.
+func (s *server) unvisited(tags ...string) []string {
+	var missing []string
+	for path, item := range s.document.Paths.Map() {
+		for method, op := range item.Operations() {
+			if slices.Contains(tags, op.Tags[0]) && !s.visited[method+" "+path] {
+				missing = append(missing, method+" "+path)
+			}
+		}
+	}
+	slices.Sort(missing)
+	return missing
+}
+
+// at is a value of the answer by its path: "state.name", "0.id".
+func (a answer) at(path string) any {
+	a.t.Helper()
+	var value any
+	require.NoError(a.t, json.Unmarshal(a.body, &value), "%s", a.body)
+	if path == "" {
+		return value
+	}
+	for step := range strings.SplitSeq(path, ".") {
+		switch of := value.(type) {
+		case map[string]any:
+			member, found := of[step]
+			require.True(a.t, found, "%q of %q in %s", step, path, a.body)
+			value = member
+		case []any:
+			i := int(step[0] - '0')
+			require.Less(a.t, i, len(of), "%q of %q in %s", step, path, a.body)
+			value = of[i]
+		default:
+			require.Fail(a.t, "nothing there", "%q of %q in %s", step, path, a.body)
+		}
+	}
+	return value
+}
+
+// text is at for a string.
+func (a answer) text(path string) string {
+	a.t.Helper()
+	text, ok := a.at(path).(string)
+	require.True(a.t, ok, "%q in %s", path, a.body)
+	return text
+}
+
+// quoted writes a string as JSON.
+func quoted(t *testing.T, s string) string {
+	t.Helper()
+	text, err := json.Marshal(s)
+	require.NoError(t, err)
+	return string(text)
+}
