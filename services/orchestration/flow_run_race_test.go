@@ -2,6 +2,7 @@ package orchestration_test
 
 import (
 	"flag"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,53 +21,102 @@ type attempt struct {
 	begin, end int64
 }
 
+// raced is a run that writers race for: how a state is proposed, what its history is, and what it shows of itself.
+type raced struct {
+	set     func(orchv1.StateType) (*orchv1.OrchestrationResult, error)
+	states  func() []*orchv1.State
+	current func() (state string, runCount int64)
+}
+
 // Whatever 64 writers do to one run at once: each state that was accepted is in the history once and nothing else is,
 // and the order of the history is one in which the requests may have happened one after the other.
 func TestHistoryIsLinearizable(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
 	flow := d.flow("race")
-	kinds := []orchv1.StateType{running, completed, pending, scheduled, paused}
 	for range *raceRuns {
 		run := d.run(flow)
-		var ticks atomic.Int64
-		var mu sync.Mutex
-		accepted := map[string]attempt{}
-		var group sync.WaitGroup
-		for i := range 64 {
-			group.Go(func() {
-				a := attempt{begin: ticks.Add(1)}
+		race(t, raced{
+			set: func(kind orchv1.StateType) (*orchv1.OrchestrationResult, error) {
 				result, _, err := try[*orchv1.OrchestrationResult](d, orchv1.FlowRunService_SetFlowRunState_FullMethodName, &orchv1.SetFlowRunStateRequest{
-					Id: run.GetId(), Transition: &orchv1.FlowRunTransition{State: &orchv1.StateCreate{Type: kinds[i%len(kinds)]}, Force: true},
+					Id: run.GetId(), Transition: &orchv1.FlowRunTransition{State: &orchv1.StateCreate{Type: kind}, Force: true},
 				})
-				a.end = ticks.Add(1)
-				if err != nil { // Lost every time, and was told so.
-					return
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				a.state = result.GetState().GetId()
-				accepted[a.state] = a
-			})
-		}
-		group.Wait()
-		states := call[*orchv1.StateList](d, orchv1.FlowRunStateService_ReadFlowRunStates_FullMethodName,
-			&orchv1.ReadFlowRunStatesRequest{FlowRunId: run.GetId()}).GetStates()
-		require.NotEmpty(t, accepted)
-		require.Len(t, states, len(accepted)+1, "one state for each winner, and the first one")
-		require.Equal(t, states[len(states)-1].GetId(), d.readRun(run.GetId()).GetStateId())
-		latest := int64(0) // The latest beginning among the states so far.
-		var ran int64
-		for i, state := range states[1:] {
-			require.True(t, state.GetTimestamp().AsTime().After(states[i].GetTimestamp().AsTime()))
-			a, ok := accepted[state.GetId()]
-			require.True(t, ok, "a state that nobody was told of")
-			require.Greater(t, a.end, latest, "it was answered before one ahead of it was asked for")
-			latest = max(latest, a.begin)
-			if state.GetType() == running {
-				ran++
-			}
-		}
-		require.Equal(t, ran, d.readRun(run.GetId()).GetRunCount(), "each running state counts once")
+				return result, err
+			},
+			states: func() []*orchv1.State {
+				return call[*orchv1.StateList](d, orchv1.FlowRunStateService_ReadFlowRunStates_FullMethodName,
+					&orchv1.ReadFlowRunStatesRequest{FlowRunId: run.GetId()}).GetStates()
+			},
+			current: func() (string, int64) {
+				now := d.readRun(run.GetId())
+				return now.GetStateId(), now.GetRunCount()
+			},
+		})
 	}
+}
+
+// The same for task runs, which hold slots besides.
+func TestHistoryOfTaskRunsIsLinearizable(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	d.tagLimit("db", 1)
+	of := d.runningFlow("race")
+	for i := range *raceRuns {
+		run := d.task(of, fmt.Sprint(i), taggedWith("db"))
+		race(t, raced{
+			set: func(kind orchv1.StateType) (*orchv1.OrchestrationResult, error) {
+				result, _, err := try[*orchv1.OrchestrationResult](d, orchv1.TaskRunService_SetTaskRunState_FullMethodName, &orchv1.SetTaskRunStateRequest{
+					Id: run.GetId(), Transition: &orchv1.TaskRunTransition{State: to(kind), Force: true},
+				})
+				return result, err
+			},
+			states: func() []*orchv1.State { return d.taskStates(run.GetId()) },
+			current: func() (string, int64) {
+				now := d.readTask(run.GetId())
+				return now.GetStateId(), now.GetRunCount()
+			},
+		})
+	}
+}
+
+func race(t *testing.T, run raced) {
+	t.Helper()
+	kinds := []orchv1.StateType{running, completed, pending, scheduled, paused}
+	var ticks atomic.Int64
+	var mu sync.Mutex
+	accepted := map[string]attempt{}
+	var group sync.WaitGroup
+	for i := range 64 {
+		group.Go(func() {
+			a := attempt{begin: ticks.Add(1)}
+			result, err := run.set(kinds[i%len(kinds)])
+			a.end = ticks.Add(1)
+			if err != nil { // Lost every time, and was told so.
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			a.state = result.GetState().GetId()
+			accepted[a.state] = a
+		})
+	}
+	group.Wait()
+	states := run.states()
+	state, runCount := run.current()
+	require.NotEmpty(t, accepted)
+	require.Len(t, states, len(accepted)+1, "one state for each winner, and the first one")
+	require.Equal(t, states[len(states)-1].GetId(), state)
+	latest := int64(0) // The latest beginning among the states so far.
+	var ran int64
+	for i, state := range states[1:] {
+		require.True(t, state.GetTimestamp().AsTime().After(states[i].GetTimestamp().AsTime()))
+		a, ok := accepted[state.GetId()]
+		require.True(t, ok, "a state that nobody was told of")
+		require.Greater(t, a.end, latest, "it was answered before one ahead of it was asked for")
+		latest = max(latest, a.begin)
+		if state.GetType() == running {
+			ran++
+		}
+	}
+	require.Equal(t, ran, runCount, "each running state counts once")
 }
