@@ -39,7 +39,7 @@ func TestRunsThatRunAgainBeginAnew(t *testing.T) {
 		require.Equal(t, c.anew, len(policy.GetPauseKeys().GetValues()) == 0, c.to)
 		require.Equal(t, c.retry, policy.RetryType, c.to)
 		// What runs or has ended does not resume any longer, whatever the rules say.
-		require.Equal(t, false, policy.GetResuming(), c.to)
+		require.False(t, policy.GetResuming(), c.to)
 	}
 }
 
@@ -225,7 +225,8 @@ func TestBackgroundRulesAreThoseOfTasks(t *testing.T) {
 	}{
 		"from the cache": {
 			taskIn(pending, alone), propose(running, proposalDetails(&orchv1.StateDetails{CacheKey: new("k")})),
-			rules.TaskFacts{Cached: &orchv1.State{Type: completed, StateDetails: &orchv1.StateDetails{}}}, reject, "Cached",
+			rules.TaskFacts{Cached: &orchv1.State{Type: completed, StateDetails: &orchv1.StateDetails{}}},
+			reject, "Cached",
 		},
 		"retried":        {taskIn(running, alone, ranTimes(1), retries(1, nil)), propose(failed), rules.TaskFacts{}, reject, "AwaitingRetry"},
 		"again":          {taskIn(pending, alone, ranTimes(1)), propose(running), rules.TaskFacts{}, accept, "Rerunning"},
