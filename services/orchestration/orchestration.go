@@ -27,6 +27,7 @@ import (
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/id"
 	wirelogs "github.com/orch-project/orch/pkg/logs"
+	"github.com/orch-project/orch/pkg/offers"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/secrets"
@@ -49,6 +50,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/savedsearches"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/taskruns"
+	"github.com/orch-project/orch/services/orchestration/internal/taskworkers"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 	"github.com/orch-project/orch/services/orchestration/internal/variables"
 	"github.com/orch-project/orch/services/orchestration/internal/webhooks"
@@ -97,6 +99,7 @@ type Orchestration struct {
 	flows       *flows.Service
 	runs        *flowruns.Service
 	tasks       *taskruns.Service
+	workers     *taskworkers.Service
 	graphs      *graph.Service
 	schemas     *parameters.Service
 	deployments *deployments.Service
@@ -164,6 +167,8 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.schemas = parameters.NewService(hydrator)
 	o.graphs = graph.New(o.store, o.runs.States)
 	o.tasks = taskruns.New(o.store, cfg.Vocabulary, limits, deps.Random)
+	o.tasks.OnOffer(o.offered)
+	o.workers = taskworkers.New(taskworkers.Deps{Store: o.store, Show: o.tasks.Show, Offered: o.offered})
 	o.deployments = deployments.New(deployments.Deps{
 		Store: o.store, Runs: o.runs, Variable: o.variables.Lookup, Block: o.blocks.Has, Limit: limits.Show, Shown: limits.ShowOf,
 		Follow: limits.DeploymentEffect, Flush: o.flush, Words: cfg.Vocabulary, Log: o.log,
@@ -210,6 +215,7 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterUiFlowServiceServer(r, o.runs)
 	orchv1.RegisterTaskRunServiceServer(r, o.tasks)
 	orchv1.RegisterTaskRunStateServiceServer(r, o.tasks)
+	orchv1.RegisterTaskWorkerServiceServer(r, o.workers)
 	orchv1.RegisterUiTaskRunServiceServer(r, o.tasks)
 	orchv1.RegisterFlowRunGraphServiceServer(r, o.graphs)
 	orchv1.RegisterUiSchemaServiceServer(r, o.schemas)
@@ -247,6 +253,13 @@ func (o *Orchestration) Workers() []run.Worker {
 		events.Persister{Service: o.events},
 		concurrency.Repossessor{Limits: o.limits.Limits, Log: o.log},
 	}, o.timers(o.every)...)
+}
+
+// offered wakes a task worker that waits. One that is not woken asks by itself a little later.
+func (o *Orchestration) offered(ws uuid.UUID, taskKey string) {
+	if err := o.broker.Live(offers.Feed).Publish(ws, []byte(taskKey)); err != nil {
+		o.log.Warn("waking a task worker", "error", err)
+	}
 }
 
 // flush carries out the effects of one document now; services are made before the relay that does it.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var socketPaths = []string{"/events/in", "/events/out"}
+var socketPaths = []string{"/events/in", "/events/out", "/logs/out", "/task_runs/subscriptions/scheduled"}
 
 func TestSocketsGreet(t *testing.T) {
 	t.Parallel()

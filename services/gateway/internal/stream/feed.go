@@ -111,6 +111,26 @@ func (f *feed[T]) offer(workspace uuid.UUID, value T, m message) {
 	}
 }
 
+// wakeOne wakes a subscriber whom a value matters to and who waits, by chance one of several; where none waits, all
+// look again when they are done with what they do.
+func (f *feed[T]) wakeOne(workspace uuid.UUID, value T) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var busy []*subscriber[T]
+	for q := range f.subscribers[workspace] {
+		switch {
+		case !q.wants(value):
+		case q.idle.Load() && q.wake():
+			return
+		default:
+			busy = append(busy, q)
+		}
+	}
+	for _, q := range busy {
+		q.wake()
+	}
+}
+
 // interrupt ends all subscribers.
 func (f *feed[T]) interrupt(e ending) {
 	f.mu.Lock()

@@ -19,6 +19,8 @@ import (
 const (
 	pathEventsIn  = "/events/in"
 	pathEventsOut = "/events/out"
+	pathLogsOut   = "/logs/out"
+	pathTasks     = "/task_runs/subscriptions/scheduled"
 )
 
 // Options are what a Server needs.
@@ -45,6 +47,8 @@ type Server struct {
 	routes map[string]route
 	intake *publishing
 	events *feed[passed]
+	logs   *feed[*orchv1.Log]
+	offers *feed[string] // Of task keys.
 
 	ctx    context.Context // Ends with Close: the life of the feeds.
 	cancel context.CancelFunc
@@ -68,9 +72,13 @@ func New(opts Options) *Server {
 	s := &Server{opts: opts, sockets: map[*socket]struct{}{}, intake: newPublishing(opts.Broker.Publisher())}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.events = newFeed[passed](s.ctx, s.feedEvents)
+	s.logs = newFeed[*orchv1.Log](s.ctx, s.feedLogs)
+	s.offers = newFeed[string](s.ctx, s.feedOffers)
 	s.routes = map[string]route{
 		pathEventsIn:  {scope: "manage_events", limit: maxEvent, serve: (*Server).eventsIn},
 		pathEventsOut: {scope: "see_events", limit: maxFilter, serve: (*Server).eventsOut},
+		pathLogsOut:   {scope: "see_logs", limit: maxFilter, serve: (*Server).logsOut},
+		pathTasks:     {scope: "manage_task_runs", limit: maxSubscription, serve: (*Server).tasksOut},
 	}
 	return s
 }
@@ -150,5 +158,7 @@ func (s *Server) Close(ctx context.Context) error {
 	}
 	s.cancel()
 	s.events.wait()
+	s.logs.wait()
+	s.offers.wait()
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
@@ -35,6 +36,7 @@ type subscriber[T any] struct {
 	workspace uuid.UUID
 	wants     func(T) bool // Called by the feed, one call at a time.
 	news      chan struct{}
+	idle      atomic.Bool // It waits for news. Told by those who are woken one at a time.
 
 	mu     sync.Mutex
 	queue  []message
@@ -81,10 +83,13 @@ func (q *subscriber[T]) stopLocked(e ending) {
 	q.wake()
 }
 
-func (q *subscriber[T]) wake() {
+// wake tells the subscriber of news; false when it has not looked at the last yet.
+func (q *subscriber[T]) wake() bool {
 	select {
 	case q.news <- struct{}{}:
+		return true
 	default:
+		return false
 	}
 }
 

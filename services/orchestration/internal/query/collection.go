@@ -14,10 +14,12 @@ const (
 	TaskRun      Collection = "task_run"
 	TaskRunState Collection = "task_run_state"
 	TaskRunCache Collection = "task_run_cache"
-	Deployment   Collection = "deployment"
-	WorkPool     Collection = "work_pool"
-	WorkQueue    Collection = "work_queue"
-	Webhook      Collection = "webhook"
+	// TaskWorker has the connected task workers.
+	TaskWorker Collection = "task_worker"
+	Deployment Collection = "deployment"
+	WorkPool   Collection = "work_pool"
+	WorkQueue  Collection = "work_queue"
+	Webhook    Collection = "webhook"
 	// WebhookDelivery is the log of requests that webhooks got.
 	WebhookDelivery Collection = "webhook_delivery"
 	Event           Collection = "event"

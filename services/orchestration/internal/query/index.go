@@ -97,6 +97,10 @@ func Indexes() []Index {
 		{Collection: TaskRun, Keys: scoped("start_time", "_id"), For: "start_time"},
 		{Collection: TaskRun, Keys: scoped("created", "_id"), For: "CREATED_DESC"},
 		{Collection: TaskRun, Keys: scoped("tags", "_id"), For: "tags"},
+		{
+			Collection: TaskRun, Keys: scoped("task_key", "offer_at", "_id"), Partial: present("offer_at"),
+			For: "deferred runs that wait for a task worker",
+		},
 		{Collection: TaskRun, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper; a state whose row of the history is not written yet"},
 
 		{
@@ -104,6 +108,8 @@ func Indexes() []Index {
 			For: "one state per revision of a run that the server judged",
 		},
 		{Collection: TaskRunState, Keys: scoped("task_run_id", "timestamp", "_id"), For: "a run's history, oldest first"},
+
+		{Collection: TaskWorker, Keys: scoped("identifier", "_id"), For: "connected workers"},
 
 		{Collection: TaskRunCache, Keys: scoped("cache_key", "timestamp", "_id"), For: "the newest state under a key"},
 		{Collection: TaskRunCache, Keys: keys("expire_at"), TTL: true, For: "states that no longer hold"},

@@ -99,6 +99,7 @@ func (s *Service) insert(
 	}
 	t := rules.ProposeTask(run, proposal, rules.TaskFacts{FlowRun: flowRun, Random: s.random}, now, of.NewID)
 	rules.MinimalTaskPolicy.Judge(t)
+	offer(t)
 	effects, err := s.effects(ws, t, 1)
 	if err != nil {
 		return nil, err
@@ -106,6 +107,7 @@ func (s *Service) insert(
 	if err := s.runs.Insert(ctx, ws, t.Run, effects...); err != nil {
 		return nil, err
 	}
+	s.announce(ws, t.Run)
 	return present(t.Run, now), nil
 }
 

@@ -47,6 +47,7 @@ type Service struct {
 	source   page.Source[*orchv1.TaskRun]
 	words    vocabulary.Vocabulary
 	random   func() float64
+	offered  func(ws uuid.UUID, taskKey string) // Nil: nobody is told.
 	limits   *concurrency.Limits
 }
 

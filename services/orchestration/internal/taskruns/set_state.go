@@ -84,6 +84,7 @@ func (s *Service) transition(
 		if !t.Written() {
 			return nil, nil
 		}
+		offer(t)
 		effects, err := s.effects(ws, t, revision)
 		if err != nil {
 			return nil, err
@@ -91,6 +92,9 @@ func (s *Service) transition(
 		return &store.Change[*orchv1.TaskRun]{Message: t.Run, Effects: effects}, nil
 	})
 	slots.settle(ctx, t, err)
+	if err == nil && t != nil && t.Written() {
+		s.announce(ws, t.Run)
+	}
 	return t, err
 }
 

@@ -1,0 +1,197 @@
+package stream
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/offers"
+	"github.com/orch-project/orch/pkg/restjson"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+const (
+	// maxSubscription bounds the messages of a task worker, in bytes.
+	maxSubscription = 1 << 20
+	// ackTimeout is how long a worker may take to take a run; its claim lasts longer.
+	ackTimeout = offers.Claim - 5*time.Second
+	// settleTimeout is how long the end of a claim, or of a worker, may take to be noted when its socket has ended.
+	settleTimeout = 5 * time.Second
+)
+
+// taskWorker is a socket of /task_runs/subscriptions/scheduled.
+type taskWorker struct {
+	server     *Server
+	socket     *socket
+	identifier string
+	keys       []string
+	news       *subscriber[string]
+	messages   chan []byte // What the worker sends; closed when it has gone.
+}
+
+// tasksOut offers deferred task runs to a task worker, one after the other:
+//
+//	subscribe ──▶ claim ──▶ run ──▶ {"type":"ack"} ──▶ claim …
+//	                │ none           {"type":"quit"} or gone: the run is offered again
+//	                └──▶ wait to be woken
+func (s *Server) tasksOut(ctx context.Context, k *socket) ending {
+	violation := func(reason string) ending { return ending{statusProtocolViolation, "Protocol violation: " + reason} }
+	var first struct {
+		Type     string   `json:"type"`
+		Keys     []string `json:"keys"`
+		ClientID string   `json:"client_id"`
+	}
+	const expected = "expected 'subscribe' message"
+	if end := k.hello(ctx, &first, statusProtocolViolation, violation(expected).reason); !end.ok() {
+		return end
+	}
+	switch {
+	case first.Type != "subscribe":
+		return violation(expected)
+	case len(first.Keys) == 0:
+		return violation("expected 'keys' in subscribe message")
+	case first.ClientID == "":
+		return violation("expected 'client_id' in subscribe message")
+	}
+	w := &taskWorker{server: s, socket: k, identifier: first.ClientID, keys: first.Keys, messages: make(chan []byte)}
+	w.news = newSubscriber(k.info.Workspace, false, func(key string) bool { return slices.Contains(w.keys, key) })
+	defer s.offers.leave(w.news)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	k.listening.Go(func() { w.listen(ctx, cancel) })
+	if s.offers.join(ctx, w.news) != nil {
+		return brokerAway
+	}
+	defer w.leave(ctx)
+	return w.serve(ctx, violation("expected 'ack' message"))
+}
+
+// listen reads what the worker sends until it has gone; then ctx ends.
+func (w *taskWorker) listen(ctx context.Context, left context.CancelFunc) {
+	defer left()
+	for {
+		data, end := w.socket.read(ctx)
+		if !end.ok() {
+			if end != gone {
+				w.socket.end(end)
+			}
+			return
+		}
+		select {
+		case w.messages <- data:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (w *taskWorker) serve(ctx context.Context, violation ending) ending {
+	poll := time.NewTimer(0)
+	defer poll.Stop()
+	for {
+		response, _, err := w.server.opts.Caller.Call(ctx, orchv1.TaskWorkerService_ClaimTaskRun_FullMethodName,
+			&orchv1.ClaimTaskRunRequest{Identifier: w.identifier, TaskKeys: w.keys})
+		switch {
+		case ctx.Err() != nil && err == nil:
+			w.settle(ctx, response.(*orchv1.ClaimTaskRunResponse), false)
+			return gone
+		case ctx.Err() != nil:
+			return gone
+		case err != nil:
+			w.socket.log.WarnContext(ctx, "claiming a task run for a task worker", "error", err)
+			return storeAway
+		}
+		if claimed := response.(*orchv1.ClaimTaskRunResponse); claimed.GetTaskRun() != nil {
+			if end, more := w.offer(ctx, claimed, violation); !more {
+				return end
+			}
+			continue
+		}
+		poll.Reset(offers.Poll)
+		w.news.idle.Store(true)
+		select {
+		case <-w.news.news:
+			w.news.idle.Store(false)
+			if end := w.news.ending(); !end.ok() {
+				return end
+			}
+		case <-w.messages:
+			return violation // There is nothing to be acknowledged.
+		case <-poll.C:
+			w.news.idle.Store(false)
+		case <-ctx.Done():
+			return gone
+		}
+	}
+}
+
+// offer sends a run and waits for the worker's word; more is false when the socket is to end.
+func (w *taskWorker) offer(ctx context.Context, claimed *orchv1.ClaimTaskRunResponse, violation ending) (end ending, more bool) {
+	taken := false
+	defer func() { w.settle(ctx, claimed, taken) }()
+	text, err := restjson.Marshal(claimed.GetTaskRun())
+	if err != nil {
+		w.socket.log.ErrorContext(ctx, "writing a task run for a task worker", "task_run", claimed.GetTaskRun().GetId(), "error", err)
+		return ending{websocket.StatusInternalError, "the task run cannot be written"}, false
+	}
+	if w.socket.write(ctx, text) != nil {
+		return gone, false
+	}
+	late := time.NewTimer(ackTimeout)
+	defer late.Stop()
+	select {
+	case data := <-w.messages:
+		var answer struct {
+			Type string `json:"type"`
+		}
+		switch json.Unmarshal(data, &answer); {
+		case answer.Type == "ack":
+			taken = true
+			return ending{}, true
+		case answer.Type == "quit":
+			return ending{}, false
+		}
+		return violation, false
+	case <-late.C:
+		return ending{websocket.StatusTryAgainLater, "the task run was not acknowledged in time"}, false
+	case <-ctx.Done():
+		return gone, false
+	}
+}
+
+// settle ends a claim; it does so even when the socket has ended. If it fails, the claim ends by itself.
+func (w *taskWorker) settle(ctx context.Context, claimed *orchv1.ClaimTaskRunResponse, taken bool) {
+	if claimed.GetTaskRun() == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	_, _, err := w.server.opts.Caller.Call(ctx, orchv1.TaskWorkerService_SettleTaskRun_FullMethodName,
+		&orchv1.SettleTaskRunRequest{Id: claimed.GetTaskRun().GetId(), Claim: claimed.GetClaim(), Taken: taken})
+	if err != nil {
+		w.socket.log.WarnContext(ctx, "ending the claim of a task run", "task_run", claimed.GetTaskRun().GetId(), "taken", taken, "error", err)
+	}
+}
+
+// leave tells that the worker has gone. If it fails, its silence tells.
+func (w *taskWorker) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	_, _, err := w.server.opts.Caller.Call(ctx, orchv1.TaskWorkerService_LeaveTaskWorker_FullMethodName,
+		&orchv1.LeaveTaskWorkerRequest{Identifier: w.identifier})
+	if err != nil {
+		w.socket.log.DebugContext(ctx, "forgetting a task worker", "error", err)
+	}
+}
+
+// feedOffers is the source of the feed of task keys. One waiting worker a message is enough: the run is for one.
+func (s *Server) feedOffers(ctx context.Context, ready func()) error {
+	return s.opts.Broker.Live(offers.Feed).Subscribe(ctx, func(workspace uuid.UUID, key []byte) {
+		s.offers.wakeOne(workspace, string(key))
+	}, broker.OnReady(ready))
+}

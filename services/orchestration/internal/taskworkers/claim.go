@@ -1,0 +1,106 @@
+package taskworkers
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/offers"
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// candidates is how many waiting runs are looked at, of which other workers may be claiming the first.
+const candidates = 8
+
+// ClaimTaskRun gives a worker the run that has waited longest, for as long as a claim lasts. Without one the answer is
+// empty. The worker counts as seen.
+func (s *Service) ClaimTaskRun(ctx context.Context, r *orchv1.ClaimTaskRunRequest) (*orchv1.ClaimTaskRunResponse, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.see(ctx, info.Workspace, r.GetIdentifier(), r.GetTaskKeys()); err != nil {
+		return nil, err
+	}
+	filter, sort := waiting(r.GetTaskKeys(), s.runs.Store().Now().UnixMicro())
+	found, err := s.runs.Find(ctx, info.Workspace, filter, sort, 0, candidates)
+	if err != nil {
+		return nil, err
+	}
+	for _, candidate := range found {
+		claim := s.runs.Store().NewID().String()
+		run, err := s.claim(ctx, info.Workspace, candidate.GetId(), claim)
+		if err != nil {
+			return nil, err
+		}
+		if run != nil {
+			return &orchv1.ClaimTaskRunResponse{TaskRun: s.deps.Show(run), Claim: claim}, nil
+		}
+	}
+	return &orchv1.ClaimTaskRunResponse{}, nil
+}
+
+// claim claims a run; nil when another worker was faster, or the run waits no more.
+func (s *Service) claim(ctx context.Context, ws uuid.UUID, id, claim string) (*orchv1.TaskRun, error) {
+	return s.mutate(ctx, ws, id, func(run *orchv1.TaskRun) bool {
+		now := s.runs.Store().Now()
+		if run.OfferAt == nil || run.GetOfferAt().AsTime().After(now) ||
+			run.GetState().GetType() != orchv1.StateType_STATE_TYPE_SCHEDULED {
+			return false
+		}
+		run.OfferAt, run.Claim = timestamppb.New(now.Add(offers.Claim)), &claim
+		return true
+	})
+}
+
+// SettleTaskRun ends a claim. A claim that has ended before is left alone.
+func (s *Service) SettleTaskRun(ctx context.Context, r *orchv1.SettleTaskRunRequest) (*emptypb.Empty, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	run, err := s.mutate(ctx, info.Workspace, r.GetId(), func(run *orchv1.TaskRun) bool {
+		if run.GetClaim() != r.GetClaim() {
+			return false
+		}
+		run.OfferAt, run.Claim = nil, nil
+		if !r.GetTaken() {
+			run.OfferAt = timestamppb.New(s.runs.Store().Now())
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	if run != nil && !r.GetTaken() {
+		s.deps.Offered(info.Workspace, run.GetTaskKey())
+	}
+	return &emptypb.Empty{}, nil
+}
+
+// mutate changes a run where decide says so; nil when it says no, or the run is gone.
+func (s *Service) mutate(ctx context.Context, ws uuid.UUID, id string, decide func(*orchv1.TaskRun) bool) (*orchv1.TaskRun, error) {
+	parsed, err := call.ParseID(id)
+	if err != nil {
+		return nil, err
+	}
+	changed := false
+	run, err := s.runs.Mutate(ctx, ws, parsed, func(current *orchv1.TaskRun, _ int64) (*store.Change[*orchv1.TaskRun], error) {
+		next := proto.CloneOf(current)
+		if changed = decide(next); !changed {
+			return nil, nil
+		}
+		return change(next), nil
+	})
+	if errors.Is(err, store.ErrNotFound) || err == nil && !changed {
+		return nil, nil
+	}
+	return run, err
+}

@@ -1,0 +1,97 @@
+package taskworkers
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/offers"
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+const (
+	// absent is the silence after which a worker is taken to be gone: its gateway died with the connection.
+	absent = 3*offers.Poll + offers.Poll/2
+	// forgotten is the silence after which nothing is kept of it.
+	forgotten = time.Hour
+	// maxWorkers bounds the list of workers.
+	maxWorkers = 1000
+)
+
+// workerID is the id of the worker of a name.
+func workerID(ws uuid.UUID, identifier string) uuid.UUID { return uuid.NewSHA1(ws, []byte(identifier)) }
+
+// see notes that a worker is there. What is known already is not written again, as it will poll again soon.
+func (s *Service) see(ctx context.Context, ws uuid.UUID, identifier string, keys []string) error {
+	of := s.workers.Store()
+	now := of.Now()
+	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	id := workerID(ws, identifier)
+	note := func(current *orchv1.TaskWorker, _ int64) (*store.Change[*orchv1.TaskWorker], error) {
+		last := current.GetTimestamp().AsTime()
+		if now.Sub(last) < offers.Poll/2 && slices.Equal(current.GetTaskKeys(), keys) {
+			return nil, nil
+		}
+		next := proto.CloneOf(current)
+		next.Timestamp, next.TaskKeys = timestamppb.New(now), keys
+		return &store.Change[*orchv1.TaskWorker]{Message: next}, nil
+	}
+	_, err := s.workers.Mutate(ctx, ws, id, note)
+	if !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	// A worker comes: the time to forget those that left without a word.
+	if err := s.workers.DeleteMany(ctx, ws, bson.D{
+		{Key: "timestamp", Value: bson.D{{Key: "$lt", Value: now.Add(-forgotten).UnixMicro()}}},
+	}); err != nil {
+		return err
+	}
+	err = s.workers.Insert(ctx, ws, &orchv1.TaskWorker{
+		Id: id.String(), Identifier: identifier, TaskKeys: keys, Timestamp: timestamppb.New(now),
+	})
+	if errors.Is(err, store.ErrDuplicate) { // Another connection of the same worker was faster.
+		return nil
+	}
+	return err
+}
+
+// LeaveTaskWorker forgets a worker.
+func (s *Service) LeaveTaskWorker(ctx context.Context, r *orchv1.LeaveTaskWorkerRequest) (*emptypb.Empty, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = s.workers.DeleteMany(ctx, info.Workspace, bson.D{
+		{Key: "_id", Value: store.Binary(workerID(info.Workspace, r.GetIdentifier()))},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &emptypb.Empty{}, nil
+}
+
+// ReadTaskWorkers answers the connected workers, or those for at least one of some tasks, ordered by name.
+func (s *Service) ReadTaskWorkers(ctx context.Context, r *orchv1.ReadTaskWorkersRequest) (*orchv1.TaskWorkerList, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	filter := bson.D{{Key: "timestamp", Value: bson.D{{Key: "$gte", Value: s.workers.Store().Now().Add(-absent).UnixMicro()}}}}
+	if keys := r.GetQuery().GetTaskWorkerFilter().GetTaskKeys(); len(keys) > 0 {
+		filter = append(filter, bson.E{Key: "task_keys", Value: bson.D{{Key: "$in", Value: keys}}})
+	}
+	found, err := s.workers.Find(ctx, info.Workspace, filter, bson.D{{Key: "identifier", Value: 1}, {Key: "_id", Value: 1}}, 0, maxWorkers)
+	if err != nil {
+		return nil, err
+	}
+	return &orchv1.TaskWorkerList{TaskWorkers: found}, nil
+}
