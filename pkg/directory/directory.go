@@ -54,12 +54,13 @@ type Directory struct {
 	loaded   chan struct{} // Closed when the first load is complete.
 	loadOnce sync.Once
 
-	mu      sync.RWMutex
-	entries map[string]*orchv1.DirectoryEntry // By key in the bucket. Values are never changed.
-	keys    map[string]key                    // By digest.
-	members map[pair]string                   // Account and actor → account role.
-	access  map[pair]string                   // Workspace and actor → workspace role.
-	roles   map[string]access.Set             // Roles that accounts made, by id.
+	mu       sync.RWMutex
+	complete bool                              // The bucket has the key Complete.
+	entries  map[string]*orchv1.DirectoryEntry // By key in the bucket. Values are never changed.
+	keys     map[string]key                    // By digest.
+	members  map[pair]string                   // Account and actor → account role.
+	access   map[pair]string                   // Workspace and actor → workspace role.
+	roles    map[string]access.Set             // Roles that accounts made, by id.
 }
 
 // pair is a place, an account or a workspace, and an actor.
@@ -117,6 +118,12 @@ func (d *Directory) Current() error {
 	if err := d.Loaded(); err != nil {
 		return err
 	}
+	d.mu.RLock()
+	complete := d.complete
+	d.mu.RUnlock()
+	if !complete {
+		return fmt.Errorf("%w: nobody has written it yet", ErrStale)
+	}
 	if age := d.opts.Clock.Now().Sub(d.opts.Bucket.LastContact()); age > trustWithoutContact {
 		return fmt.Errorf("%w: the broker did not answer for more than %s", ErrStale, trustWithoutContact)
 	}
@@ -138,6 +145,12 @@ func (d *Directory) CatchUp(ctx context.Context) bool {
 func (d *Directory) apply(ctx context.Context, change broker.Change) {
 	if change.InitialDone {
 		d.loadOnce.Do(func() { close(d.loaded) })
+		return
+	}
+	if change.Key == Complete {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.complete = !change.Deleted
 		return
 	}
 	var next *orchv1.DirectoryEntry

@@ -26,6 +26,10 @@ const (
 	Role           Kind = "role"
 )
 
+// Complete is the key whose presence says that the bucket has been made equal to the store since it was made. Until then
+// what it lacks means nothing: a broker that lost its data would refuse everybody.
+const Complete = "complete"
+
 // ErrUnreadable is wrapped when a value is no entry.
 var ErrUnreadable = errors.New("directory: entry not readable")
 

@@ -28,6 +28,9 @@ func (g *Gateway) admit(r *http.Request, op *transcode.Operation, vars map[strin
 	of, _ := r.Context().Value(boundKey{}).(bound)
 	need, err := needOf(op, of.place, vars)
 	if err != nil {
+		if stranger := g.authorize(r, nil, authn.Need{}); stranger != nil {
+			return nil, stranger
+		}
 		return nil, err
 	}
 	of.info.Account, of.info.Workspace = need.Account, need.Workspace

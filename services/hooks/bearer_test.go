@@ -21,6 +21,8 @@ func (w *world) known(kind directory.Kind, e *orchv1.DirectoryEntry) {
 	w.t.Helper()
 	bucket, err := w.conn.KeyValue(w.t.Context(), directory.Bucket, broker.KVConfig{})
 	require.NoError(w.t, err)
+	_, err = bucket.Put(w.t.Context(), directory.Complete, nil)
+	require.NoError(w.t, err)
 	value, err := directory.Encode(e)
 	require.NoError(w.t, err)
 	_, err = bucket.Put(w.t.Context(), directory.Key(kind, e.GetId()), value)

@@ -68,12 +68,21 @@ func (r *Registry) Reconcile(ctx context.Context) error {
 		return fmt.Errorf("list the directory: %w", err)
 	}
 	for _, key := range keys {
-		if present[key] {
+		if present[key] || key == directory.Complete {
 			continue
 		}
 		if err := r.bury(ctx, key); err != nil {
 			return err
 		}
+	}
+	err = r.directory.Swap(ctx, directory.Complete, func(current []byte) ([]byte, error) {
+		if current != nil {
+			return nil, nil
+		}
+		return []byte(r.Store.Now().Format(time.RFC3339)), nil
+	})
+	if err != nil {
+		return fmt.Errorf("mark the directory as complete: %w", err)
 	}
 	return nil
 }
