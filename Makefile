@@ -73,6 +73,11 @@ bench-jinja: $(VENV)/oracle ## measure the template engine beside CPython's Jinj
 bench-api: build $(VENV)/prefect ## measure the API beside the Python server on Postgres; BENCHFLAGS="-rows get,create" chooses
 	go run ./test/bench/api -prefect $(VENV)/prefect/bin/prefect $(BENCHFLAGS)
 
+.PHONY: bench-events
+bench-events: build $(VENV)/prefect ## measure how events and logs are taken in beside the Python server, and their first pages among a million
+	go run ./test/bench/events -prefect $(VENV)/prefect/bin/prefect $(BENCHFLAGS)
+	cd services/orchestration && ORCH_SCALE_EVENTS=1000000 go test -count=1 -v -timeout=20m -run='^TestFirstPagesOfManyEvents$$' ./internal/events
+
 .PHONY: bench-store
 bench-store: ## measure the embedded store beside raw Pebble, with a million documents
 	cd pkg && go run ./embeddedmongo/bench $(BENCHFLAGS)

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/test/bench/beside"
+)
+
+// batch is how many events or logs one request carries.
+const batch = 50
+
+// intake is one thing that is taken in.
+type intake struct {
+	name string
+	// Floor is the least ratio of ours to the reference.
+	floor float64
+	// Prepare makes the request of a round, and what tells how many of what the round sent can be read; it is asked with
+	// how many there should be.
+	prepare func(s *beside.Server) (op beside.Op, readable func(want int64) (int64, error))
+}
+
+// events are those of task runs, as long as the Python client's.
+var events = intake{"events", 10, func(s *beside.Server) (beside.Op, func(int64) (int64, error)) {
+	name, flowRun := "bench."+uuid.NewString(), uuid.NewString()
+	op := func(c *beside.Conn, _ int) error {
+		now := time.Now().UTC().Format(time.RFC3339Nano)
+		body := []byte{'['}
+		for i := range batch {
+			if i > 0 {
+				body = append(body, ',')
+			}
+			body = fmt.Appendf(body, `{"id":%q,"occurred":%q,"event":%q,"resource":{"prefect.resource.id":"prefect.task-run.%s",`+
+				`"prefect.resource.name":"task-305","prefect.run-count":"1","prefect.state-name":"Running","prefect.state-type":"RUNNING"},`+
+				`"related":[{"prefect.resource.id":"prefect.flow-run.%s","prefect.resource.role":"flow-run","prefect.resource.name":"run-3"}],`+
+				`"payload":{"intended":{"from":"PENDING","to":"RUNNING"},"initial_state":{"type":"PENDING","name":"Pending","message":"","state_details":{}},`+
+				`"validated_state":{"type":"RUNNING","name":"Running","message":"","state_details":{},"data":null}}}`,
+				uuid.NewString(), now, name, uuid.NewString(), flowRun)
+		}
+		_, err := c.Call(http.MethodPost, "/events", append(body, ']'), http.StatusNoContent)
+		return err
+	}
+	return op, func(int64) (int64, error) {
+		var page struct {
+			Total int64 `json:"total"`
+		}
+		err := ask(s, "/events/filter", fmt.Sprintf(`{"filter":{"event":{"name":[%q]}},"limit":1}`, name), &page)
+		return page.Total, err
+	}
+}}
+
+// logs are those of one flow run. They are read by their number: the API does not count them.
+var logs = intake{"logs", 5, func(s *beside.Server) (beside.Op, func(int64) (int64, error)) {
+	flowRun := uuid.NewString()
+	op := func(c *beside.Conn, _ int) error {
+		now := time.Now().UTC().Format(time.RFC3339Nano)
+		body := []byte{'['}
+		for i := range batch {
+			if i > 0 {
+				body = append(body, ',')
+			}
+			body = append(body, `{"name":"prefect.flow_runs","level":20,"message":"Message number `...)
+			body = append(strconv.AppendInt(body, int64(i), 10), ` of a run, which is of a usual length","timestamp":"`...)
+			body = append(append(append(append(body, now...), `","flow_run_id":"`...), flowRun...), `"}`...)
+		}
+		_, err := c.Call(http.MethodPost, "/logs/", append(body, ']'), http.StatusCreated)
+		return err
+	}
+	return op, func(want int64) (int64, error) {
+		var last []json.RawMessage
+		err := ask(s, "/logs/filter", fmt.Sprintf(`{"logs":{"flow_run_id":{"any_":[%q]}},"limit":1,"offset":%d}`, flowRun, want-1), &last)
+		if len(last) == 0 {
+			return 0, err
+		}
+		return want, err
+	}
+}}
+
+// ask reads an answer on a connection of its own.
+func ask(s *beside.Server, path, body string, into any) error {
+	c := s.Conn()
+	defer c.Close()
+	answer, err := c.Call(http.MethodPost, path, []byte(body), http.StatusOK)
+	if err != nil {
+		return err
+	}
+	text, err := answer.Text()
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("read the answer of %s: %w", path, err)
+	}
+	return nil
+}

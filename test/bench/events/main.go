@@ -1,0 +1,128 @@
+// Command events measures how fast events and logs are taken in beside the Python server, on one machine in one run, and
+// how soon all that was acknowledged can be read. It exits with 1 when a ratio falls short of its floor, when something
+// acknowledged cannot be read, or when ours needs longer than 5 s for the last of it.
+//
+//	make bench-events BENCHFLAGS="-round 10s"
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/orch-project/orch/test/bench/beside"
+)
+
+// visibleWithin is how soon after the last acknowledgement everything must be readable on our server; the Python server
+// is waited for as long as patience.
+const (
+	visibleWithin = 5 * time.Second
+	patience      = 2 * time.Minute
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "bench-events:", err)
+		stop()
+		os.Exit(1) //nolint:gocritic // The deferred stop was called by hand.
+	}
+}
+
+func run(ctx context.Context) (err error) {
+	orch := flag.String("orch", "bin/orch", "our binary")
+	prefect := flag.String("prefect", ".venv/prefect/bin/prefect", "the Python server's program")
+	conns := flag.Int("c", 8, "connections")
+	round := flag.Duration("round", 4*time.Second, "the time of a round")
+	rounds := flag.Int("rounds", 2, "rounds of each server in each row")
+	flag.Parse()
+
+	reference, err := beside.StartReference(*prefect)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, reference.Stop()) }()
+	ours, err := beside.StartOrch(*orch)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ours.Stop()) }()
+
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(out, "row\tserver\tacknowledged\tper second\treadable after\tpersisted per second\tratio\tfloor\t")
+	var failures []error
+	for _, row := range []intake{events, logs} {
+		of := map[*beside.Server]*taken{reference: {}, ours: {}}
+		for range *rounds {
+			for _, s := range []*beside.Server{reference, ours} { // In turns, so that noise hits both.
+				if err := of[s].round(ctx, s, row, *conns, *round); err != nil {
+					return fmt.Errorf("%s: %w", row.name, err)
+				}
+			}
+		}
+		ratio := of[ours].perSecond() / of[reference].perSecond()
+		of[reference].print(out, row.name, reference.Name, "\t")
+		of[ours].print(out, row.name, ours.Name, fmt.Sprintf("%.1f\t%.0f", ratio, row.floor))
+		if ratio < row.floor {
+			failures = append(failures, fmt.Errorf("%s: %.1f times the reference, and not %.0f", row.name, ratio, row.floor))
+		}
+		if late := of[ours].slowest; late > visibleWithin {
+			failures = append(failures, fmt.Errorf("%s: readable %s after the last acknowledgement, and not within %s", row.name, late, visibleWithin))
+		}
+	}
+	return errors.Join(append(failures, out.Flush())...)
+}
+
+// taken is what one server took in, over all rounds.
+type taken struct {
+	acknowledged int64
+	// Sending is the time until the last acknowledgements, reading what passed until all of it could be read.
+	sending, reading time.Duration
+	slowest          time.Duration
+}
+
+func (t *taken) perSecond() float64 { return float64(t.acknowledged) / t.sending.Seconds() }
+
+// round sends for a while and then waits until all that was acknowledged can be read.
+func (t *taken) round(ctx context.Context, s *beside.Server, row intake, conns int, length time.Duration) error {
+	op, readable := row.prepare(s)
+	began := time.Now()
+	requests, err := beside.Fill(ctx, s, conns, 1<<40, length, op)
+	if err != nil {
+		return err
+	}
+	acknowledged := int64(requests) * batch
+	last := time.Now()
+	for {
+		n, err := readable(acknowledged)
+		switch {
+		case err != nil:
+			return err
+		case n >= acknowledged:
+			t.acknowledged += acknowledged
+			t.sending += last.Sub(began)
+			t.reading += time.Since(last)
+			t.slowest = max(t.slowest, time.Since(last))
+			return nil
+		case time.Since(last) > patience:
+			return fmt.Errorf("%s: only %d of %d acknowledged can be read after %s", s.Name, n, acknowledged, patience)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func (t *taken) print(out *tabwriter.Writer, row, server, rest string) {
+	fmt.Fprintf(out, "%s\t%s\t%d\t%.0f\t%s\t%.0f\t%s\t\n", row, server, t.acknowledged, t.perSecond(),
+		t.slowest.Round(time.Millisecond), float64(t.acknowledged)/(t.sending+t.reading).Seconds(), rest)
+}
