@@ -5,13 +5,13 @@ import (
 	"flag"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
@@ -34,15 +34,9 @@ func TestDocumentAgreesWithReference(t *testing.T) {
 	ours, theirs := load(t, contract(t, vocabulary.Prefect)), loadFile(t, reference)
 	found := compareDocuments(ours, theirs)
 
-	allowed := readIntended(t)
-	used := map[string]bool{}
+	allowed := testkit.ReadIntended(t, intended)
 	for _, difference := range found {
-		reason := ""
-		for pattern, why := range allowed {
-			if glob(pattern).MatchString(difference) {
-				reason, used[pattern] = why, true
-			}
-		}
+		reason := allowed.Reason(difference)
 		switch {
 		case reason == "":
 			t.Errorf("not intended: %s", difference)
@@ -50,11 +44,7 @@ func TestDocumentAgreesWithReference(t *testing.T) {
 			t.Logf("intended: %s (%s)", difference, reason)
 		}
 	}
-	for _, pattern := range slices.Sorted(maps.Keys(allowed)) {
-		if !used[pattern] {
-			t.Errorf("%s: nothing differs as %q says", intended, pattern)
-		}
-	}
+	allowed.CheckUsed(t)
 }
 
 // TestAbsentOperationsAreKnown guards against an operation that is lost.
@@ -80,38 +70,6 @@ func TestAbsentOperationsAreKnown(t *testing.T) {
 		}
 	}
 	t.Logf("%d operations of the reference are not described", len(missing))
-}
-
-// readIntended reads patterns and the reason above each group of them. In a pattern * stands for anything.
-func readIntended(t *testing.T) map[string]string {
-	t.Helper()
-	text, err := os.ReadFile(intended)
-	require.NoError(t, err)
-	out := map[string]string{}
-	var reason []string
-	pattern := false
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		comment, isComment := strings.CutPrefix(line, "#")
-		switch {
-		case line == "":
-			reason = nil
-		case isComment:
-			if pattern {
-				reason = nil
-			}
-			reason = append(reason, strings.TrimSpace(comment))
-		default:
-			require.NotEmpty(t, reason, "%s: %q has no reason above it", intended, line)
-			out[line] = strings.Join(reason, " ")
-		}
-		pattern = line != "" && !isComment
-	}
-	return out
-}
-
-func glob(pattern string) *regexp.Regexp {
-	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
 }
 
 func load(t *testing.T, data []byte) *described {

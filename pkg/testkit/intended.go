@@ -1,0 +1,73 @@
+package testkit
+
+import (
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Intended are the differences from a reference that are there on purpose, read from a text file: lines of patterns, in
+// which * stands for anything, below lines of their reason, which begin with #. An empty line ends a reason's reach.
+type Intended struct {
+	file    string
+	reasons map[string]string // By pattern.
+	used    map[string]bool
+}
+
+// ReadIntended reads a file; a pattern without a reason fails the test.
+func ReadIntended(t testing.TB, file string) *Intended {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	in := &Intended{file: file, reasons: map[string]string{}, used: map[string]bool{}}
+	var reason []string
+	pattern := false
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		comment, isComment := strings.CutPrefix(line, "#")
+		switch {
+		case line == "":
+			reason = nil
+		case isComment:
+			if pattern {
+				reason = nil
+			}
+			reason = append(reason, strings.TrimSpace(comment))
+		default:
+			require.NotEmpty(t, reason, "%s: %q has no reason above it", file, line)
+			in.reasons[line] = strings.Join(reason, " ")
+		}
+		pattern = line != "" && !isComment
+	}
+	return in
+}
+
+// Reason gives why a difference is there; empty when it is not intended. Every pattern that matches counts as used.
+func (in *Intended) Reason(difference string) string {
+	reason := ""
+	for _, pattern := range slices.Sorted(maps.Keys(in.reasons)) {
+		if glob(pattern).MatchString(difference) {
+			reason, in.used[pattern] = in.reasons[pattern], true
+		}
+	}
+	return reason
+}
+
+// CheckUsed fails the test for each pattern that matched nothing: what no longer differs is not listed.
+func (in *Intended) CheckUsed(t testing.TB) {
+	t.Helper()
+	for _, pattern := range slices.Sorted(maps.Keys(in.reasons)) {
+		if !in.used[pattern] {
+			t.Errorf("%s: nothing differs as %q says", in.file, pattern)
+		}
+	}
+}
+
+func glob(pattern string) *regexp.Regexp {
+	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
+}

@@ -1,0 +1,115 @@
+package traffic
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// comparison walks a recorded answer and ours in step and notes where they part.
+type comparison struct {
+	known *identities
+	found []string
+}
+
+// compare lists where our answer parts from the recorded one. What it learns of ids is kept.
+func compare(known *identities, recorded, ours any) []string {
+	c := &comparison{known: known}
+	c.value("", recorded, ours)
+	return c.found
+}
+
+func (c *comparison) note(place, format string, args ...any) {
+	c.found = append(c.found, strings.TrimPrefix(place, ".")+": "+fmt.Sprintf(format, args...))
+}
+
+func (c *comparison) value(place string, recorded, ours any) {
+	if kindOf(recorded) != kindOf(ours) {
+		c.note(place, "%s instead of %s", kindOf(ours), kindOf(recorded))
+		return
+	}
+	switch recorded := recorded.(type) {
+	case map[string]any:
+		c.object(place, recorded, ours.(map[string]any))
+	case []any:
+		c.list(place, recorded, ours.([]any))
+	case string:
+		c.text(place, recorded, ours.(string))
+	case json.Number:
+		// A number with a fraction is a duration here, or an average of them: its type is all that two runs share.
+		if kindOf(recorded) == "integer" && recorded != ours {
+			c.note(place, "%s instead of %s", ours, recorded)
+		}
+	case bool:
+		if recorded != ours {
+			c.note(place, "%t instead of %t", ours, recorded)
+		}
+	}
+}
+
+func (c *comparison) object(place string, recorded, ours map[string]any) {
+	theirs := map[string]any{}
+	for key, value := range recorded {
+		theirs[c.known.translate(key)] = value
+	}
+	for _, key := range slices.Sorted(maps.Keys(theirs)) {
+		if value, ok := ours[key]; ok {
+			c.value(place+"."+anonymous(key), theirs[key], value)
+		} else {
+			c.note(place, "lacks %s", anonymous(key))
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(ours)) {
+		if _, ok := theirs[key]; !ok {
+			c.note(place, "adds %s", anonymous(key))
+		}
+	}
+}
+
+func (c *comparison) list(place string, recorded, ours []any) {
+	if len(recorded) != len(ours) {
+		c.note(place, "%d elements instead of %d", len(ours), len(recorded))
+	}
+	for n, index := range c.known.align(recorded, ours) {
+		if index >= 0 {
+			c.value(place+"[]", recorded[n], ours[index])
+		}
+	}
+}
+
+func (c *comparison) text(place, recorded, ours string) {
+	switch {
+	case isTimestamp(recorded) && isTimestamp(ours):
+	case isID(recorded) && isID(ours), madeUp.MatchString(recorded) && madeUp.MatchString(ours) && recorded != ours:
+		if !c.known.learn(recorded, ours) {
+			c.note(place, "another id than before")
+		}
+	default:
+		if want := c.known.translate(recorded); want != ours {
+			c.note(place, "%q instead of %q", anonymous(ours), anonymous(want))
+		}
+	}
+}
+
+// kindOf names the JSON type of a value; integers are apart from other numbers, as they are in the recording.
+func kindOf(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case json.Number:
+		if strings.ContainsAny(value.String(), ".eE") {
+			return "number"
+		}
+		return "integer"
+	case []any:
+		return "array"
+	default:
+		return "object"
+	}
+}

@@ -1,0 +1,127 @@
+package traffic
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// recorderStart is when the clock of the recorder, which all recordings count from, stood at zero.
+var recorderStart = time.UnixMicro(1795231879_996_000)
+
+// maxLine is the length in bytes of the longest line of a recording.
+const maxLine = 16 << 20
+
+// Recording is one scenario: what its clients sent, in the order of sending, with what they were answered.
+type Recording struct {
+	Name  string
+	Calls []Call
+}
+
+// Call is one request with its answer, or one event that a client sent through its websocket.
+type Call struct {
+	// At is when it was sent.
+	At time.Time
+	// Method and Path are the request's; Query is without its question mark.
+	Method, Path, Query string
+	Header              map[string]string
+	// Body is empty when none was sent.
+	Body json.RawMessage
+	// Status, ContentType and Answer are what the reference said.
+	Status      int
+	ContentType string
+	Answer      json.RawMessage
+	// Event is one that was sent through /events/in; all other fields but At are empty then.
+	Event json.RawMessage
+}
+
+// line is one line of a recording.
+type line struct {
+	Kind         string            `json:"kind"`
+	Seconds      float64           `json:"t"`  // When the answer was complete.
+	Milliseconds float64           `json:"ms"` // How long it took.
+	Method       string            `json:"method"`
+	Path         string            `json:"path"`
+	Query        string            `json:"query"`
+	Header       map[string]string `json:"req_headers"`
+	Request      json.RawMessage   `json:"req"`
+	Status       int               `json:"status"`
+	AnswerHeader map[string]string `json:"resp_headers"`
+	Answer       json.RawMessage   `json:"resp"`
+	Direction    string            `json:"dir"`
+	Data         json.RawMessage   `json:"data"`
+}
+
+// Load reads the recordings of a directory, by name.
+func Load(dir string) ([]Recording, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	if err != nil {
+		return nil, fmt.Errorf("list the recordings in %s: %w", dir, err)
+	}
+	recordings := make([]Recording, 0, len(files))
+	for _, file := range files {
+		recording, err := read(file)
+		if err != nil {
+			return nil, fmt.Errorf("read the recording %s: %w", file, err)
+		}
+		recordings = append(recordings, recording)
+	}
+	return recordings, nil
+}
+
+func read(file string) (Recording, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return Recording{}, err
+	}
+	defer func() { _ = f.Close() }() // It was only read.
+	recording := Recording{Name: strings.TrimSuffix(filepath.Base(file), ".jsonl")}
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		var l line
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			return Recording{}, err
+		}
+		if call, ok := l.call(); ok {
+			recording.Calls = append(recording.Calls, call)
+		}
+	}
+	slices.SortStableFunc(recording.Calls, func(a, b Call) int { return cmp.Compare(a.At.UnixMicro(), b.At.UnixMicro()) })
+	return recording, lines.Err()
+}
+
+// call gives what a line says of the client; the openings and closings of sockets, and what a server sent through them, are
+// no calls.
+func (l *line) call() (Call, bool) {
+	at := recorderStart.Add(time.Duration(l.Seconds * float64(time.Second)))
+	switch {
+	case l.Kind == "http":
+		call := Call{
+			At:     at.Add(-time.Duration(l.Milliseconds * float64(time.Millisecond))),
+			Method: l.Method, Path: l.Path, Query: l.Query, Header: l.Header,
+			Status: l.Status, ContentType: l.AnswerHeader["content-type"], Answer: l.Answer,
+		}
+		if string(l.Request) != "null" {
+			call.Body = l.Request
+		}
+		return call, true
+	case l.Kind == "ws_frame" && l.Direction == "c>s" && strings.HasSuffix(l.Path, "/events/in") && isEvent(l.Data):
+		return Call{At: at, Event: l.Data}, true
+	}
+	return Call{}, false
+}
+
+// isEvent tells events from the messages of the handshake.
+func isEvent(data json.RawMessage) bool {
+	var frame struct {
+		Event string `json:"event"`
+	}
+	return json.Unmarshal(data, &frame) == nil && frame.Event != ""
+}

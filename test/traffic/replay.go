@@ -1,0 +1,206 @@
+package traffic
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// settle is how long an answer may take to become the recorded one: what follows from events is stored a little later.
+	settle = 5 * time.Second
+	// again is the time between two looks.
+	again = 50 * time.Millisecond
+)
+
+// Outcome is how one call went.
+type Outcome struct {
+	// Call names it: "k_extras POST /flow_runs/{id}/set_state".
+	Call string
+	// Sent is the request, with the ids and times of this run.
+	Sent string
+	// Answered is the status with the body of the answer.
+	Answered string
+	// Absent tells that the server has no such route.
+	Absent bool
+	// Repeated tells that the call was left out: the reference was too busy for it, and the client sent it again.
+	Repeated bool
+	// Differences are where the answer parts from the recorded one.
+	Differences []string
+}
+
+// Player replays recordings against a server.
+type Player struct {
+	// API is the base address of the server's API.
+	API string
+	// Client sends the requests.
+	Client *http.Client
+}
+
+// Replay plays a recording at its own pace, each call when it is due and the one before is answered, and returns an
+// outcome for each. Its error says that the server could not be asked.
+func (p *Player) Replay(ctx context.Context, recording Recording) ([]Outcome, error) {
+	if len(recording.Calls) == 0 {
+		return nil, nil
+	}
+	run := &replay{Player: p, name: recording.Name, known: newIdentities(), later: time.Since(recording.Calls[0].At)}
+	outcomes := make([]Outcome, 0, len(recording.Calls))
+	for _, call := range recording.Calls {
+		due := time.NewTimer(time.Until(call.At.Add(run.later)))
+		select {
+		case <-due.C:
+		case <-ctx.Done():
+			due.Stop()
+			return outcomes, fmt.Errorf("replay %s: %w", recording.Name, ctx.Err())
+		}
+		outcome, err := run.call(ctx, call)
+		if err != nil {
+			return outcomes, fmt.Errorf("replay %s: %w", recording.Name, err)
+		}
+		outcomes = append(outcomes, outcome)
+	}
+	return outcomes, nil
+}
+
+// replay is the replay of one recording.
+type replay struct {
+	*Player
+	name  string
+	known *identities
+	later time.Duration // From the recording to this run.
+}
+
+// now writes a recorded text with the ids and times of this run.
+func (r *replay) now(text string) string { return shift(r.known.translate(text), r.later) }
+
+func (r *replay) call(ctx context.Context, call Call) (Outcome, error) {
+	if call.Event != nil {
+		call = Call{
+			Method: http.MethodPost, Path: "/api/events", Status: http.StatusNoContent,
+			Header: map[string]string{"content-type": "application/json"},
+			Body:   slices.Concat([]byte{'['}, call.Event, []byte{']'}),
+		}
+	}
+	outcome := Outcome{
+		Call: fmt.Sprintf("%s %s %s", r.name, call.Method, anonymous(strings.TrimPrefix(call.Path, "/api"))),
+		Sent: r.now(string(call.Body)),
+	}
+	if call.Status >= http.StatusInternalServerError {
+		outcome.Repeated = true
+		return outcome, nil
+	}
+	until := time.Now().Add(settle)
+	known := r.known.learned()
+	for {
+		answer, err := r.send(ctx, call, outcome.Sent)
+		if err != nil {
+			return outcome, err
+		}
+		outcome.Answered = fmt.Sprintf("%d %s", answer.status, answer.body)
+		if outcome.Absent = answer.status == http.StatusNotFound && string(answer.body) == `{"detail":"Not Found"}` && call.Status != http.StatusNotFound; outcome.Absent {
+			return outcome, nil
+		}
+		outcome.Differences, err = r.differences(call, answer)
+		if err != nil {
+			return outcome, fmt.Errorf("%s: %w", outcome.Call, err)
+		}
+		if len(outcome.Differences) == 0 || !reads(call) || time.Now().After(until) {
+			return outcome, nil
+		}
+		r.known.restore(known)
+		known = r.known.learned()
+		select {
+		case <-time.After(again):
+		case <-ctx.Done():
+			return outcome, ctx.Err()
+		}
+	}
+}
+
+// reads tells whether a call changes nothing, so that it may be repeated.
+func reads(call Call) bool {
+	return call.Method == http.MethodGet || slices.ContainsFunc([]string{"/filter", "/count", "/paginate", "/history"},
+		func(end string) bool { return strings.HasSuffix(call.Path, end) })
+}
+
+type answer struct {
+	status      int
+	contentType string
+	body        []byte
+}
+
+func (r *replay) send(ctx context.Context, call Call, body string) (answer, error) {
+	target := r.API + r.known.translate(strings.TrimPrefix(call.Path, "/api"))
+	if call.Query != "" {
+		values, err := url.ParseQuery(r.now(call.Query))
+		if err != nil {
+			return answer{}, fmt.Errorf("read the query %q: %w", call.Query, err)
+		}
+		target += "?" + values.Encode()
+	}
+	request, err := http.NewRequestWithContext(ctx, call.Method, target, strings.NewReader(body))
+	if err != nil {
+		return answer{}, fmt.Errorf("make the request: %w", err)
+	}
+	for name, value := range call.Header {
+		if !strings.EqualFold(name, "accept-encoding") { // The transport asks for what it can read.
+			request.Header.Set(name, value)
+		}
+	}
+	response, err := r.Client.Do(request)
+	if err != nil {
+		return answer{}, fmt.Errorf("ask the server: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }() // What was read is judged.
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return answer{}, fmt.Errorf("read the answer: %w", err)
+	}
+	return answer{response.StatusCode, response.Header.Get("Content-Type"), text}, nil
+}
+
+// differences compares an answer with the recorded one.
+func (r *replay) differences(call Call, got answer) ([]string, error) {
+	var found []string
+	if got.status != call.Status {
+		return []string{fmt.Sprintf("status: %d instead of %d", got.status, call.Status)}, nil
+	}
+	if got.contentType != call.ContentType {
+		found = append(found, fmt.Sprintf("content type: %q instead of %q", got.contentType, call.ContentType))
+	}
+	if bytes.Contains(call.Answer, []byte(`"__truncated__"`)) {
+		return found, nil // The recorder left most of it out.
+	}
+	recorded, err := parse(call.Answer)
+	if err != nil {
+		return nil, fmt.Errorf("read the recorded answer: %w", err)
+	}
+	var ours any
+	switch {
+	case len(got.body) == 0:
+	case strings.HasPrefix(got.contentType, "application/json"):
+		if ours, err = parse(got.body); err != nil {
+			return append(found, "body: no JSON"), nil //nolint:nilerr // What cannot be read is a difference.
+		}
+	default:
+		ours = string(got.body)
+	}
+	return append(found, compare(r.known, recorded, ours)...), nil
+}
+
+func parse(text []byte) (value any, err error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	err = decoder.Decode(&value)
+	return value, err
+}
