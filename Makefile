@@ -54,7 +54,11 @@ race: ## run the tests of all modules under the race detector, those that take m
 
 .PHONY: e2e
 e2e: ## run the tests that start real processes
-	go test -count=1 -timeout=20m -tags=e2e $(TESTFLAGS) ./test/e2e/...
+	go test -count=1 -timeout=20m -tags=e2e $(TESTFLAGS) ./test/e2e/... ./test/traffic
+
+.PHONY: test-traffic
+test-traffic: ## replay what recorded clients asked of the reference, and compare the answers
+	go test -count=1 -v -tags=e2e -run='^TestTraffic' ./test/traffic
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (30s)

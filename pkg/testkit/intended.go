@@ -61,11 +61,20 @@ func (in *Intended) Reason(difference string) string {
 // CheckUsed fails the test for each pattern that matched nothing: what no longer differs is not listed.
 func (in *Intended) CheckUsed(t testing.TB) {
 	t.Helper()
+	for _, pattern := range in.Unused() {
+		t.Errorf("%s: nothing differs as %q says", in.file, pattern)
+	}
+}
+
+// Unused lists the patterns that matched nothing.
+func (in *Intended) Unused() []string {
+	var unused []string
 	for _, pattern := range slices.Sorted(maps.Keys(in.reasons)) {
 		if !in.used[pattern] {
-			t.Errorf("%s: nothing differs as %q says", in.file, pattern)
+			unused = append(unused, pattern)
 		}
 	}
+	return unused
 }
 
 func glob(pattern string) *regexp.Regexp {

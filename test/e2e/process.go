@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,8 +23,8 @@ type Programs struct {
 	Dir string
 }
 
-// Build builds all programs into a directory.
-func Build(dir string) (Programs, error) {
+// Build builds programs into a directory; all of them if none is named.
+func Build(dir string, only ...string) (Programs, error) {
 	root, err := repositoryRoot()
 	if err != nil {
 		return Programs{}, err
@@ -34,6 +35,9 @@ func Build(dir string) (Programs, error) {
 		"hooks":         "./services/hooks/cmd/hooks",
 		"orchestration": "./services/orchestration/cmd/orchestration",
 	} {
+		if len(only) > 0 && !slices.Contains(only, name) {
+			continue
+		}
 		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), pkg)
 		build.Dir = root
 		if out, err := build.CombinedOutput(); err != nil {

@@ -22,6 +22,9 @@ func compare(known *identities, recorded, ours any) []string {
 }
 
 func (c *comparison) note(place, format string, args ...any) {
+	if place == "" {
+		place = "body"
+	}
 	c.found = append(c.found, strings.TrimPrefix(place, ".")+": "+fmt.Sprintf(format, args...))
 }
 
@@ -80,16 +83,27 @@ func (c *comparison) list(place string, recorded, ours []any) {
 }
 
 func (c *comparison) text(place, recorded, ours string) {
-	switch {
-	case isTimestamp(recorded) && isTimestamp(ours):
-	case isID(recorded) && isID(ours), madeUp.MatchString(recorded) && madeUp.MatchString(ours) && recorded != ours:
-		if !c.known.learn(recorded, ours) {
-			c.note(place, "another id than before")
+	if isTimestamp(recorded) && isTimestamp(ours) {
+		return
+	}
+	if strings.HasSuffix(place, ".name") && madeUp.MatchString(recorded) && madeUp.MatchString(ours) {
+		c.learn(place, recorded, ours)
+		return
+	}
+	theirIDs, ourIDs := uuid.FindAllString(recorded, -1), uuid.FindAllString(ours, -1)
+	if len(theirIDs) == len(ourIDs) {
+		for n, id := range theirIDs {
+			c.learn(place, id, ourIDs[n])
 		}
-	default:
-		if want := c.known.translate(recorded); want != ours {
-			c.note(place, "%q instead of %q", anonymous(ours), anonymous(want))
-		}
+	}
+	if want := c.known.translate(recorded); anonymous(want) != anonymous(ours) {
+		c.note(place, "%q instead of %q", anonymous(ours), anonymous(want))
+	}
+}
+
+func (c *comparison) learn(place, recorded, ours string) {
+	if !c.known.learn(recorded, ours) {
+		c.note(place, "another id than before")
 	}
 }
 

@@ -19,6 +19,9 @@ type identities struct {
 	ours map[string]string
 }
 
+// known matches what may have an entry: an id, or a name within a text.
+var known = regexp.MustCompile(uuid.String() + `|\b[a-z]+-[a-z]+\b`)
+
 func newIdentities() *identities { return &identities{ours: map[string]string{}} }
 
 // learn remembers what a recorded id or name is in this run, and tells whether that agrees with what is known of it.
@@ -36,18 +39,15 @@ func (i *identities) learned() map[string]string { return maps.Clone(i.ours) }
 // restore forgets what was learned since.
 func (i *identities) restore(known map[string]string) { i.ours = known }
 
-// translate replaces the recorded ids in a text by those of this run; unknown ones stay.
+// translate replaces the recorded ids and names in a text by those of this run; unknown ones stay.
 func (i *identities) translate(text string) string {
-	return uuid.ReplaceAllStringFunc(text, func(id string) string {
+	return known.ReplaceAllStringFunc(text, func(id string) string {
 		if ours, ok := i.ours[id]; ok {
 			return ours
 		}
 		return id
 	})
 }
-
-// isID tells whether a text is an id and nothing else.
-func isID(text string) bool { return len(text) == 36 && uuid.MatchString(text) }
 
 // anonymous writes a path or text without what belongs to one run: {id} for ids.
 func anonymous(text string) string { return uuid.ReplaceAllString(text, "{id}") }

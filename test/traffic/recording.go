@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,7 +19,8 @@ var recorderStart = time.UnixMicro(1795231879_996_000)
 // maxLine is the length in bytes of the longest line of a recording.
 const maxLine = 16 << 20
 
-// Recording is one scenario: what its clients sent, in the order of sending, with what they were answered.
+// Recording is one scenario: what its clients sent and were answered. The calls are in the order of their answers: of two
+// that overlap, it is likely that the one that was answered first took effect first.
 type Recording struct {
 	Name  string
 	Calls []Call
@@ -26,8 +28,8 @@ type Recording struct {
 
 // Call is one request with its answer, or one event that a client sent through its websocket.
 type Call struct {
-	// At is when it was sent.
-	At time.Time
+	// At is when it was sent, End when its answer was complete.
+	At, End time.Time
 	// Method and Path are the request's; Query is without its question mark.
 	Method, Path, Query string
 	Header              map[string]string
@@ -37,7 +39,9 @@ type Call struct {
 	Status      int
 	ContentType string
 	Answer      json.RawMessage
-	// Event is one that was sent through /events/in; all other fields but At are empty then.
+	// Raced tells that it only reads, and that something was being changed meanwhile: it may have seen either.
+	Raced bool
+	// Event is one that was sent through /events/in; all other fields but the times are empty then.
 	Event json.RawMessage
 }
 
@@ -93,8 +97,24 @@ func read(file string) (Recording, error) {
 			recording.Calls = append(recording.Calls, call)
 		}
 	}
-	slices.SortStableFunc(recording.Calls, func(a, b Call) int { return cmp.Compare(a.At.UnixMicro(), b.At.UnixMicro()) })
+	slices.SortStableFunc(recording.Calls, func(a, b Call) int { return cmp.Compare(a.End.UnixMicro(), b.End.UnixMicro()) })
+	markRaces(recording.Calls)
 	return recording, lines.Err()
+}
+
+func markRaces(calls []Call) {
+	for n := range calls {
+		read := &calls[n]
+		read.Raced = read.reads() && slices.ContainsFunc(calls, func(other Call) bool {
+			return !other.reads() && other.Event == nil && other.At.Before(read.End) && read.At.Before(other.End)
+		})
+	}
+}
+
+// reads tells whether a call changes nothing, so that it may be repeated.
+func (c *Call) reads() bool {
+	return c.Method == http.MethodGet || slices.ContainsFunc([]string{"/filter", "/count", "/paginate", "/history"},
+		func(end string) bool { return strings.HasSuffix(c.Path, end) })
 }
 
 // call gives what a line says of the client; the openings and closings of sockets, and what a server sent through them, are
@@ -104,7 +124,7 @@ func (l *line) call() (Call, bool) {
 	switch {
 	case l.Kind == "http":
 		call := Call{
-			At:     at.Add(-time.Duration(l.Milliseconds * float64(time.Millisecond))),
+			At: at.Add(-time.Duration(l.Milliseconds * float64(time.Millisecond))), End: at,
 			Method: l.Method, Path: l.Path, Query: l.Query, Header: l.Header,
 			Status: l.Status, ContentType: l.AnswerHeader["content-type"], Answer: l.Answer,
 		}
@@ -113,7 +133,7 @@ func (l *line) call() (Call, bool) {
 		}
 		return call, true
 	case l.Kind == "ws_frame" && l.Direction == "c>s" && strings.HasSuffix(l.Path, "/events/in") && isEvent(l.Data):
-		return Call{At: at, Event: l.Data}, true
+		return Call{At: at, End: at, Event: l.Data}, true
 	}
 	return Call{}, false
 }

@@ -30,10 +30,16 @@ type Outcome struct {
 	Answered string
 	// Absent tells that the server has no such route.
 	Absent bool
+	// Follows tells that the server does not know what a call of an absent route would have made: it is not judged.
+	Follows bool
+	// Raced tells that the recorded answer may be of the moment before or after, and that ours is another.
+	Raced bool
 	// Repeated tells that the call was left out: the reference was too busy for it, and the client sent it again.
 	Repeated bool
-	// Differences are where the answer parts from the recorded one.
+	// Differences are where the answer parts from the recorded one, without those that are intended.
 	Differences []string
+	// Excused is the number of the intended ones.
+	Excused int
 }
 
 // Player replays recordings against a server.
@@ -42,6 +48,8 @@ type Player struct {
 	API string
 	// Client sends the requests.
 	Client *http.Client
+	// Intended tells whether a difference, with the name of its call before it, is there on purpose.
+	Intended func(difference string) bool
 }
 
 // Replay plays a recording at its own pace, each call when it is due and the one before is answered, and returns an
@@ -50,7 +58,7 @@ func (p *Player) Replay(ctx context.Context, recording Recording) ([]Outcome, er
 	if len(recording.Calls) == 0 {
 		return nil, nil
 	}
-	run := &replay{Player: p, name: recording.Name, known: newIdentities(), later: time.Since(recording.Calls[0].At)}
+	run := &replay{Player: p, name: recording.Name, known: newIdentities(), later: time.Since(recording.Calls[0].At).Truncate(time.Microsecond)}
 	outcomes := make([]Outcome, 0, len(recording.Calls))
 	for _, call := range recording.Calls {
 		due := time.NewTimer(time.Until(call.At.Add(run.later)))
@@ -75,6 +83,8 @@ type replay struct {
 	name  string
 	known *identities
 	later time.Duration // From the recording to this run.
+	// lacking tells that an absent route was to change something.
+	lacking bool
 }
 
 // now writes a recorded text with the ids and times of this run.
@@ -105,13 +115,29 @@ func (r *replay) call(ctx context.Context, call Call) (Outcome, error) {
 		}
 		outcome.Answered = fmt.Sprintf("%d %s", answer.status, answer.body)
 		if outcome.Absent = answer.status == http.StatusNotFound && string(answer.body) == `{"detail":"Not Found"}` && call.Status != http.StatusNotFound; outcome.Absent {
+			r.lacking = r.lacking || !call.reads()
+			return outcome, nil
+		}
+		if outcome.Follows = r.lacking && answer.status == http.StatusNotFound && call.Status < http.StatusMultipleChoices; outcome.Follows {
 			return outcome, nil
 		}
 		outcome.Differences, err = r.differences(call, answer)
+		if err == nil && answer.status == http.StatusNotFound {
+			err = r.register(ctx, call)
+		}
 		if err != nil {
 			return outcome, fmt.Errorf("%s: %w", outcome.Call, err)
 		}
-		if len(outcome.Differences) == 0 || !reads(call) || time.Now().After(until) {
+		all := len(outcome.Differences)
+		outcome.Differences = slices.DeleteFunc(outcome.Differences, func(difference string) bool {
+			return r.Intended(outcome.Call + " " + difference)
+		})
+		outcome.Excused = all - len(outcome.Differences)
+		if outcome.Raced = call.Raced && len(outcome.Differences) > 0; outcome.Raced {
+			r.known.restore(known)
+			return outcome, nil
+		}
+		if len(outcome.Differences) == 0 || !call.reads() || time.Now().After(until) {
 			return outcome, nil
 		}
 		r.known.restore(known)
@@ -122,12 +148,6 @@ func (r *replay) call(ctx context.Context, call Call) (Outcome, error) {
 			return outcome, ctx.Err()
 		}
 	}
-}
-
-// reads tells whether a call changes nothing, so that it may be repeated.
-func reads(call Call) bool {
-	return call.Method == http.MethodGet || slices.ContainsFunc([]string{"/filter", "/count", "/paginate", "/history"},
-		func(end string) bool { return strings.HasSuffix(call.Path, end) })
 }
 
 type answer struct {
@@ -185,12 +205,11 @@ func (r *replay) differences(call Call, got answer) ([]string, error) {
 	var ours any
 	switch {
 	case len(got.body) == 0:
-	case strings.HasPrefix(got.contentType, "application/json"):
-		if ours, err = parse(got.body); err != nil {
-			return append(found, "body: no JSON"), nil //nolint:nilerr // What cannot be read is a difference.
-		}
 	default:
-		ours = string(got.body)
+		// The recorder kept JSON of any content type as JSON, other text as text.
+		if ours, err = parse(got.body); err != nil {
+			ours = string(got.body)
+		}
 	}
 	return append(found, compare(r.known, recorded, ours)...), nil
 }

@@ -34,7 +34,7 @@ func (s *Service) MarkLate(ctx context.Context) error {
 		}
 		return &orchv1.StateCreate{
 			Type: orchv1.StateType_STATE_TYPE_SCHEDULED, Name: new(nameLate),
-			StateDetails: &orchv1.StateDetails{ScheduledTime: next},
+			StateDetails: rules.NewDetails(next),
 		}
 	})
 }

@@ -54,7 +54,7 @@ func (s *Service) ResumeFlowRun(ctx context.Context, r *orchv1.ResumeFlowRunRequ
 		if state.GetStateDetails().GetPauseReschedule() {
 			next = &orchv1.StateCreate{
 				Type: orchv1.StateType_STATE_TYPE_SCHEDULED, Name: new(nameResuming),
-				StateDetails: &orchv1.StateDetails{ScheduledTime: timestamppb.New(s.runs.Store().Now())},
+				StateDetails: rules.NewDetails(timestamppb.New(s.runs.Store().Now())),
 			}
 		}
 		return next, causes, nil

@@ -72,8 +72,14 @@ func (t *Judgement) newState(kind orchv1.StateType, name string) *orchv1.State {
 		Type:         kind,
 		Name:         &name,
 		Timestamp:    timestamppb.New(t.Now),
-		StateDetails: &orchv1.StateDetails{},
+		StateDetails: NewDetails(nil),
 	}
+}
+
+// NewDetails are the details of a state that the server makes: what a client does not say of its own states either. The
+// time is that of a SCHEDULED state, else nil.
+func NewDetails(scheduledTime *timestamppb.Timestamp) *orchv1.StateDetails {
+	return &orchv1.StateDetails{Deferred: new(bool), ScheduledTime: scheduledTime}
 }
 
 // DefaultName is a state's name when nobody gave one: the type, capitalised.

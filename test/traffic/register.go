@@ -1,0 +1,48 @@
+package traffic
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// register does what a client does that looked for the schema of a block by its checksum and was told that there is none:
+// it sends the schema.
+func (r *replay) register(ctx context.Context, look Call) error {
+	if !strings.Contains(look.Path, "/block_schemas/checksum/") || look.Status != http.StatusOK {
+		return nil
+	}
+	var schema struct {
+		Fields       json.RawMessage `json:"fields"`
+		BlockTypeID  json.RawMessage `json:"block_type_id"`
+		Capabilities json.RawMessage `json:"capabilities"`
+		Version      json.RawMessage `json:"version"`
+	}
+	if err := json.Unmarshal(look.Answer, &schema); err != nil {
+		return fmt.Errorf("read the recorded schema: %w", err)
+	}
+	body, err := json.Marshal(schema)
+	if err != nil {
+		return fmt.Errorf("write the schema: %w", err)
+	}
+	create := Call{Method: http.MethodPost, Path: "/api/block_schemas/", Header: look.Header}
+	answer, err := r.send(ctx, create, r.now(string(body)))
+	if err != nil {
+		return err
+	}
+	if answer.status != http.StatusCreated {
+		return fmt.Errorf("register the schema: %d %s", answer.status, answer.body)
+	}
+	recorded, err := parse(look.Answer)
+	if err != nil {
+		return fmt.Errorf("read the recorded schema: %w", err)
+	}
+	ours, err := parse(answer.body)
+	if err != nil {
+		return fmt.Errorf("read the registered schema: %w", err)
+	}
+	compare(r.known, recorded, ours) // For the ids; the answer itself is judged when a client gets it.
+	return nil
+}
