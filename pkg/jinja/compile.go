@@ -15,6 +15,8 @@ type compiler struct {
 	// unfolded is set while such an expression is compiled once more, for when it has no value then.
 	unfolded bool
 	tracked  []map[string]bool // names assigned by the statement being compiled
+	// loops are the for statements so far, loopDepth those around the one being compiled.
+	loops, loopDepth int
 }
 
 // cframe is a scope while it is compiled.

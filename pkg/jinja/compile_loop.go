@@ -24,6 +24,10 @@ type loopTest struct {
 }
 
 func (c *compiler) forStmt(s *forStmt, f cframe) (execFn, error) {
+	if err := c.countLoop(); err != nil {
+		return nil, err
+	}
+	defer func() { c.loopDepth-- }()
 	if err := c.checkLoopNames(s); err != nil {
 		return nil, err
 	}
@@ -71,6 +75,19 @@ func (c *compiler) forStmt(s *forStmt, f cframe) (execFn, error) {
 		}
 		return c.at(p.at, p.run(fr, v, nil, 0))
 	}, nil
+}
+
+// countLoop refuses a for statement beyond what the engine allows, and otherwise takes it as entered.
+func (c *compiler) countLoop() error {
+	c.loops++
+	if c.engine.loops > 0 && c.loops > c.engine.loops {
+		return budgetErr("the template has more than %d for loops", c.engine.loops)
+	}
+	if c.engine.loopDepth > 0 && c.loopDepth >= c.engine.loopDepth {
+		return budgetErr("the template nests for loops more than %d deep", c.engine.loopDepth)
+	}
+	c.loopDepth++
+	return nil
 }
 
 // checkLoopNames refuses assignments to the name loop inside of a loop.

@@ -15,7 +15,9 @@ type Engine struct {
 	autoescape bool
 	cache      *cache
 	methods    methodTables
-	states     sync.Pool // of *state
+	// The bounds of Options.Loops and Options.LoopDepth.
+	loops, loopDepth int
+	states           sync.Pool // of *state
 }
 
 // methodTables are the methods of Python's types. Rendering reads them here, not from the package's
@@ -27,6 +29,8 @@ func New(o Options) *Engine {
 	e := &Engine{
 		undefined:  o.Undefined,
 		budget:     o.Budget.withDefaults(),
+		loops:      o.Loops,
+		loopDepth:  o.LoopDepth,
 		filters:    builtinFilters,
 		tests:      builtinTests,
 		globals:    make(Vars, len(builtinGlobals)+len(o.Globals)),

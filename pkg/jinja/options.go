@@ -85,6 +85,9 @@ func bound(v, def int64) int64 {
 type Options struct {
 	Undefined Undefined
 	Budget    Budget
+	// Loops bounds the for statements of one template, and LoopDepth how deep they may be nested; zero is no bound. The
+	// steps of a rendering are bounded all the same.
+	Loops, LoopDepth int
 	// Filters are added to the built-in ones and win over them.
 	Filters map[string]FilterFunc
 	// Globals are visible to every template, below the variables given to Render.

@@ -35,6 +35,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/admin"
 	"github.com/orch-project/orch/services/orchestration/internal/artifacts"
+	"github.com/orch-project/orch/services/orchestration/internal/automations"
 	"github.com/orch-project/orch/services/orchestration/internal/blocks"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/deployments"
@@ -111,6 +112,7 @@ type Orchestration struct {
 	variables   *variables.Service
 	searches    *savedsearches.Service
 	blocks      *blocks.Service
+	automations *automations.Service
 	admin       *admin.Service
 	hosted      hosted
 	every       Timers
@@ -159,6 +161,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.artifacts = artifacts.New(artifacts.Deps{Store: o.store, Flush: o.flush, Words: cfg.Vocabulary, Log: o.log})
 	o.searches = savedsearches.New(o.store)
 	o.blocks = blocks.New(blocks.Deps{Store: o.store, Keys: cfg.Secrets, Flush: o.flush, Words: cfg.Vocabulary, Log: o.log})
+	o.automations = automations.New(o.store, cfg.Vocabulary)
 	o.admin = admin.New(o.store, o.blocks.Capabilities)
 	o.flows = flows.New(o.store, cfg.Vocabulary)
 	o.runs = flowruns.New(o.store, cfg.Vocabulary, limits)
@@ -198,7 +201,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.relay = outbox.New(o.store, append([]query.Collection{
 		query.Flow, query.FlowRun, query.TaskRun, query.Deployment, query.ConcurrencyLimit, query.Webhook,
 		query.Artifact, query.ArtifactLatest, query.Variable, query.SavedSearch,
-		query.BlockType, query.BlockSchema, query.BlockDocument,
+		query.BlockType, query.BlockSchema, query.BlockDocument, query.Automation,
 	}, hostedCollections...), handlers, o.log)
 	o.relay.Together(events.KindPublish, flowruns.KindHistory, taskruns.KindHistory)
 	o.store.OnEffects(o.relay.Wake)
@@ -233,6 +236,7 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterBlockSchemaServiceServer(r, o.blocks)
 	orchv1.RegisterBlockDocumentServiceServer(r, o.blocks)
 	orchv1.RegisterBlockCapabilityServiceServer(r, o.blocks)
+	orchv1.RegisterAutomationServiceServer(r, o.automations)
 	orchv1.RegisterAdminServiceServer(r, o.admin)
 	o.hosted.register(r)
 }

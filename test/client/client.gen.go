@@ -19,6 +19,24 @@ import (
 	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
+// Defines values for ActionSource.
+const (
+	ActionSourceInferred ActionSource = "inferred"
+	ActionSourceSelected ActionSource = "selected"
+)
+
+// Valid indicates whether the value is a known member of the ActionSource enum.
+func (e ActionSource) Valid() bool {
+	switch e {
+	case ActionSourceInferred:
+		return true
+	case ActionSourceSelected:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ArtifactCollectionSort.
 const (
 	ArtifactCollectionSortCREATEDDESC ArtifactCollectionSort = "CREATED_DESC"
@@ -73,6 +91,30 @@ func (e ArtifactSort) Valid() bool {
 	}
 }
 
+// Defines values for AutomationSort.
+const (
+	AutomationSortCREATEDDESC AutomationSort = "CREATED_DESC"
+	AutomationSortNAMEASC     AutomationSort = "NAME_ASC"
+	AutomationSortNAMEDESC    AutomationSort = "NAME_DESC"
+	AutomationSortUPDATEDDESC AutomationSort = "UPDATED_DESC"
+)
+
+// Valid indicates whether the value is a known member of the AutomationSort enum.
+func (e AutomationSort) Valid() bool {
+	switch e {
+	case AutomationSortCREATEDDESC:
+		return true
+	case AutomationSortNAMEASC:
+		return true
+	case AutomationSortNAMEDESC:
+		return true
+	case AutomationSortUPDATEDDESC:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for BlockDocumentSort.
 const (
 	BlockDocumentSortBLOCKTYPEANDNAMEASC BlockDocumentSort = "BLOCK_TYPE_AND_NAME_ASC"
@@ -91,6 +133,81 @@ func (e BlockDocumentSort) Valid() bool {
 	case BlockDocumentSortNAMEASC:
 		return true
 	case BlockDocumentSortNAMEDESC:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CallWebhookType.
+const (
+	CallWebhookTypeCallWebhook CallWebhookType = "call-webhook"
+)
+
+// Valid indicates whether the value is a known member of the CallWebhookType enum.
+func (e CallWebhookType) Valid() bool {
+	switch e {
+	case CallWebhookTypeCallWebhook:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CancelFlowRunType.
+const (
+	CancelFlowRunTypeCancelFlowRun CancelFlowRunType = "cancel-flow-run"
+)
+
+// Valid indicates whether the value is a known member of the CancelFlowRunType enum.
+func (e CancelFlowRunType) Valid() bool {
+	switch e {
+	case CancelFlowRunTypeCancelFlowRun:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ChangeFlowRunStateType.
+const (
+	ChangeFlowRunStateTypeChangeFlowRunState ChangeFlowRunStateType = "change-flow-run-state"
+)
+
+// Valid indicates whether the value is a known member of the ChangeFlowRunStateType enum.
+func (e ChangeFlowRunStateType) Valid() bool {
+	switch e {
+	case ChangeFlowRunStateTypeChangeFlowRunState:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CompoundTriggerInputType.
+const (
+	CompoundTriggerInputTypeCompound CompoundTriggerInputType = "compound"
+)
+
+// Valid indicates whether the value is a known member of the CompoundTriggerInputType enum.
+func (e CompoundTriggerInputType) Valid() bool {
+	switch e {
+	case CompoundTriggerInputTypeCompound:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for CompoundTriggerOutputType.
+const (
+	CompoundTriggerOutputTypeCompound CompoundTriggerOutputType = "compound"
+)
+
+// Valid indicates whether the value is a known member of the CompoundTriggerOutputType enum.
+func (e CompoundTriggerOutputType) Valid() bool {
+	switch e {
+	case CompoundTriggerOutputTypeCompound:
 		return true
 	default:
 		return false
@@ -193,6 +310,21 @@ func (e Countable) Valid() bool {
 	}
 }
 
+// Defines values for DeleteFlowRunType.
+const (
+	DeleteFlowRunTypeDeleteFlowRun DeleteFlowRunType = "delete-flow-run"
+)
+
+// Valid indicates whether the value is a known member of the DeleteFlowRunType enum.
+func (e DeleteFlowRunType) Valid() bool {
+	switch e {
+	case DeleteFlowRunTypeDeleteFlowRun:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DeploymentSort.
 const (
 	DeploymentSortCREATEDDESC DeploymentSort = "CREATED_DESC"
@@ -235,6 +367,21 @@ func (e DeploymentStatus) Valid() bool {
 	}
 }
 
+// Defines values for DoNothingType.
+const (
+	DoNothingTypeDoNothing DoNothingType = "do-nothing"
+)
+
+// Valid indicates whether the value is a known member of the DoNothingType enum.
+func (e DoNothingType) Valid() bool {
+	switch e {
+	case DoNothingTypeDoNothing:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for EventOrder.
 const (
 	EventOrderASC  EventOrder = "ASC"
@@ -247,6 +394,36 @@ func (e EventOrder) Valid() bool {
 	case EventOrderASC:
 		return true
 	case EventOrderDESC:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EventTriggerInputType.
+const (
+	EventTriggerInputTypeEvent EventTriggerInputType = "event"
+)
+
+// Valid indicates whether the value is a known member of the EventTriggerInputType enum.
+func (e EventTriggerInputType) Valid() bool {
+	switch e {
+	case EventTriggerInputTypeEvent:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EventTriggerOutputType.
+const (
+	EventTriggerOutputTypeEvent EventTriggerOutputType = "event"
+)
+
+// Valid indicates whether the value is a known member of the EventTriggerOutputType enum.
+func (e EventTriggerOutputType) Valid() bool {
+	switch e {
+	case EventTriggerOutputTypeEvent:
 		return true
 	default:
 		return false
@@ -388,6 +565,96 @@ func (e LogSort) Valid() bool {
 	}
 }
 
+// Defines values for MetricName.
+const (
+	MetricNameDuration  MetricName = "duration"
+	MetricNameLateness  MetricName = "lateness"
+	MetricNameSuccesses MetricName = "successes"
+)
+
+// Valid indicates whether the value is a known member of the MetricName enum.
+func (e MetricName) Valid() bool {
+	switch e {
+	case MetricNameDuration:
+		return true
+	case MetricNameLateness:
+		return true
+	case MetricNameSuccesses:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MetricOperator.
+const (
+	MetricOperatorGreaterThan      MetricOperator = ">"
+	MetricOperatorGreaterThanEqual MetricOperator = ">="
+	MetricOperatorLessThan         MetricOperator = "<"
+	MetricOperatorLessThanEqual    MetricOperator = "<="
+)
+
+// Valid indicates whether the value is a known member of the MetricOperator enum.
+func (e MetricOperator) Valid() bool {
+	switch e {
+	case MetricOperatorGreaterThan:
+		return true
+	case MetricOperatorGreaterThanEqual:
+		return true
+	case MetricOperatorLessThan:
+		return true
+	case MetricOperatorLessThanEqual:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MetricPosture.
+const (
+	MetricPostureMetric MetricPosture = "Metric"
+)
+
+// Valid indicates whether the value is a known member of the MetricPosture enum.
+func (e MetricPosture) Valid() bool {
+	switch e {
+	case MetricPostureMetric:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MetricTriggerInputType.
+const (
+	MetricTriggerInputTypeMetric MetricTriggerInputType = "metric"
+)
+
+// Valid indicates whether the value is a known member of the MetricTriggerInputType enum.
+func (e MetricTriggerInputType) Valid() bool {
+	switch e {
+	case MetricTriggerInputTypeMetric:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MetricTriggerOutputType.
+const (
+	MetricTriggerOutputTypeMetric MetricTriggerOutputType = "metric"
+)
+
+// Valid indicates whether the value is a known member of the MetricTriggerOutputType enum.
+func (e MetricTriggerOutputType) Valid() bool {
+	switch e {
+	case MetricTriggerOutputTypeMetric:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Operator.
 const (
 	OperatorAnd Operator = "and_"
@@ -421,6 +688,177 @@ func (e ParameterInputType) Valid() bool {
 	}
 }
 
+// Defines values for PauseAutomationType.
+const (
+	PauseAutomationTypePauseAutomation PauseAutomationType = "pause-automation"
+)
+
+// Valid indicates whether the value is a known member of the PauseAutomationType enum.
+func (e PauseAutomationType) Valid() bool {
+	switch e {
+	case PauseAutomationTypePauseAutomation:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PauseDeploymentType.
+const (
+	PauseDeploymentTypePauseDeployment PauseDeploymentType = "pause-deployment"
+)
+
+// Valid indicates whether the value is a known member of the PauseDeploymentType enum.
+func (e PauseDeploymentType) Valid() bool {
+	switch e {
+	case PauseDeploymentTypePauseDeployment:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PauseWorkPoolType.
+const (
+	PauseWorkPoolTypePauseWorkPool PauseWorkPoolType = "pause-work-pool"
+)
+
+// Valid indicates whether the value is a known member of the PauseWorkPoolType enum.
+func (e PauseWorkPoolType) Valid() bool {
+	switch e {
+	case PauseWorkPoolTypePauseWorkPool:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PauseWorkQueueType.
+const (
+	PauseWorkQueueTypePauseWorkQueue PauseWorkQueueType = "pause-work-queue"
+)
+
+// Valid indicates whether the value is a known member of the PauseWorkQueueType enum.
+func (e PauseWorkQueueType) Valid() bool {
+	switch e {
+	case PauseWorkQueueTypePauseWorkQueue:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for Posture.
+const (
+	PostureProactive Posture = "Proactive"
+	PostureReactive  Posture = "Reactive"
+)
+
+// Valid indicates whether the value is a known member of the Posture enum.
+func (e Posture) Valid() bool {
+	switch e {
+	case PostureProactive:
+		return true
+	case PostureReactive:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RequirementWord.
+const (
+	RequirementWordAll RequirementWord = "all"
+	RequirementWordAny RequirementWord = "any"
+)
+
+// Valid indicates whether the value is a known member of the RequirementWord enum.
+func (e RequirementWord) Valid() bool {
+	switch e {
+	case RequirementWordAll:
+		return true
+	case RequirementWordAny:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ResumeAutomationType.
+const (
+	ResumeAutomationTypeResumeAutomation ResumeAutomationType = "resume-automation"
+)
+
+// Valid indicates whether the value is a known member of the ResumeAutomationType enum.
+func (e ResumeAutomationType) Valid() bool {
+	switch e {
+	case ResumeAutomationTypeResumeAutomation:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ResumeDeploymentType.
+const (
+	ResumeDeploymentTypeResumeDeployment ResumeDeploymentType = "resume-deployment"
+)
+
+// Valid indicates whether the value is a known member of the ResumeDeploymentType enum.
+func (e ResumeDeploymentType) Valid() bool {
+	switch e {
+	case ResumeDeploymentTypeResumeDeployment:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ResumeFlowRunType.
+const (
+	ResumeFlowRunTypeResumeFlowRun ResumeFlowRunType = "resume-flow-run"
+)
+
+// Valid indicates whether the value is a known member of the ResumeFlowRunType enum.
+func (e ResumeFlowRunType) Valid() bool {
+	switch e {
+	case ResumeFlowRunTypeResumeFlowRun:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ResumeWorkPoolType.
+const (
+	ResumeWorkPoolTypeResumeWorkPool ResumeWorkPoolType = "resume-work-pool"
+)
+
+// Valid indicates whether the value is a known member of the ResumeWorkPoolType enum.
+func (e ResumeWorkPoolType) Valid() bool {
+	switch e {
+	case ResumeWorkPoolTypeResumeWorkPool:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ResumeWorkQueueType.
+const (
+	ResumeWorkQueueTypeResumeWorkQueue ResumeWorkQueueType = "resume-work-queue"
+)
+
+// Valid indicates whether the value is a known member of the ResumeWorkQueueType enum.
+func (e ResumeWorkQueueType) Valid() bool {
+	switch e {
+	case ResumeWorkQueueTypeResumeWorkQueue:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for RetryType.
 const (
 	RetryTypeInProcess  RetryType = "in_process"
@@ -433,6 +871,81 @@ func (e RetryType) Valid() bool {
 	case RetryTypeInProcess:
 		return true
 	case RetryTypeReschedule:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RunDeploymentInputType.
+const (
+	RunDeploymentInputTypeRunDeployment RunDeploymentInputType = "run-deployment"
+)
+
+// Valid indicates whether the value is a known member of the RunDeploymentInputType enum.
+func (e RunDeploymentInputType) Valid() bool {
+	switch e {
+	case RunDeploymentInputTypeRunDeployment:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for RunDeploymentOutputType.
+const (
+	RunDeploymentOutputTypeRunDeployment RunDeploymentOutputType = "run-deployment"
+)
+
+// Valid indicates whether the value is a known member of the RunDeploymentOutputType enum.
+func (e RunDeploymentOutputType) Valid() bool {
+	switch e {
+	case RunDeploymentOutputTypeRunDeployment:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SendNotificationType.
+const (
+	SendNotificationTypeSendNotification SendNotificationType = "send-notification"
+)
+
+// Valid indicates whether the value is a known member of the SendNotificationType enum.
+func (e SendNotificationType) Valid() bool {
+	switch e {
+	case SendNotificationTypeSendNotification:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SequenceTriggerInputType.
+const (
+	SequenceTriggerInputTypeSequence SequenceTriggerInputType = "sequence"
+)
+
+// Valid indicates whether the value is a known member of the SequenceTriggerInputType enum.
+func (e SequenceTriggerInputType) Valid() bool {
+	switch e {
+	case SequenceTriggerInputTypeSequence:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SequenceTriggerOutputType.
+const (
+	SequenceTriggerOutputTypeSequence SequenceTriggerOutputType = "sequence"
+)
+
+// Valid indicates whether the value is a known member of the SequenceTriggerOutputType enum.
+func (e SequenceTriggerOutputType) Valid() bool {
+	switch e {
+	case SequenceTriggerOutputTypeSequence:
 		return true
 	default:
 		return false
@@ -556,6 +1069,21 @@ const (
 func (e StateWaitDetailsType) Valid() bool {
 	switch e {
 	case StateWaitDetailsTypeWaitDetails:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SuspendFlowRunType.
+const (
+	SuspendFlowRunTypeSuspendFlowRun SuspendFlowRunType = "suspend-flow-run"
+)
+
+// Valid indicates whether the value is a known member of the SuspendFlowRunType enum.
+func (e SuspendFlowRunType) Valid() bool {
+	switch e {
+	case SuspendFlowRunTypeSuspendFlowRun:
 		return true
 	default:
 		return false
@@ -984,6 +1512,19 @@ type AccountUpdate struct {
 	PlanType              *string `json:"plan_type,omitempty"`
 }
 
+// ActionInput Action is something that an automation does.
+type ActionInput struct {
+	union json.RawMessage
+}
+
+// ActionOutput Action is something that an automation does.
+type ActionOutput struct {
+	union json.RawMessage
+}
+
+// ActionSource ActionSource says where an action finds what it acts on.
+type ActionSource string
+
 // ApiKey ApiKey lets its owner in. Only a digest of the key is stored.
 type ApiKey struct {
 	Created time.Time `json:"created"`
@@ -1147,6 +1688,96 @@ type ArtifactUpdate struct {
 	Data        interface{}        `json:"data,omitempty"`
 	Description *string            `json:"description,omitempty"`
 	Metadata    *map[string]string `json:"metadata_,omitempty"`
+}
+
+// Automation Automation is what is done when a trigger fires.
+type Automation struct {
+	// Actions What is done each time the trigger fires.
+	Actions          []ActionOutput     `json:"actions"`
+	ActionsOnResolve *[]ActionOutput    `json:"actions_on_resolve,omitempty"`
+	ActionsOnTrigger *[]ActionOutput    `json:"actions_on_trigger,omitempty"`
+	Created          *time.Time         `json:"created"`
+	Description      *string            `json:"description,omitempty"`
+	Enabled          *bool              `json:"enabled,omitempty"`
+	Id               openapi_types.UUID `json:"id"`
+	Name             string             `json:"name"`
+	Tags             *[]string          `json:"tags,omitempty"`
+
+	// Trigger Trigger says when an automation fires.
+	Trigger TriggerOutput `json:"trigger"`
+	Updated *time.Time    `json:"updated"`
+}
+
+// AutomationCreate defines model for AutomationCreate.
+type AutomationCreate struct {
+	Actions          []ActionInput  `json:"actions"`
+	ActionsOnResolve *[]ActionInput `json:"actions_on_resolve,omitempty"`
+	ActionsOnTrigger *[]ActionInput `json:"actions_on_trigger,omitempty"`
+	Description      *string        `json:"description,omitempty"`
+	Enabled          *bool          `json:"enabled,omitempty"`
+	Name             string         `json:"name"`
+
+	// OwnerResource The resource that the automation belongs to.
+	OwnerResource *string   `json:"owner_resource,omitempty"`
+	Tags          *[]string `json:"tags,omitempty"`
+
+	// Trigger Trigger says when an automation fires.
+	Trigger TriggerInput `json:"trigger"`
+}
+
+// AutomationFilter AutomationFilter selects automations.
+type AutomationFilter struct {
+	Created  *AutomationFilterCreated `json:"created,omitempty"`
+	Id       *AutomationFilterId      `json:"id,omitempty"`
+	Name     *AutomationFilterName    `json:"name,omitempty"`
+	Operator *Operator                `json:"operator,omitempty"`
+	Tags     *AutomationFilterTags    `json:"tags,omitempty"`
+}
+
+// AutomationFilterCreated defines model for AutomationFilterCreated.
+type AutomationFilterCreated struct {
+	// Before At or before.
+	Before *time.Time `json:"before_,omitempty"`
+}
+
+// AutomationFilterId defines model for AutomationFilterId.
+type AutomationFilterId struct {
+	Any *[]openapi_types.UUID `json:"any_,omitempty"`
+}
+
+// AutomationFilterName defines model for AutomationFilterName.
+type AutomationFilterName struct {
+	Any *[]string `json:"any_,omitempty"`
+}
+
+// AutomationFilterTags defines model for AutomationFilterTags.
+type AutomationFilterTags struct {
+	All      *[]string `json:"all_,omitempty"`
+	Any      *[]string `json:"any_,omitempty"`
+	IsNull   *bool     `json:"is_null_,omitempty"`
+	Operator *Operator `json:"operator,omitempty"`
+}
+
+// AutomationPartialUpdate defines model for AutomationPartialUpdate.
+type AutomationPartialUpdate struct {
+	Enabled *bool `json:"enabled,omitempty"`
+}
+
+// AutomationSort defines model for AutomationSort.
+type AutomationSort string
+
+// AutomationUpdate defines model for AutomationUpdate.
+type AutomationUpdate struct {
+	Actions          []ActionInput  `json:"actions"`
+	ActionsOnResolve *[]ActionInput `json:"actions_on_resolve,omitempty"`
+	ActionsOnTrigger *[]ActionInput `json:"actions_on_trigger,omitempty"`
+	Description      *string        `json:"description,omitempty"`
+	Enabled          *bool          `json:"enabled,omitempty"`
+	Name             string         `json:"name"`
+	Tags             *[]string      `json:"tags,omitempty"`
+
+	// Trigger Trigger says when an automation fires.
+	Trigger TriggerInput `json:"trigger"`
 }
 
 // BlockDocument BlockDocument is a block: named data of a type.
@@ -1437,6 +2068,11 @@ type BodyCountArtifactsArtifactsCountPost struct {
 	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
 }
 
+// BodyCountAutomationsAutomationsCountPost AutomationCountQuery selects automations.
+type BodyCountAutomationsAutomationsCountPost struct {
+	Automations *AutomationFilter `json:"automations,omitempty"`
+}
+
 // BodyCountBlockDocumentsBlockDocumentsCountPost BlockDocumentCountQuery selects block documents.
 type BodyCountBlockDocumentsBlockDocumentsCountPost struct {
 	BlockDocuments *BlockDocumentFilter `json:"block_documents,omitempty"`
@@ -1682,6 +2318,16 @@ type BodyReadArtifactsArtifactsFilterPost struct {
 
 	// TaskRuns TaskRunFilter selects task runs.
 	TaskRuns *TaskRunFilter `json:"task_runs,omitempty"`
+}
+
+// BodyReadAutomationsAutomationsFilterPost AutomationQuery selects and orders automations.
+type BodyReadAutomationsAutomationsFilterPost struct {
+	Automations *AutomationFilter `json:"automations,omitempty"`
+
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit  *int64          `json:"limit,omitempty"`
+	Offset *int64          `json:"offset,omitempty"`
+	Sort   *AutomationSort `json:"sort,omitempty"`
 }
 
 // BodyReadBlockDocumentsBlockDocumentsFilterPost BlockDocumentQuery selects and orders block documents.
@@ -1967,6 +2613,68 @@ type BotAccessGrants struct {
 // BotAccessGrants0 defines model for BotAccessGrants.0.
 type BotAccessGrants0 = []BotAccessGrant
 
+// CallWebhook defines model for CallWebhook.
+type CallWebhook struct {
+	BlockDocumentId openapi_types.UUID `json:"block_document_id"`
+
+	// Payload A template.
+	Payload *string          `json:"payload,omitempty"`
+	Type    *CallWebhookType `json:"type,omitempty"`
+}
+
+// CallWebhookType defines model for CallWebhook.Type.
+type CallWebhookType string
+
+// CancelFlowRun defines model for CancelFlowRun.
+type CancelFlowRun struct {
+	Type *CancelFlowRunType `json:"type,omitempty"`
+}
+
+// CancelFlowRunType defines model for CancelFlowRun.Type.
+type CancelFlowRunType string
+
+// ChangeFlowRunState defines model for ChangeFlowRunState.
+type ChangeFlowRunState struct {
+	Force   *bool                   `json:"force,omitempty"`
+	Message *string                 `json:"message,omitempty"`
+	Name    *string                 `json:"name,omitempty"`
+	State   StateType               `json:"state"`
+	Type    *ChangeFlowRunStateType `json:"type,omitempty"`
+}
+
+// ChangeFlowRunStateType defines model for ChangeFlowRunState.Type.
+type ChangeFlowRunStateType string
+
+// CompoundTriggerInput CompoundTrigger fires when some of its triggers have.
+type CompoundTriggerInput struct {
+	Id *openapi_types.UUID `json:"id,omitempty"`
+
+	// Require Requirement is how many triggers must have fired.
+	Require  Requirement               `json:"require"`
+	Triggers []TriggerInput            `json:"triggers"`
+	Type     *CompoundTriggerInputType `json:"type,omitempty"`
+	Within   *openapi_types.Duration   `json:"within"`
+}
+
+// CompoundTriggerInputType defines model for CompoundTriggerInput.Type.
+type CompoundTriggerInputType string
+
+// CompoundTriggerOutput CompoundTrigger fires when some of its triggers have.
+type CompoundTriggerOutput struct {
+	Id *openapi_types.UUID `json:"id,omitempty"`
+
+	// Require Requirement is how many triggers must have fired.
+	Require  Requirement                `json:"require"`
+	Triggers []TriggerOutput            `json:"triggers"`
+	Type     *CompoundTriggerOutputType `json:"type,omitempty"`
+
+	// Within Seconds.
+	Within *float32 `json:"within"`
+}
+
+// CompoundTriggerOutputType defines model for CompoundTriggerOutput.Type.
+type CompoundTriggerOutputType string
+
 // ConcurrencyHolderType defines model for ConcurrencyHolderType.
 type ConcurrencyHolderType string
 
@@ -2109,6 +2817,14 @@ type CsrfToken struct {
 	Token      string             `json:"token"`
 	Updated    *time.Time         `json:"updated"`
 }
+
+// DeleteFlowRun defines model for DeleteFlowRun.
+type DeleteFlowRun struct {
+	Type *DeleteFlowRunType `json:"type,omitempty"`
+}
+
+// DeleteFlowRunType defines model for DeleteFlowRun.Type.
+type DeleteFlowRunType string
 
 // DependencyResult DependencyResult is a task run with those that it depends on.
 type DependencyResult struct {
@@ -2364,6 +3080,14 @@ type DeploymentUpdate struct {
 	WorkQueueName            *string                     `json:"work_queue_name,omitempty"`
 }
 
+// DoNothing defines model for DoNothing.
+type DoNothing struct {
+	Type *DoNothingType `json:"type,omitempty"`
+}
+
+// DoNothingType defines model for DoNothing.Type.
+type DoNothingType string
+
 // Edge GraphEdge leads to another node.
 type Edge struct {
 	Id openapi_types.UUID `json:"id"`
@@ -2491,6 +3215,70 @@ type EventResourceFilter struct {
 type EventTextFilter struct {
 	Query string `json:"query"`
 }
+
+// EventTriggerInput EventTrigger fires when events happen, or when expected ones do not.
+type EventTriggerInput struct {
+	// After Events of which one must happen first; names may end in "*".
+	After *[]string `json:"after,omitempty"`
+
+	// Expect Events that count; all do when empty. Names may end in "*".
+	Expect *[]string `json:"expect,omitempty"`
+
+	// ForEach Labels by whose values events are counted apart.
+	ForEach *[]string           `json:"for_each,omitempty"`
+	Id      *openapi_types.UUID `json:"id,omitempty"`
+
+	// Match What the event's resource must look like.
+	Match *ResourceSpecification `json:"match,omitempty"`
+
+	// MatchRelated What related resources must look like.
+	MatchRelated *RelatedMatch `json:"match_related,omitempty"`
+
+	// Posture Posture says whether a trigger waits for events or misses them.
+	Posture Posture `json:"posture"`
+
+	// Threshold The number of events that it takes.
+	Threshold *int64                 `json:"threshold,omitempty"`
+	Type      *EventTriggerInputType `json:"type,omitempty"`
+
+	// Within The time in which they must happen; at least 10 s where they are missed.
+	Within *openapi_types.Duration `json:"within,omitempty"`
+}
+
+// EventTriggerInputType defines model for EventTriggerInput.Type.
+type EventTriggerInputType string
+
+// EventTriggerOutput EventTrigger fires when events happen, or when expected ones do not.
+type EventTriggerOutput struct {
+	// After Events of which one must happen first; names may end in "*".
+	After *[]string `json:"after,omitempty"`
+
+	// Expect Events that count; all do when empty. Names may end in "*".
+	Expect *[]string `json:"expect,omitempty"`
+
+	// ForEach Labels by whose values events are counted apart.
+	ForEach *[]string           `json:"for_each,omitempty"`
+	Id      *openapi_types.UUID `json:"id,omitempty"`
+
+	// Match What the event's resource must look like.
+	Match *ResourceSpecification `json:"match,omitempty"`
+
+	// MatchRelated What related resources must look like.
+	MatchRelated *RelatedMatch `json:"match_related,omitempty"`
+
+	// Posture Posture says whether a trigger waits for events or misses them.
+	Posture Posture `json:"posture"`
+
+	// Threshold The number of events that it takes.
+	Threshold *int64                  `json:"threshold,omitempty"`
+	Type      *EventTriggerOutputType `json:"type,omitempty"`
+
+	// Within The time in which they must happen; at least 10 s where they are missed.
+	Within *float32 `json:"within,omitempty"`
+}
+
+// EventTriggerOutputType defines model for EventTriggerOutput.Type.
+type EventTriggerOutputType string
 
 // Flow Flow is a program whose runs are orchestrated.
 type Flow struct {
@@ -3060,6 +3848,73 @@ type LogFilterTimestamp struct {
 // LogSort defines model for LogSort.
 type LogSort string
 
+// MetricName defines model for MetricName.
+type MetricName string
+
+// MetricOperator defines model for MetricOperator.
+type MetricOperator string
+
+// MetricPosture defines model for MetricPosture.
+type MetricPosture string
+
+// MetricTriggerInput MetricTrigger fires when a metric is beyond a threshold. It is stored and not evaluated.
+type MetricTriggerInput struct {
+	Id *openapi_types.UUID `json:"id,omitempty"`
+
+	// Match ResourceSpecification maps labels to the value, or the values one of which, they must have; values may end in "*" or start with "!".
+	Match *ResourceSpecification `json:"match,omitempty"`
+
+	// MatchRelated RelatedMatch is one specification, or several that each must hold of some related resource.
+	MatchRelated *RelatedMatch           `json:"match_related,omitempty"`
+	Metric       MetricTriggerQueryInput `json:"metric"`
+	Posture      *MetricPosture          `json:"posture,omitempty"`
+	Type         *MetricTriggerInputType `json:"type,omitempty"`
+}
+
+// MetricTriggerInputType defines model for MetricTriggerInput.Type.
+type MetricTriggerInputType string
+
+// MetricTriggerOutput MetricTrigger fires when a metric is beyond a threshold. It is stored and not evaluated.
+type MetricTriggerOutput struct {
+	Id *openapi_types.UUID `json:"id,omitempty"`
+
+	// Match ResourceSpecification maps labels to the value, or the values one of which, they must have; values may end in "*" or start with "!".
+	Match *ResourceSpecification `json:"match,omitempty"`
+
+	// MatchRelated RelatedMatch is one specification, or several that each must hold of some related resource.
+	MatchRelated *RelatedMatch            `json:"match_related,omitempty"`
+	Metric       MetricTriggerQueryOutput `json:"metric"`
+	Posture      *MetricPosture           `json:"posture,omitempty"`
+	Type         *MetricTriggerOutputType `json:"type,omitempty"`
+}
+
+// MetricTriggerOutputType defines model for MetricTriggerOutput.Type.
+type MetricTriggerOutputType string
+
+// MetricTriggerQueryInput defines model for MetricTriggerQuery-Input.
+type MetricTriggerQueryInput struct {
+	// FiringFor How long the metric must be beyond the threshold; at least 5 min.
+	FiringFor *openapi_types.Duration `json:"firing_for,omitempty"`
+	Name      MetricName              `json:"name"`
+	Operator  MetricOperator          `json:"operator"`
+
+	// Range The time that the metric looks back over; at least 5 min.
+	Range     *openapi_types.Duration `json:"range,omitempty"`
+	Threshold float64                 `json:"threshold"`
+}
+
+// MetricTriggerQueryOutput defines model for MetricTriggerQuery-Output.
+type MetricTriggerQueryOutput struct {
+	// FiringFor How long the metric must be beyond the threshold; at least 5 min.
+	FiringFor *float32       `json:"firing_for,omitempty"`
+	Name      MetricName     `json:"name"`
+	Operator  MetricOperator `json:"operator"`
+
+	// Range The time that the metric looks back over; at least 5 min.
+	Range     *float32 `json:"range,omitempty"`
+	Threshold float64  `json:"threshold"`
+}
+
 // MinimalConcurrencyLimitResponse MinimalConcurrencyLimit is a limit of which slots were taken or given back.
 type MinimalConcurrencyLimitResponse struct {
 	Id    openapi_types.UUID `json:"id"`
@@ -3121,6 +3976,49 @@ type Parameter struct {
 // ParameterInputType defines model for Parameter.InputType.
 type ParameterInputType string
 
+// PauseAutomation defines model for PauseAutomation.
+type PauseAutomation struct {
+	AutomationId *openapi_types.UUID  `json:"automation_id,omitempty"`
+	Source       *ActionSource        `json:"source,omitempty"`
+	Type         *PauseAutomationType `json:"type,omitempty"`
+}
+
+// PauseAutomationType defines model for PauseAutomation.Type.
+type PauseAutomationType string
+
+// PauseDeployment defines model for PauseDeployment.
+type PauseDeployment struct {
+	DeploymentId *openapi_types.UUID  `json:"deployment_id,omitempty"`
+	Source       *ActionSource        `json:"source,omitempty"`
+	Type         *PauseDeploymentType `json:"type,omitempty"`
+}
+
+// PauseDeploymentType defines model for PauseDeployment.Type.
+type PauseDeploymentType string
+
+// PauseWorkPool defines model for PauseWorkPool.
+type PauseWorkPool struct {
+	Source     *ActionSource       `json:"source,omitempty"`
+	Type       *PauseWorkPoolType  `json:"type,omitempty"`
+	WorkPoolId *openapi_types.UUID `json:"work_pool_id,omitempty"`
+}
+
+// PauseWorkPoolType defines model for PauseWorkPool.Type.
+type PauseWorkPoolType string
+
+// PauseWorkQueue defines model for PauseWorkQueue.
+type PauseWorkQueue struct {
+	Source      *ActionSource       `json:"source,omitempty"`
+	Type        *PauseWorkQueueType `json:"type,omitempty"`
+	WorkQueueId *openapi_types.UUID `json:"work_queue_id,omitempty"`
+}
+
+// PauseWorkQueueType defines model for PauseWorkQueue.Type.
+type PauseWorkQueueType string
+
+// Posture Posture says whether a trigger waits for events or misses them.
+type Posture string
+
 // Profile Profile is the caller: a user, or a service account.
 type Profile struct {
 	ActorId   openapi_types.UUID `json:"actor_id"`
@@ -3162,14 +4060,81 @@ type ReceivedEvent struct {
 	Resource Resource `json:"resource"`
 }
 
+// RelatedMatch RelatedMatch is one specification, or several that each must hold of some related resource.
+type RelatedMatch struct {
+	union json.RawMessage
+}
+
+// RelatedMatch1 defines model for RelatedMatch.1.
+type RelatedMatch1 = []ResourceSpecification
+
 // RelatedResource RelatedResource is what else an event concerns: labels, the resource id and the role among them.
 type RelatedResource map[string]string
+
+// Requirement Requirement is how many triggers must have fired.
+type Requirement struct {
+	union json.RawMessage
+}
+
+// Requirement0 defines model for Requirement.0.
+type Requirement0 = int64
+
+// RequirementWord defines model for RequirementWord.
+type RequirementWord string
 
 // Resource Resource is what an event happened to: labels, the resource id among them.
 type Resource map[string]string
 
 // ResourceSpecification ResourceSpecification maps labels to the value, or the values one of which, they must have; values may end in "*" or start with "!".
 type ResourceSpecification map[string]StringOrList
+
+// ResumeAutomation defines model for ResumeAutomation.
+type ResumeAutomation struct {
+	AutomationId *openapi_types.UUID   `json:"automation_id,omitempty"`
+	Source       *ActionSource         `json:"source,omitempty"`
+	Type         *ResumeAutomationType `json:"type,omitempty"`
+}
+
+// ResumeAutomationType defines model for ResumeAutomation.Type.
+type ResumeAutomationType string
+
+// ResumeDeployment defines model for ResumeDeployment.
+type ResumeDeployment struct {
+	DeploymentId *openapi_types.UUID   `json:"deployment_id,omitempty"`
+	Source       *ActionSource         `json:"source,omitempty"`
+	Type         *ResumeDeploymentType `json:"type,omitempty"`
+}
+
+// ResumeDeploymentType defines model for ResumeDeployment.Type.
+type ResumeDeploymentType string
+
+// ResumeFlowRun defines model for ResumeFlowRun.
+type ResumeFlowRun struct {
+	Type *ResumeFlowRunType `json:"type,omitempty"`
+}
+
+// ResumeFlowRunType defines model for ResumeFlowRun.Type.
+type ResumeFlowRunType string
+
+// ResumeWorkPool defines model for ResumeWorkPool.
+type ResumeWorkPool struct {
+	Source     *ActionSource       `json:"source,omitempty"`
+	Type       *ResumeWorkPoolType `json:"type,omitempty"`
+	WorkPoolId *openapi_types.UUID `json:"work_pool_id,omitempty"`
+}
+
+// ResumeWorkPoolType defines model for ResumeWorkPool.Type.
+type ResumeWorkPoolType string
+
+// ResumeWorkQueue defines model for ResumeWorkQueue.
+type ResumeWorkQueue struct {
+	Source      *ActionSource        `json:"source,omitempty"`
+	Type        *ResumeWorkQueueType `json:"type,omitempty"`
+	WorkQueueId *openapi_types.UUID  `json:"work_queue_id,omitempty"`
+}
+
+// ResumeWorkQueueType defines model for ResumeWorkQueue.Type.
+type ResumeWorkQueueType string
 
 // RetryDelay RetryDelay is one delay, or one for each attempt, the last of which holds for all that follow. Seconds.
 type RetryDelay struct {
@@ -3203,6 +4168,38 @@ type RoleFilterId struct {
 type RoleFilterName struct {
 	Any *[]string `json:"any_,omitempty"`
 }
+
+// RunDeploymentInput defines model for RunDeployment-Input.
+type RunDeploymentInput struct {
+	DeploymentId *openapi_types.UUID     `json:"deployment_id,omitempty"`
+	JobVariables *map[string]interface{} `json:"job_variables,omitempty"`
+
+	// Parameters Texts in it that hold "{{" are templates.
+	Parameters    *map[string]interface{} `json:"parameters,omitempty"`
+	ScheduleAfter *openapi_types.Duration `json:"schedule_after,omitempty"`
+	Source        *ActionSource           `json:"source,omitempty"`
+	Type          *RunDeploymentInputType `json:"type,omitempty"`
+}
+
+// RunDeploymentInputType defines model for RunDeploymentInput.Type.
+type RunDeploymentInputType string
+
+// RunDeploymentOutput defines model for RunDeployment-Output.
+type RunDeploymentOutput struct {
+	DeploymentId *openapi_types.UUID     `json:"deployment_id,omitempty"`
+	JobVariables *map[string]interface{} `json:"job_variables,omitempty"`
+
+	// Parameters Texts in it that hold "{{" are templates.
+	Parameters *map[string]interface{} `json:"parameters,omitempty"`
+
+	// ScheduleAfter Seconds.
+	ScheduleAfter *float32                 `json:"schedule_after,omitempty"`
+	Source        *ActionSource            `json:"source,omitempty"`
+	Type          *RunDeploymentOutputType `json:"type,omitempty"`
+}
+
+// RunDeploymentOutputType defines model for RunDeploymentOutput.Type.
+type RunDeploymentOutputType string
 
 // SavedSearch SavedSearch is a named list of criteria.
 type SavedSearch struct {
@@ -3280,6 +4277,45 @@ type SchemaValuesValidationResponse struct {
 	Errors []SchemaValueError `json:"errors"`
 	Valid  bool               `json:"valid"`
 }
+
+// SendNotification defines model for SendNotification.
+type SendNotification struct {
+	BlockDocumentId openapi_types.UUID `json:"block_document_id"`
+
+	// Body A template.
+	Body string `json:"body"`
+
+	// Subject A template.
+	Subject *string               `json:"subject,omitempty"`
+	Type    *SendNotificationType `json:"type,omitempty"`
+}
+
+// SendNotificationType defines model for SendNotification.Type.
+type SendNotificationType string
+
+// SequenceTriggerInput SequenceTrigger fires when all of its triggers have, in their order.
+type SequenceTriggerInput struct {
+	Id       *openapi_types.UUID       `json:"id,omitempty"`
+	Triggers []TriggerInput            `json:"triggers"`
+	Type     *SequenceTriggerInputType `json:"type,omitempty"`
+	Within   *openapi_types.Duration   `json:"within"`
+}
+
+// SequenceTriggerInputType defines model for SequenceTriggerInput.Type.
+type SequenceTriggerInputType string
+
+// SequenceTriggerOutput SequenceTrigger fires when all of its triggers have, in their order.
+type SequenceTriggerOutput struct {
+	Id       *openapi_types.UUID        `json:"id,omitempty"`
+	Triggers []TriggerOutput            `json:"triggers"`
+	Type     *SequenceTriggerOutputType `json:"type,omitempty"`
+
+	// Within Seconds.
+	Within *float32 `json:"within"`
+}
+
+// SequenceTriggerOutputType defines model for SequenceTriggerOutput.Type.
+type SequenceTriggerOutputType string
 
 // ServerDefaultResultStorage ServerDefaultResultStorage names the block that keeps the results of those who name none.
 type ServerDefaultResultStorage struct {
@@ -3474,6 +4510,14 @@ type StringOrList0 = string
 
 // StringOrList1 defines model for StringOrList.1.
 type StringOrList1 = []string
+
+// SuspendFlowRun defines model for SuspendFlowRun.
+type SuspendFlowRun struct {
+	Type *SuspendFlowRunType `json:"type,omitempty"`
+}
+
+// SuspendFlowRunType defines model for SuspendFlowRun.Type.
+type SuspendFlowRunType string
 
 // TaskInput TaskInput is one source of a parameter's value.
 type TaskInput struct {
@@ -3722,6 +4766,16 @@ type TimeUnit string
 
 // TransitionDetails defines model for TransitionDetails.
 type TransitionDetails struct {
+	union json.RawMessage
+}
+
+// TriggerInput Trigger says when an automation fires.
+type TriggerInput struct {
+	union json.RawMessage
+}
+
+// TriggerOutput Trigger says when an automation fires.
+type TriggerOutput struct {
 	union json.RawMessage
 }
 
@@ -4713,6 +5767,69 @@ type ReadLatestArtifactParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// CreateAutomationParams defines parameters for CreateAutomation.
+type CreateAutomationParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CountAutomationsParams defines parameters for CountAutomations.
+type CountAutomationsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadAutomationsParams defines parameters for ReadAutomations.
+type ReadAutomationsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteAutomationsOwnedByResourceParams defines parameters for DeleteAutomationsOwnedByResource.
+type DeleteAutomationsOwnedByResourceParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadAutomationsRelatedToResourceParams defines parameters for ReadAutomationsRelatedToResource.
+type ReadAutomationsRelatedToResourceParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ValidateAutomationTemplateJSONBody defines parameters for ValidateAutomationTemplate.
+type ValidateAutomationTemplateJSONBody = string
+
+// ValidateAutomationTemplateParams defines parameters for ValidateAutomationTemplate.
+type ValidateAutomationTemplateParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteAutomationParams defines parameters for DeleteAutomation.
+type DeleteAutomationParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadAutomationParams defines parameters for ReadAutomation.
+type ReadAutomationParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// PatchAutomationParams defines parameters for PatchAutomation.
+type PatchAutomationParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateAutomationParams defines parameters for UpdateAutomation.
+type UpdateAutomationParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // ReadBlockCapabilitiesParams defines parameters for ReadBlockCapabilities.
 type ReadBlockCapabilitiesParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
@@ -5469,6 +6586,15 @@ type ReadTaskWorkersParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// ValidateTemplateJSONBody defines parameters for ValidateTemplate.
+type ValidateTemplateJSONBody = string
+
+// ValidateTemplateParams defines parameters for ValidateTemplate.
+type ValidateTemplateParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // CountTaskRunsByFlowRunParams defines parameters for CountTaskRunsByFlowRun.
 type CountTaskRunsByFlowRunParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
@@ -5882,6 +7008,24 @@ type UpdateArtifactJSONRequestBody = ArtifactUpdate
 // ReplaceArtifactJSONRequestBody defines body for ReplaceArtifact for application/json ContentType.
 type ReplaceArtifactJSONRequestBody = ArtifactCreate
 
+// CreateAutomationJSONRequestBody defines body for CreateAutomation for application/json ContentType.
+type CreateAutomationJSONRequestBody = AutomationCreate
+
+// CountAutomationsJSONRequestBody defines body for CountAutomations for application/json ContentType.
+type CountAutomationsJSONRequestBody = BodyCountAutomationsAutomationsCountPost
+
+// ReadAutomationsJSONRequestBody defines body for ReadAutomations for application/json ContentType.
+type ReadAutomationsJSONRequestBody = BodyReadAutomationsAutomationsFilterPost
+
+// ValidateAutomationTemplateJSONRequestBody defines body for ValidateAutomationTemplate for application/json ContentType.
+type ValidateAutomationTemplateJSONRequestBody = ValidateAutomationTemplateJSONBody
+
+// PatchAutomationJSONRequestBody defines body for PatchAutomation for application/json ContentType.
+type PatchAutomationJSONRequestBody = AutomationPartialUpdate
+
+// UpdateAutomationJSONRequestBody defines body for UpdateAutomation for application/json ContentType.
+type UpdateAutomationJSONRequestBody = AutomationUpdate
+
 // CreateBlockDocumentJSONRequestBody defines body for CreateBlockDocument for application/json ContentType.
 type CreateBlockDocumentJSONRequestBody = BlockDocumentCreate
 
@@ -6071,6 +7215,9 @@ type SetTaskRunStateJSONRequestBody = BodySetTaskRunStateTaskRunsIdSetStatePost
 // ReadTaskWorkersJSONRequestBody defines body for ReadTaskWorkers for application/json ContentType.
 type ReadTaskWorkersJSONRequestBody = BodyReadTaskWorkersTaskWorkersFilterPost
 
+// ValidateTemplateJSONRequestBody defines body for ValidateTemplate for application/json ContentType.
+type ValidateTemplateJSONRequestBody = ValidateTemplateJSONBody
+
 // CountTaskRunsByFlowRunJSONRequestBody defines body for CountTaskRunsByFlowRun for application/json ContentType.
 type CountTaskRunsByFlowRunJSONRequestBody = BodyCountTaskRunsByFlowRunUiFlowRunsCountTaskRunsPost
 
@@ -6244,6 +7391,1288 @@ func (a VersionInfo) MarshalJSON() ([]byte, error) {
 		}
 	}
 	return json.Marshal(object)
+}
+
+// AsDoNothing returns the union data inside the ActionInput as a DoNothing
+func (t ActionInput) AsDoNothing() (DoNothing, error) {
+	var body DoNothing
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDoNothing overwrites any union data inside the ActionInput as the provided DoNothing
+func (t *ActionInput) FromDoNothing(v DoNothing) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"do-nothing"}`))
+	t.union = b
+	return err
+}
+
+// MergeDoNothing performs a merge with any union data inside the ActionInput, using the provided DoNothing
+func (t *ActionInput) MergeDoNothing(v DoNothing) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"do-nothing"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsRunDeploymentInput returns the union data inside the ActionInput as a RunDeploymentInput
+func (t ActionInput) AsRunDeploymentInput() (RunDeploymentInput, error) {
+	var body RunDeploymentInput
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRunDeploymentInput overwrites any union data inside the ActionInput as the provided RunDeploymentInput
+func (t *ActionInput) FromRunDeploymentInput(v RunDeploymentInput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"run-deployment"}`))
+	t.union = b
+	return err
+}
+
+// MergeRunDeploymentInput performs a merge with any union data inside the ActionInput, using the provided RunDeploymentInput
+func (t *ActionInput) MergeRunDeploymentInput(v RunDeploymentInput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"run-deployment"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPauseDeployment returns the union data inside the ActionInput as a PauseDeployment
+func (t ActionInput) AsPauseDeployment() (PauseDeployment, error) {
+	var body PauseDeployment
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPauseDeployment overwrites any union data inside the ActionInput as the provided PauseDeployment
+func (t *ActionInput) FromPauseDeployment(v PauseDeployment) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"pause-deployment"}`))
+	t.union = b
+	return err
+}
+
+// MergePauseDeployment performs a merge with any union data inside the ActionInput, using the provided PauseDeployment
+func (t *ActionInput) MergePauseDeployment(v PauseDeployment) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"pause-deployment"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsResumeDeployment returns the union data inside the ActionInput as a ResumeDeployment
+func (t ActionInput) AsResumeDeployment() (ResumeDeployment, error) {
+	var body ResumeDeployment
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromResumeDeployment overwrites any union data inside the ActionInput as the provided ResumeDeployment
+func (t *ActionInput) FromResumeDeployment(v ResumeDeployment) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-deployment"}`))
+	t.union = b
+	return err
+}
+
+// MergeResumeDeployment performs a merge with any union data inside the ActionInput, using the provided ResumeDeployment
+func (t *ActionInput) MergeResumeDeployment(v ResumeDeployment) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-deployment"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsCancelFlowRun returns the union data inside the ActionInput as a CancelFlowRun
+func (t ActionInput) AsCancelFlowRun() (CancelFlowRun, error) {
+	var body CancelFlowRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCancelFlowRun overwrites any union data inside the ActionInput as the provided CancelFlowRun
+func (t *ActionInput) FromCancelFlowRun(v CancelFlowRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"cancel-flow-run"}`))
+	t.union = b
+	return err
+}
+
+// MergeCancelFlowRun performs a merge with any union data inside the ActionInput, using the provided CancelFlowRun
+func (t *ActionInput) MergeCancelFlowRun(v CancelFlowRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"cancel-flow-run"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsDeleteFlowRun returns the union data inside the ActionInput as a DeleteFlowRun
+func (t ActionInput) AsDeleteFlowRun() (DeleteFlowRun, error) {
+	var body DeleteFlowRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDeleteFlowRun overwrites any union data inside the ActionInput as the provided DeleteFlowRun
+func (t *ActionInput) FromDeleteFlowRun(v DeleteFlowRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"delete-flow-run"}`))
+	t.union = b
+	return err
+}
+
+// MergeDeleteFlowRun performs a merge with any union data inside the ActionInput, using the provided DeleteFlowRun
+func (t *ActionInput) MergeDeleteFlowRun(v DeleteFlowRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"delete-flow-run"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsChangeFlowRunState returns the union data inside the ActionInput as a ChangeFlowRunState
+func (t ActionInput) AsChangeFlowRunState() (ChangeFlowRunState, error) {
+	var body ChangeFlowRunState
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromChangeFlowRunState overwrites any union data inside the ActionInput as the provided ChangeFlowRunState
+func (t *ActionInput) FromChangeFlowRunState(v ChangeFlowRunState) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"change-flow-run-state"}`))
+	t.union = b
+	return err
+}
+
+// MergeChangeFlowRunState performs a merge with any union data inside the ActionInput, using the provided ChangeFlowRunState
+func (t *ActionInput) MergeChangeFlowRunState(v ChangeFlowRunState) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"change-flow-run-state"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPauseWorkQueue returns the union data inside the ActionInput as a PauseWorkQueue
+func (t ActionInput) AsPauseWorkQueue() (PauseWorkQueue, error) {
+	var body PauseWorkQueue
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPauseWorkQueue overwrites any union data inside the ActionInput as the provided PauseWorkQueue
+func (t *ActionInput) FromPauseWorkQueue(v PauseWorkQueue) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"pause-work-queue"}`))
+	t.union = b
+	return err
+}
+
+// MergePauseWorkQueue performs a merge with any union data inside the ActionInput, using the provided PauseWorkQueue
+func (t *ActionInput) MergePauseWorkQueue(v PauseWorkQueue) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"pause-work-queue"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsResumeWorkQueue returns the union data inside the ActionInput as a ResumeWorkQueue
+func (t ActionInput) AsResumeWorkQueue() (ResumeWorkQueue, error) {
+	var body ResumeWorkQueue
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromResumeWorkQueue overwrites any union data inside the ActionInput as the provided ResumeWorkQueue
+func (t *ActionInput) FromResumeWorkQueue(v ResumeWorkQueue) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-work-queue"}`))
+	t.union = b
+	return err
+}
+
+// MergeResumeWorkQueue performs a merge with any union data inside the ActionInput, using the provided ResumeWorkQueue
+func (t *ActionInput) MergeResumeWorkQueue(v ResumeWorkQueue) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-work-queue"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsSendNotification returns the union data inside the ActionInput as a SendNotification
+func (t ActionInput) AsSendNotification() (SendNotification, error) {
+	var body SendNotification
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSendNotification overwrites any union data inside the ActionInput as the provided SendNotification
+func (t *ActionInput) FromSendNotification(v SendNotification) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"send-notification"}`))
+	t.union = b
+	return err
+}
+
+// MergeSendNotification performs a merge with any union data inside the ActionInput, using the provided SendNotification
+func (t *ActionInput) MergeSendNotification(v SendNotification) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"send-notification"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsCallWebhook returns the union data inside the ActionInput as a CallWebhook
+func (t ActionInput) AsCallWebhook() (CallWebhook, error) {
+	var body CallWebhook
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCallWebhook overwrites any union data inside the ActionInput as the provided CallWebhook
+func (t *ActionInput) FromCallWebhook(v CallWebhook) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"call-webhook"}`))
+	t.union = b
+	return err
+}
+
+// MergeCallWebhook performs a merge with any union data inside the ActionInput, using the provided CallWebhook
+func (t *ActionInput) MergeCallWebhook(v CallWebhook) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"call-webhook"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPauseAutomation returns the union data inside the ActionInput as a PauseAutomation
+func (t ActionInput) AsPauseAutomation() (PauseAutomation, error) {
+	var body PauseAutomation
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPauseAutomation overwrites any union data inside the ActionInput as the provided PauseAutomation
+func (t *ActionInput) FromPauseAutomation(v PauseAutomation) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"pause-automation"}`))
+	t.union = b
+	return err
+}
+
+// MergePauseAutomation performs a merge with any union data inside the ActionInput, using the provided PauseAutomation
+func (t *ActionInput) MergePauseAutomation(v PauseAutomation) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"pause-automation"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsResumeAutomation returns the union data inside the ActionInput as a ResumeAutomation
+func (t ActionInput) AsResumeAutomation() (ResumeAutomation, error) {
+	var body ResumeAutomation
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromResumeAutomation overwrites any union data inside the ActionInput as the provided ResumeAutomation
+func (t *ActionInput) FromResumeAutomation(v ResumeAutomation) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-automation"}`))
+	t.union = b
+	return err
+}
+
+// MergeResumeAutomation performs a merge with any union data inside the ActionInput, using the provided ResumeAutomation
+func (t *ActionInput) MergeResumeAutomation(v ResumeAutomation) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-automation"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsSuspendFlowRun returns the union data inside the ActionInput as a SuspendFlowRun
+func (t ActionInput) AsSuspendFlowRun() (SuspendFlowRun, error) {
+	var body SuspendFlowRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSuspendFlowRun overwrites any union data inside the ActionInput as the provided SuspendFlowRun
+func (t *ActionInput) FromSuspendFlowRun(v SuspendFlowRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"suspend-flow-run"}`))
+	t.union = b
+	return err
+}
+
+// MergeSuspendFlowRun performs a merge with any union data inside the ActionInput, using the provided SuspendFlowRun
+func (t *ActionInput) MergeSuspendFlowRun(v SuspendFlowRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"suspend-flow-run"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsResumeFlowRun returns the union data inside the ActionInput as a ResumeFlowRun
+func (t ActionInput) AsResumeFlowRun() (ResumeFlowRun, error) {
+	var body ResumeFlowRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromResumeFlowRun overwrites any union data inside the ActionInput as the provided ResumeFlowRun
+func (t *ActionInput) FromResumeFlowRun(v ResumeFlowRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-flow-run"}`))
+	t.union = b
+	return err
+}
+
+// MergeResumeFlowRun performs a merge with any union data inside the ActionInput, using the provided ResumeFlowRun
+func (t *ActionInput) MergeResumeFlowRun(v ResumeFlowRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-flow-run"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPauseWorkPool returns the union data inside the ActionInput as a PauseWorkPool
+func (t ActionInput) AsPauseWorkPool() (PauseWorkPool, error) {
+	var body PauseWorkPool
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPauseWorkPool overwrites any union data inside the ActionInput as the provided PauseWorkPool
+func (t *ActionInput) FromPauseWorkPool(v PauseWorkPool) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"pause-work-pool"}`))
+	t.union = b
+	return err
+}
+
+// MergePauseWorkPool performs a merge with any union data inside the ActionInput, using the provided PauseWorkPool
+func (t *ActionInput) MergePauseWorkPool(v PauseWorkPool) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"pause-work-pool"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsResumeWorkPool returns the union data inside the ActionInput as a ResumeWorkPool
+func (t ActionInput) AsResumeWorkPool() (ResumeWorkPool, error) {
+	var body ResumeWorkPool
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromResumeWorkPool overwrites any union data inside the ActionInput as the provided ResumeWorkPool
+func (t *ActionInput) FromResumeWorkPool(v ResumeWorkPool) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-work-pool"}`))
+	t.union = b
+	return err
+}
+
+// MergeResumeWorkPool performs a merge with any union data inside the ActionInput, using the provided ResumeWorkPool
+func (t *ActionInput) MergeResumeWorkPool(v ResumeWorkPool) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-work-pool"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ActionInput) Discriminator() (string, error) {
+	var discriminator struct {
+		Discriminator string `json:"type"`
+	}
+	err := json.Unmarshal(t.union, &discriminator)
+	return discriminator.Discriminator, err
+}
+
+func (t ActionInput) ValueByDiscriminator() (interface{}, error) {
+	discriminator, err := t.Discriminator()
+	if err != nil {
+		return nil, err
+	}
+	switch discriminator {
+	case "call-webhook":
+		return t.AsCallWebhook()
+	case "cancel-flow-run":
+		return t.AsCancelFlowRun()
+	case "change-flow-run-state":
+		return t.AsChangeFlowRunState()
+	case "delete-flow-run":
+		return t.AsDeleteFlowRun()
+	case "do-nothing":
+		return t.AsDoNothing()
+	case "pause-automation":
+		return t.AsPauseAutomation()
+	case "pause-deployment":
+		return t.AsPauseDeployment()
+	case "pause-work-pool":
+		return t.AsPauseWorkPool()
+	case "pause-work-queue":
+		return t.AsPauseWorkQueue()
+	case "resume-automation":
+		return t.AsResumeAutomation()
+	case "resume-deployment":
+		return t.AsResumeDeployment()
+	case "resume-flow-run":
+		return t.AsResumeFlowRun()
+	case "resume-work-pool":
+		return t.AsResumeWorkPool()
+	case "resume-work-queue":
+		return t.AsResumeWorkQueue()
+	case "run-deployment":
+		return t.AsRunDeploymentInput()
+	case "send-notification":
+		return t.AsSendNotification()
+	case "suspend-flow-run":
+		return t.AsSuspendFlowRun()
+	default:
+		return nil, errors.New("unknown discriminator value: " + discriminator)
+	}
+}
+
+func (t ActionInput) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ActionInput) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsDoNothing returns the union data inside the ActionOutput as a DoNothing
+func (t ActionOutput) AsDoNothing() (DoNothing, error) {
+	var body DoNothing
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDoNothing overwrites any union data inside the ActionOutput as the provided DoNothing
+func (t *ActionOutput) FromDoNothing(v DoNothing) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"do-nothing"}`))
+	t.union = b
+	return err
+}
+
+// MergeDoNothing performs a merge with any union data inside the ActionOutput, using the provided DoNothing
+func (t *ActionOutput) MergeDoNothing(v DoNothing) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"do-nothing"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsRunDeploymentOutput returns the union data inside the ActionOutput as a RunDeploymentOutput
+func (t ActionOutput) AsRunDeploymentOutput() (RunDeploymentOutput, error) {
+	var body RunDeploymentOutput
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRunDeploymentOutput overwrites any union data inside the ActionOutput as the provided RunDeploymentOutput
+func (t *ActionOutput) FromRunDeploymentOutput(v RunDeploymentOutput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"run-deployment"}`))
+	t.union = b
+	return err
+}
+
+// MergeRunDeploymentOutput performs a merge with any union data inside the ActionOutput, using the provided RunDeploymentOutput
+func (t *ActionOutput) MergeRunDeploymentOutput(v RunDeploymentOutput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"run-deployment"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPauseDeployment returns the union data inside the ActionOutput as a PauseDeployment
+func (t ActionOutput) AsPauseDeployment() (PauseDeployment, error) {
+	var body PauseDeployment
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPauseDeployment overwrites any union data inside the ActionOutput as the provided PauseDeployment
+func (t *ActionOutput) FromPauseDeployment(v PauseDeployment) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"pause-deployment"}`))
+	t.union = b
+	return err
+}
+
+// MergePauseDeployment performs a merge with any union data inside the ActionOutput, using the provided PauseDeployment
+func (t *ActionOutput) MergePauseDeployment(v PauseDeployment) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"pause-deployment"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsResumeDeployment returns the union data inside the ActionOutput as a ResumeDeployment
+func (t ActionOutput) AsResumeDeployment() (ResumeDeployment, error) {
+	var body ResumeDeployment
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromResumeDeployment overwrites any union data inside the ActionOutput as the provided ResumeDeployment
+func (t *ActionOutput) FromResumeDeployment(v ResumeDeployment) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-deployment"}`))
+	t.union = b
+	return err
+}
+
+// MergeResumeDeployment performs a merge with any union data inside the ActionOutput, using the provided ResumeDeployment
+func (t *ActionOutput) MergeResumeDeployment(v ResumeDeployment) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-deployment"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsCancelFlowRun returns the union data inside the ActionOutput as a CancelFlowRun
+func (t ActionOutput) AsCancelFlowRun() (CancelFlowRun, error) {
+	var body CancelFlowRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCancelFlowRun overwrites any union data inside the ActionOutput as the provided CancelFlowRun
+func (t *ActionOutput) FromCancelFlowRun(v CancelFlowRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"cancel-flow-run"}`))
+	t.union = b
+	return err
+}
+
+// MergeCancelFlowRun performs a merge with any union data inside the ActionOutput, using the provided CancelFlowRun
+func (t *ActionOutput) MergeCancelFlowRun(v CancelFlowRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"cancel-flow-run"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsDeleteFlowRun returns the union data inside the ActionOutput as a DeleteFlowRun
+func (t ActionOutput) AsDeleteFlowRun() (DeleteFlowRun, error) {
+	var body DeleteFlowRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromDeleteFlowRun overwrites any union data inside the ActionOutput as the provided DeleteFlowRun
+func (t *ActionOutput) FromDeleteFlowRun(v DeleteFlowRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"delete-flow-run"}`))
+	t.union = b
+	return err
+}
+
+// MergeDeleteFlowRun performs a merge with any union data inside the ActionOutput, using the provided DeleteFlowRun
+func (t *ActionOutput) MergeDeleteFlowRun(v DeleteFlowRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"delete-flow-run"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsChangeFlowRunState returns the union data inside the ActionOutput as a ChangeFlowRunState
+func (t ActionOutput) AsChangeFlowRunState() (ChangeFlowRunState, error) {
+	var body ChangeFlowRunState
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromChangeFlowRunState overwrites any union data inside the ActionOutput as the provided ChangeFlowRunState
+func (t *ActionOutput) FromChangeFlowRunState(v ChangeFlowRunState) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"change-flow-run-state"}`))
+	t.union = b
+	return err
+}
+
+// MergeChangeFlowRunState performs a merge with any union data inside the ActionOutput, using the provided ChangeFlowRunState
+func (t *ActionOutput) MergeChangeFlowRunState(v ChangeFlowRunState) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"change-flow-run-state"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPauseWorkQueue returns the union data inside the ActionOutput as a PauseWorkQueue
+func (t ActionOutput) AsPauseWorkQueue() (PauseWorkQueue, error) {
+	var body PauseWorkQueue
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPauseWorkQueue overwrites any union data inside the ActionOutput as the provided PauseWorkQueue
+func (t *ActionOutput) FromPauseWorkQueue(v PauseWorkQueue) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"pause-work-queue"}`))
+	t.union = b
+	return err
+}
+
+// MergePauseWorkQueue performs a merge with any union data inside the ActionOutput, using the provided PauseWorkQueue
+func (t *ActionOutput) MergePauseWorkQueue(v PauseWorkQueue) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"pause-work-queue"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsResumeWorkQueue returns the union data inside the ActionOutput as a ResumeWorkQueue
+func (t ActionOutput) AsResumeWorkQueue() (ResumeWorkQueue, error) {
+	var body ResumeWorkQueue
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromResumeWorkQueue overwrites any union data inside the ActionOutput as the provided ResumeWorkQueue
+func (t *ActionOutput) FromResumeWorkQueue(v ResumeWorkQueue) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-work-queue"}`))
+	t.union = b
+	return err
+}
+
+// MergeResumeWorkQueue performs a merge with any union data inside the ActionOutput, using the provided ResumeWorkQueue
+func (t *ActionOutput) MergeResumeWorkQueue(v ResumeWorkQueue) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-work-queue"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsSendNotification returns the union data inside the ActionOutput as a SendNotification
+func (t ActionOutput) AsSendNotification() (SendNotification, error) {
+	var body SendNotification
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSendNotification overwrites any union data inside the ActionOutput as the provided SendNotification
+func (t *ActionOutput) FromSendNotification(v SendNotification) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"send-notification"}`))
+	t.union = b
+	return err
+}
+
+// MergeSendNotification performs a merge with any union data inside the ActionOutput, using the provided SendNotification
+func (t *ActionOutput) MergeSendNotification(v SendNotification) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"send-notification"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsCallWebhook returns the union data inside the ActionOutput as a CallWebhook
+func (t ActionOutput) AsCallWebhook() (CallWebhook, error) {
+	var body CallWebhook
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCallWebhook overwrites any union data inside the ActionOutput as the provided CallWebhook
+func (t *ActionOutput) FromCallWebhook(v CallWebhook) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"call-webhook"}`))
+	t.union = b
+	return err
+}
+
+// MergeCallWebhook performs a merge with any union data inside the ActionOutput, using the provided CallWebhook
+func (t *ActionOutput) MergeCallWebhook(v CallWebhook) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"call-webhook"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPauseAutomation returns the union data inside the ActionOutput as a PauseAutomation
+func (t ActionOutput) AsPauseAutomation() (PauseAutomation, error) {
+	var body PauseAutomation
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPauseAutomation overwrites any union data inside the ActionOutput as the provided PauseAutomation
+func (t *ActionOutput) FromPauseAutomation(v PauseAutomation) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"pause-automation"}`))
+	t.union = b
+	return err
+}
+
+// MergePauseAutomation performs a merge with any union data inside the ActionOutput, using the provided PauseAutomation
+func (t *ActionOutput) MergePauseAutomation(v PauseAutomation) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"pause-automation"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsResumeAutomation returns the union data inside the ActionOutput as a ResumeAutomation
+func (t ActionOutput) AsResumeAutomation() (ResumeAutomation, error) {
+	var body ResumeAutomation
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromResumeAutomation overwrites any union data inside the ActionOutput as the provided ResumeAutomation
+func (t *ActionOutput) FromResumeAutomation(v ResumeAutomation) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-automation"}`))
+	t.union = b
+	return err
+}
+
+// MergeResumeAutomation performs a merge with any union data inside the ActionOutput, using the provided ResumeAutomation
+func (t *ActionOutput) MergeResumeAutomation(v ResumeAutomation) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-automation"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsSuspendFlowRun returns the union data inside the ActionOutput as a SuspendFlowRun
+func (t ActionOutput) AsSuspendFlowRun() (SuspendFlowRun, error) {
+	var body SuspendFlowRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSuspendFlowRun overwrites any union data inside the ActionOutput as the provided SuspendFlowRun
+func (t *ActionOutput) FromSuspendFlowRun(v SuspendFlowRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"suspend-flow-run"}`))
+	t.union = b
+	return err
+}
+
+// MergeSuspendFlowRun performs a merge with any union data inside the ActionOutput, using the provided SuspendFlowRun
+func (t *ActionOutput) MergeSuspendFlowRun(v SuspendFlowRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"suspend-flow-run"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsResumeFlowRun returns the union data inside the ActionOutput as a ResumeFlowRun
+func (t ActionOutput) AsResumeFlowRun() (ResumeFlowRun, error) {
+	var body ResumeFlowRun
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromResumeFlowRun overwrites any union data inside the ActionOutput as the provided ResumeFlowRun
+func (t *ActionOutput) FromResumeFlowRun(v ResumeFlowRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-flow-run"}`))
+	t.union = b
+	return err
+}
+
+// MergeResumeFlowRun performs a merge with any union data inside the ActionOutput, using the provided ResumeFlowRun
+func (t *ActionOutput) MergeResumeFlowRun(v ResumeFlowRun) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-flow-run"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsPauseWorkPool returns the union data inside the ActionOutput as a PauseWorkPool
+func (t ActionOutput) AsPauseWorkPool() (PauseWorkPool, error) {
+	var body PauseWorkPool
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromPauseWorkPool overwrites any union data inside the ActionOutput as the provided PauseWorkPool
+func (t *ActionOutput) FromPauseWorkPool(v PauseWorkPool) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"pause-work-pool"}`))
+	t.union = b
+	return err
+}
+
+// MergePauseWorkPool performs a merge with any union data inside the ActionOutput, using the provided PauseWorkPool
+func (t *ActionOutput) MergePauseWorkPool(v PauseWorkPool) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"pause-work-pool"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsResumeWorkPool returns the union data inside the ActionOutput as a ResumeWorkPool
+func (t ActionOutput) AsResumeWorkPool() (ResumeWorkPool, error) {
+	var body ResumeWorkPool
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromResumeWorkPool overwrites any union data inside the ActionOutput as the provided ResumeWorkPool
+func (t *ActionOutput) FromResumeWorkPool(v ResumeWorkPool) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-work-pool"}`))
+	t.union = b
+	return err
+}
+
+// MergeResumeWorkPool performs a merge with any union data inside the ActionOutput, using the provided ResumeWorkPool
+func (t *ActionOutput) MergeResumeWorkPool(v ResumeWorkPool) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"resume-work-pool"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t ActionOutput) Discriminator() (string, error) {
+	var discriminator struct {
+		Discriminator string `json:"type"`
+	}
+	err := json.Unmarshal(t.union, &discriminator)
+	return discriminator.Discriminator, err
+}
+
+func (t ActionOutput) ValueByDiscriminator() (interface{}, error) {
+	discriminator, err := t.Discriminator()
+	if err != nil {
+		return nil, err
+	}
+	switch discriminator {
+	case "call-webhook":
+		return t.AsCallWebhook()
+	case "cancel-flow-run":
+		return t.AsCancelFlowRun()
+	case "change-flow-run-state":
+		return t.AsChangeFlowRunState()
+	case "delete-flow-run":
+		return t.AsDeleteFlowRun()
+	case "do-nothing":
+		return t.AsDoNothing()
+	case "pause-automation":
+		return t.AsPauseAutomation()
+	case "pause-deployment":
+		return t.AsPauseDeployment()
+	case "pause-work-pool":
+		return t.AsPauseWorkPool()
+	case "pause-work-queue":
+		return t.AsPauseWorkQueue()
+	case "resume-automation":
+		return t.AsResumeAutomation()
+	case "resume-deployment":
+		return t.AsResumeDeployment()
+	case "resume-flow-run":
+		return t.AsResumeFlowRun()
+	case "resume-work-pool":
+		return t.AsResumeWorkPool()
+	case "resume-work-queue":
+		return t.AsResumeWorkQueue()
+	case "run-deployment":
+		return t.AsRunDeploymentOutput()
+	case "send-notification":
+		return t.AsSendNotification()
+	case "suspend-flow-run":
+		return t.AsSuspendFlowRun()
+	default:
+		return nil, errors.New("unknown discriminator value: " + discriminator)
+	}
+}
+
+func (t ActionOutput) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *ActionOutput) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
 }
 
 // AsBotAccessGrants0 returns the union data inside the BotAccessGrants as a BotAccessGrants0
@@ -6490,6 +8919,130 @@ func (t Graph_Nodes_Item) MarshalJSON() ([]byte, error) {
 }
 
 func (t *Graph_Nodes_Item) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsResourceSpecification returns the union data inside the RelatedMatch as a ResourceSpecification
+func (t RelatedMatch) AsResourceSpecification() (ResourceSpecification, error) {
+	var body ResourceSpecification
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromResourceSpecification overwrites any union data inside the RelatedMatch as the provided ResourceSpecification
+func (t *RelatedMatch) FromResourceSpecification(v ResourceSpecification) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeResourceSpecification performs a merge with any union data inside the RelatedMatch, using the provided ResourceSpecification
+func (t *RelatedMatch) MergeResourceSpecification(v ResourceSpecification) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsRelatedMatch1 returns the union data inside the RelatedMatch as a RelatedMatch1
+func (t RelatedMatch) AsRelatedMatch1() (RelatedMatch1, error) {
+	var body RelatedMatch1
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRelatedMatch1 overwrites any union data inside the RelatedMatch as the provided RelatedMatch1
+func (t *RelatedMatch) FromRelatedMatch1(v RelatedMatch1) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeRelatedMatch1 performs a merge with any union data inside the RelatedMatch, using the provided RelatedMatch1
+func (t *RelatedMatch) MergeRelatedMatch1(v RelatedMatch1) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t RelatedMatch) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *RelatedMatch) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsRequirement0 returns the union data inside the Requirement as a Requirement0
+func (t Requirement) AsRequirement0() (Requirement0, error) {
+	var body Requirement0
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRequirement0 overwrites any union data inside the Requirement as the provided Requirement0
+func (t *Requirement) FromRequirement0(v Requirement0) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeRequirement0 performs a merge with any union data inside the Requirement, using the provided Requirement0
+func (t *Requirement) MergeRequirement0(v Requirement0) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsRequirementWord returns the union data inside the Requirement as a RequirementWord
+func (t Requirement) AsRequirementWord() (RequirementWord, error) {
+	var body RequirementWord
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromRequirementWord overwrites any union data inside the Requirement as the provided RequirementWord
+func (t *Requirement) FromRequirementWord(v RequirementWord) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeRequirementWord performs a merge with any union data inside the Requirement, using the provided RequirementWord
+func (t *Requirement) MergeRequirementWord(v RequirementWord) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t Requirement) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *Requirement) UnmarshalJSON(b []byte) error {
 	err := t.union.UnmarshalJSON(b)
 	return err
 }
@@ -7368,6 +9921,352 @@ func (t *TransitionDetails) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// AsEventTriggerInput returns the union data inside the TriggerInput as a EventTriggerInput
+func (t TriggerInput) AsEventTriggerInput() (EventTriggerInput, error) {
+	var body EventTriggerInput
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromEventTriggerInput overwrites any union data inside the TriggerInput as the provided EventTriggerInput
+func (t *TriggerInput) FromEventTriggerInput(v EventTriggerInput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"event"}`))
+	t.union = b
+	return err
+}
+
+// MergeEventTriggerInput performs a merge with any union data inside the TriggerInput, using the provided EventTriggerInput
+func (t *TriggerInput) MergeEventTriggerInput(v EventTriggerInput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"event"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsCompoundTriggerInput returns the union data inside the TriggerInput as a CompoundTriggerInput
+func (t TriggerInput) AsCompoundTriggerInput() (CompoundTriggerInput, error) {
+	var body CompoundTriggerInput
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCompoundTriggerInput overwrites any union data inside the TriggerInput as the provided CompoundTriggerInput
+func (t *TriggerInput) FromCompoundTriggerInput(v CompoundTriggerInput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"compound"}`))
+	t.union = b
+	return err
+}
+
+// MergeCompoundTriggerInput performs a merge with any union data inside the TriggerInput, using the provided CompoundTriggerInput
+func (t *TriggerInput) MergeCompoundTriggerInput(v CompoundTriggerInput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"compound"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsSequenceTriggerInput returns the union data inside the TriggerInput as a SequenceTriggerInput
+func (t TriggerInput) AsSequenceTriggerInput() (SequenceTriggerInput, error) {
+	var body SequenceTriggerInput
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSequenceTriggerInput overwrites any union data inside the TriggerInput as the provided SequenceTriggerInput
+func (t *TriggerInput) FromSequenceTriggerInput(v SequenceTriggerInput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"sequence"}`))
+	t.union = b
+	return err
+}
+
+// MergeSequenceTriggerInput performs a merge with any union data inside the TriggerInput, using the provided SequenceTriggerInput
+func (t *TriggerInput) MergeSequenceTriggerInput(v SequenceTriggerInput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"sequence"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsMetricTriggerInput returns the union data inside the TriggerInput as a MetricTriggerInput
+func (t TriggerInput) AsMetricTriggerInput() (MetricTriggerInput, error) {
+	var body MetricTriggerInput
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromMetricTriggerInput overwrites any union data inside the TriggerInput as the provided MetricTriggerInput
+func (t *TriggerInput) FromMetricTriggerInput(v MetricTriggerInput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"metric"}`))
+	t.union = b
+	return err
+}
+
+// MergeMetricTriggerInput performs a merge with any union data inside the TriggerInput, using the provided MetricTriggerInput
+func (t *TriggerInput) MergeMetricTriggerInput(v MetricTriggerInput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"metric"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t TriggerInput) Discriminator() (string, error) {
+	var discriminator struct {
+		Discriminator string `json:"type"`
+	}
+	err := json.Unmarshal(t.union, &discriminator)
+	return discriminator.Discriminator, err
+}
+
+func (t TriggerInput) ValueByDiscriminator() (interface{}, error) {
+	discriminator, err := t.Discriminator()
+	if err != nil {
+		return nil, err
+	}
+	switch discriminator {
+	case "compound":
+		return t.AsCompoundTriggerInput()
+	case "event":
+		return t.AsEventTriggerInput()
+	case "metric":
+		return t.AsMetricTriggerInput()
+	case "sequence":
+		return t.AsSequenceTriggerInput()
+	default:
+		return nil, errors.New("unknown discriminator value: " + discriminator)
+	}
+}
+
+func (t TriggerInput) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *TriggerInput) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
+// AsEventTriggerOutput returns the union data inside the TriggerOutput as a EventTriggerOutput
+func (t TriggerOutput) AsEventTriggerOutput() (EventTriggerOutput, error) {
+	var body EventTriggerOutput
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromEventTriggerOutput overwrites any union data inside the TriggerOutput as the provided EventTriggerOutput
+func (t *TriggerOutput) FromEventTriggerOutput(v EventTriggerOutput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"event"}`))
+	t.union = b
+	return err
+}
+
+// MergeEventTriggerOutput performs a merge with any union data inside the TriggerOutput, using the provided EventTriggerOutput
+func (t *TriggerOutput) MergeEventTriggerOutput(v EventTriggerOutput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"event"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsCompoundTriggerOutput returns the union data inside the TriggerOutput as a CompoundTriggerOutput
+func (t TriggerOutput) AsCompoundTriggerOutput() (CompoundTriggerOutput, error) {
+	var body CompoundTriggerOutput
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromCompoundTriggerOutput overwrites any union data inside the TriggerOutput as the provided CompoundTriggerOutput
+func (t *TriggerOutput) FromCompoundTriggerOutput(v CompoundTriggerOutput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"compound"}`))
+	t.union = b
+	return err
+}
+
+// MergeCompoundTriggerOutput performs a merge with any union data inside the TriggerOutput, using the provided CompoundTriggerOutput
+func (t *TriggerOutput) MergeCompoundTriggerOutput(v CompoundTriggerOutput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"compound"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsSequenceTriggerOutput returns the union data inside the TriggerOutput as a SequenceTriggerOutput
+func (t TriggerOutput) AsSequenceTriggerOutput() (SequenceTriggerOutput, error) {
+	var body SequenceTriggerOutput
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromSequenceTriggerOutput overwrites any union data inside the TriggerOutput as the provided SequenceTriggerOutput
+func (t *TriggerOutput) FromSequenceTriggerOutput(v SequenceTriggerOutput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"sequence"}`))
+	t.union = b
+	return err
+}
+
+// MergeSequenceTriggerOutput performs a merge with any union data inside the TriggerOutput, using the provided SequenceTriggerOutput
+func (t *TriggerOutput) MergeSequenceTriggerOutput(v SequenceTriggerOutput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"sequence"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsMetricTriggerOutput returns the union data inside the TriggerOutput as a MetricTriggerOutput
+func (t TriggerOutput) AsMetricTriggerOutput() (MetricTriggerOutput, error) {
+	var body MetricTriggerOutput
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromMetricTriggerOutput overwrites any union data inside the TriggerOutput as the provided MetricTriggerOutput
+func (t *TriggerOutput) FromMetricTriggerOutput(v MetricTriggerOutput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"metric"}`))
+	t.union = b
+	return err
+}
+
+// MergeMetricTriggerOutput performs a merge with any union data inside the TriggerOutput, using the provided MetricTriggerOutput
+func (t *TriggerOutput) MergeMetricTriggerOutput(v MetricTriggerOutput) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	b, err = runtime.JSONMerge(b, []byte(`{"type":"metric"}`))
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t TriggerOutput) Discriminator() (string, error) {
+	var discriminator struct {
+		Discriminator string `json:"type"`
+	}
+	err := json.Unmarshal(t.union, &discriminator)
+	return discriminator.Discriminator, err
+}
+
+func (t TriggerOutput) ValueByDiscriminator() (interface{}, error) {
+	discriminator, err := t.Discriminator()
+	if err != nil {
+		return nil, err
+	}
+	switch discriminator {
+	case "compound":
+		return t.AsCompoundTriggerOutput()
+	case "event":
+		return t.AsEventTriggerOutput()
+	case "metric":
+		return t.AsMetricTriggerOutput()
+	case "sequence":
+		return t.AsSequenceTriggerOutput()
+	default:
+		return nil, errors.New("unknown discriminator value: " + discriminator)
+	}
+}
+
+func (t TriggerOutput) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *TriggerOutput) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
 // AsUserAccessGrants0 returns the union data inside the UserAccessGrants as a UserAccessGrants0
 func (t UserAccessGrants) AsUserAccessGrants0() (UserAccessGrants0, error) {
 	var body UserAccessGrants0
@@ -8040,6 +10939,110 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /artifacts/{key}/latest (the `ReadLatestArtifact` operationId).
 	ReadLatestArtifact(ctx context.Context, key string, params *ReadLatestArtifactParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateAutomationWithBody Create an automation
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /automations/ (the `CreateAutomation` operationId).
+	CreateAutomationWithBody(ctx context.Context, params *CreateAutomationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateAutomation Create an automation
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /automations/ (the `CreateAutomation` operationId).
+	CreateAutomation(ctx context.Context, params *CreateAutomationParams, body CreateAutomationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountAutomationsWithBody Count the automations that match
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /automations/count (the `CountAutomations` operationId).
+	CountAutomationsWithBody(ctx context.Context, params *CountAutomationsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountAutomations Count the automations that match
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /automations/count (the `CountAutomations` operationId).
+	CountAutomations(ctx context.Context, params *CountAutomationsParams, body CountAutomationsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAutomationsWithBody Read the automations that match
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /automations/filter (the `ReadAutomations` operationId).
+	ReadAutomationsWithBody(ctx context.Context, params *ReadAutomationsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAutomations Read the automations that match
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /automations/filter (the `ReadAutomations` operationId).
+	ReadAutomations(ctx context.Context, params *ReadAutomationsParams, body ReadAutomationsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteAutomationsOwnedByResource Delete the automations that a resource owns
+	//
+	// Corresponds with DELETE /automations/owned-by/{resource_id} (the `DeleteAutomationsOwnedByResource` operationId).
+	DeleteAutomationsOwnedByResource(ctx context.Context, resourceId string, params *DeleteAutomationsOwnedByResourceParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAutomationsRelatedToResource Read the automations that a resource owns or that act on it
+	//
+	// Corresponds with GET /automations/related-to/{resource_id} (the `ReadAutomationsRelatedToResource` operationId).
+	ReadAutomationsRelatedToResource(ctx context.Context, resourceId string, params *ReadAutomationsRelatedToResourceParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ValidateAutomationTemplateWithBody Tell whether a text is a template that actions may use
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /automations/templates/validate (the `ValidateAutomationTemplate` operationId).
+	ValidateAutomationTemplateWithBody(ctx context.Context, params *ValidateAutomationTemplateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ValidateAutomationTemplate Tell whether a text is a template that actions may use
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /automations/templates/validate (the `ValidateAutomationTemplate` operationId).
+	ValidateAutomationTemplate(ctx context.Context, params *ValidateAutomationTemplateParams, body ValidateAutomationTemplateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteAutomation Delete an automation
+	//
+	// Corresponds with DELETE /automations/{id} (the `DeleteAutomation` operationId).
+	DeleteAutomation(ctx context.Context, id openapi_types.UUID, params *DeleteAutomationParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAutomation Read an automation
+	//
+	// Corresponds with GET /automations/{id} (the `ReadAutomation` operationId).
+	ReadAutomation(ctx context.Context, id openapi_types.UUID, params *ReadAutomationParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PatchAutomationWithBody Switch an automation on or off
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /automations/{id} (the `PatchAutomation` operationId).
+	PatchAutomationWithBody(ctx context.Context, id openapi_types.UUID, params *PatchAutomationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PatchAutomation Switch an automation on or off
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /automations/{id} (the `PatchAutomation` operationId).
+	PatchAutomation(ctx context.Context, id openapi_types.UUID, params *PatchAutomationParams, body PatchAutomationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateAutomationWithBody Replace an automation; what is not sent is as in a new one
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /automations/{id} (the `UpdateAutomation` operationId).
+	UpdateAutomationWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateAutomationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateAutomation Replace an automation; what is not sent is as in a new one
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /automations/{id} (the `UpdateAutomation` operationId).
+	UpdateAutomation(ctx context.Context, id openapi_types.UUID, params *UpdateAutomationParams, body UpdateAutomationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReadBlockCapabilities Read the capabilities that any block schema has
 	//
@@ -9231,6 +12234,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /task_workers/filter (the `ReadTaskWorkers` operationId).
 	ReadTaskWorkers(ctx context.Context, params *ReadTaskWorkersParams, body ReadTaskWorkersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ValidateTemplateWithBody Tell whether a text is a template that actions may use
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /templates/validate (the `ValidateTemplate` operationId).
+	ValidateTemplateWithBody(ctx context.Context, params *ValidateTemplateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ValidateTemplate Tell whether a text is a template that actions may use
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /templates/validate (the `ValidateTemplate` operationId).
+	ValidateTemplate(ctx context.Context, params *ValidateTemplateParams, body ValidateTemplateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CountTaskRunsByFlowRunWithBody Count the task runs of each of some flow runs
 	//
@@ -10977,6 +13994,270 @@ func (c *Client) ReplaceArtifact(ctx context.Context, id openapi_types.UUID, par
 // Corresponds with GET /artifacts/{key}/latest (the `ReadLatestArtifact` operationId).
 func (c *Client) ReadLatestArtifact(ctx context.Context, key string, params *ReadLatestArtifactParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadLatestArtifactRequest(c.Server, key, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateAutomationWithBody Create an automation
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /automations/ (the `CreateAutomation` operationId).
+func (c *Client) CreateAutomationWithBody(ctx context.Context, params *CreateAutomationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAutomationRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateAutomation Create an automation
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /automations/ (the `CreateAutomation` operationId).
+func (c *Client) CreateAutomation(ctx context.Context, params *CreateAutomationParams, body CreateAutomationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateAutomationRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountAutomationsWithBody Count the automations that match
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /automations/count (the `CountAutomations` operationId).
+func (c *Client) CountAutomationsWithBody(ctx context.Context, params *CountAutomationsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountAutomationsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountAutomations Count the automations that match
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /automations/count (the `CountAutomations` operationId).
+func (c *Client) CountAutomations(ctx context.Context, params *CountAutomationsParams, body CountAutomationsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountAutomationsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAutomationsWithBody Read the automations that match
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /automations/filter (the `ReadAutomations` operationId).
+func (c *Client) ReadAutomationsWithBody(ctx context.Context, params *ReadAutomationsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAutomationsRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAutomations Read the automations that match
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /automations/filter (the `ReadAutomations` operationId).
+func (c *Client) ReadAutomations(ctx context.Context, params *ReadAutomationsParams, body ReadAutomationsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAutomationsRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteAutomationsOwnedByResource Delete the automations that a resource owns
+//
+// Corresponds with DELETE /automations/owned-by/{resource_id} (the `DeleteAutomationsOwnedByResource` operationId).
+func (c *Client) DeleteAutomationsOwnedByResource(ctx context.Context, resourceId string, params *DeleteAutomationsOwnedByResourceParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAutomationsOwnedByResourceRequest(c.Server, resourceId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAutomationsRelatedToResource Read the automations that a resource owns or that act on it
+//
+// Corresponds with GET /automations/related-to/{resource_id} (the `ReadAutomationsRelatedToResource` operationId).
+func (c *Client) ReadAutomationsRelatedToResource(ctx context.Context, resourceId string, params *ReadAutomationsRelatedToResourceParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAutomationsRelatedToResourceRequest(c.Server, resourceId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ValidateAutomationTemplateWithBody Tell whether a text is a template that actions may use
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /automations/templates/validate (the `ValidateAutomationTemplate` operationId).
+func (c *Client) ValidateAutomationTemplateWithBody(ctx context.Context, params *ValidateAutomationTemplateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewValidateAutomationTemplateRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ValidateAutomationTemplate Tell whether a text is a template that actions may use
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /automations/templates/validate (the `ValidateAutomationTemplate` operationId).
+func (c *Client) ValidateAutomationTemplate(ctx context.Context, params *ValidateAutomationTemplateParams, body ValidateAutomationTemplateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewValidateAutomationTemplateRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteAutomation Delete an automation
+//
+// Corresponds with DELETE /automations/{id} (the `DeleteAutomation` operationId).
+func (c *Client) DeleteAutomation(ctx context.Context, id openapi_types.UUID, params *DeleteAutomationParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAutomationRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAutomation Read an automation
+//
+// Corresponds with GET /automations/{id} (the `ReadAutomation` operationId).
+func (c *Client) ReadAutomation(ctx context.Context, id openapi_types.UUID, params *ReadAutomationParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAutomationRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PatchAutomationWithBody Switch an automation on or off
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /automations/{id} (the `PatchAutomation` operationId).
+func (c *Client) PatchAutomationWithBody(ctx context.Context, id openapi_types.UUID, params *PatchAutomationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPatchAutomationRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PatchAutomation Switch an automation on or off
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /automations/{id} (the `PatchAutomation` operationId).
+func (c *Client) PatchAutomation(ctx context.Context, id openapi_types.UUID, params *PatchAutomationParams, body PatchAutomationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPatchAutomationRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateAutomationWithBody Replace an automation; what is not sent is as in a new one
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /automations/{id} (the `UpdateAutomation` operationId).
+func (c *Client) UpdateAutomationWithBody(ctx context.Context, id openapi_types.UUID, params *UpdateAutomationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAutomationRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateAutomation Replace an automation; what is not sent is as in a new one
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /automations/{id} (the `UpdateAutomation` operationId).
+func (c *Client) UpdateAutomation(ctx context.Context, id openapi_types.UUID, params *UpdateAutomationParams, body UpdateAutomationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateAutomationRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -13977,6 +17258,40 @@ func (c *Client) ReadTaskWorkersWithBody(ctx context.Context, params *ReadTaskWo
 // Corresponds with POST /task_workers/filter (the `ReadTaskWorkers` operationId).
 func (c *Client) ReadTaskWorkers(ctx context.Context, params *ReadTaskWorkersParams, body ReadTaskWorkersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReadTaskWorkersRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ValidateTemplateWithBody Tell whether a text is a template that actions may use
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /templates/validate (the `ValidateTemplate` operationId).
+func (c *Client) ValidateTemplateWithBody(ctx context.Context, params *ValidateTemplateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewValidateTemplateRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ValidateTemplate Tell whether a text is a template that actions may use
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /templates/validate (the `ValidateTemplate` operationId).
+func (c *Client) ValidateTemplate(ctx context.Context, params *ValidateTemplateParams, body ValidateTemplateJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewValidateTemplateRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -17954,6 +21269,546 @@ func NewReadLatestArtifactRequest(server string, key string, params *ReadLatestA
 	if err != nil {
 		return nil, err
 	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateAutomationRequest calls the generic CreateAutomation builder with application/json body
+func NewCreateAutomationRequest(server string, params *CreateAutomationParams, body CreateAutomationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateAutomationRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCreateAutomationRequestWithBody constructs an http.Request for the CreateAutomation method, with any body, and a specified content type
+func NewCreateAutomationRequestWithBody(server string, params *CreateAutomationParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/automations/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCountAutomationsRequest calls the generic CountAutomations builder with application/json body
+func NewCountAutomationsRequest(server string, params *CountAutomationsParams, body CountAutomationsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCountAutomationsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewCountAutomationsRequestWithBody constructs an http.Request for the CountAutomations method, with any body, and a specified content type
+func NewCountAutomationsRequestWithBody(server string, params *CountAutomationsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/automations/count")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadAutomationsRequest calls the generic ReadAutomations builder with application/json body
+func NewReadAutomationsRequest(server string, params *ReadAutomationsParams, body ReadAutomationsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadAutomationsRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadAutomationsRequestWithBody constructs an http.Request for the ReadAutomations method, with any body, and a specified content type
+func NewReadAutomationsRequestWithBody(server string, params *ReadAutomationsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/automations/filter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteAutomationsOwnedByResourceRequest constructs an http.Request for the DeleteAutomationsOwnedByResource method
+func NewDeleteAutomationsOwnedByResourceRequest(server string, resourceId string, params *DeleteAutomationsOwnedByResourceParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "resource_id", resourceId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/automations/owned-by/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadAutomationsRelatedToResourceRequest constructs an http.Request for the ReadAutomationsRelatedToResource method
+func NewReadAutomationsRelatedToResourceRequest(server string, resourceId string, params *ReadAutomationsRelatedToResourceParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "resource_id", resourceId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/automations/related-to/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewValidateAutomationTemplateRequest calls the generic ValidateAutomationTemplate builder with application/json body
+func NewValidateAutomationTemplateRequest(server string, params *ValidateAutomationTemplateParams, body ValidateAutomationTemplateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewValidateAutomationTemplateRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewValidateAutomationTemplateRequestWithBody constructs an http.Request for the ValidateAutomationTemplate method, with any body, and a specified content type
+func NewValidateAutomationTemplateRequestWithBody(server string, params *ValidateAutomationTemplateParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/automations/templates/validate")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteAutomationRequest constructs an http.Request for the DeleteAutomation method
+func NewDeleteAutomationRequest(server string, id openapi_types.UUID, params *DeleteAutomationParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/automations/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadAutomationRequest constructs an http.Request for the ReadAutomation method
+func NewReadAutomationRequest(server string, id openapi_types.UUID, params *ReadAutomationParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/automations/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewPatchAutomationRequest calls the generic PatchAutomation builder with application/json body
+func NewPatchAutomationRequest(server string, id openapi_types.UUID, params *PatchAutomationParams, body PatchAutomationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPatchAutomationRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewPatchAutomationRequestWithBody constructs an http.Request for the PatchAutomation method, with any body, and a specified content type
+func NewPatchAutomationRequestWithBody(server string, id openapi_types.UUID, params *PatchAutomationParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/automations/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateAutomationRequest calls the generic UpdateAutomation builder with application/json body
+func NewUpdateAutomationRequest(server string, id openapi_types.UUID, params *UpdateAutomationParams, body UpdateAutomationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateAutomationRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewUpdateAutomationRequestWithBody constructs an http.Request for the UpdateAutomation method, with any body, and a specified content type
+func NewUpdateAutomationRequestWithBody(server string, id openapi_types.UUID, params *UpdateAutomationParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/automations/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	if params != nil {
 
@@ -24578,6 +28433,61 @@ func NewReadTaskWorkersRequestWithBody(server string, params *ReadTaskWorkersPar
 	return req, nil
 }
 
+// NewValidateTemplateRequest calls the generic ValidateTemplate builder with application/json body
+func NewValidateTemplateRequest(server string, params *ValidateTemplateParams, body ValidateTemplateJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewValidateTemplateRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewValidateTemplateRequestWithBody constructs an http.Request for the ValidateTemplate method, with any body, and a specified content type
+func NewValidateTemplateRequestWithBody(server string, params *ValidateTemplateParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/templates/validate")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewCountTaskRunsByFlowRunRequest calls the generic CountTaskRunsByFlowRun builder with application/json body
 func NewCountTaskRunsByFlowRunRequest(server string, params *CountTaskRunsByFlowRunParams, body CountTaskRunsByFlowRunJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -28213,6 +32123,118 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /artifacts/{key}/latest (the `ReadLatestArtifact` operationId).
 	ReadLatestArtifactWithResponse(ctx context.Context, key string, params *ReadLatestArtifactParams, reqEditors ...RequestEditorFn) (*ReadLatestArtifactResult, error)
 
+	// CreateAutomationWithBodyWithResponse Create an automation
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /automations/ (the `CreateAutomation` operationId).
+	CreateAutomationWithBodyWithResponse(ctx context.Context, params *CreateAutomationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAutomationResult, error)
+
+	// CreateAutomationWithResponse Create an automation
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /automations/ (the `CreateAutomation` operationId).
+	CreateAutomationWithResponse(ctx context.Context, params *CreateAutomationParams, body CreateAutomationJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAutomationResult, error)
+
+	// CountAutomationsWithBodyWithResponse Count the automations that match
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /automations/count (the `CountAutomations` operationId).
+	CountAutomationsWithBodyWithResponse(ctx context.Context, params *CountAutomationsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CountAutomationsResult, error)
+
+	// CountAutomationsWithResponse Count the automations that match
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /automations/count (the `CountAutomations` operationId).
+	CountAutomationsWithResponse(ctx context.Context, params *CountAutomationsParams, body CountAutomationsJSONRequestBody, reqEditors ...RequestEditorFn) (*CountAutomationsResult, error)
+
+	// ReadAutomationsWithBodyWithResponse Read the automations that match
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /automations/filter (the `ReadAutomations` operationId).
+	ReadAutomationsWithBodyWithResponse(ctx context.Context, params *ReadAutomationsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadAutomationsResult, error)
+
+	// ReadAutomationsWithResponse Read the automations that match
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /automations/filter (the `ReadAutomations` operationId).
+	ReadAutomationsWithResponse(ctx context.Context, params *ReadAutomationsParams, body ReadAutomationsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadAutomationsResult, error)
+
+	// DeleteAutomationsOwnedByResourceWithResponse Delete the automations that a resource owns
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /automations/owned-by/{resource_id} (the `DeleteAutomationsOwnedByResource` operationId).
+	DeleteAutomationsOwnedByResourceWithResponse(ctx context.Context, resourceId string, params *DeleteAutomationsOwnedByResourceParams, reqEditors ...RequestEditorFn) (*DeleteAutomationsOwnedByResourceResult, error)
+
+	// ReadAutomationsRelatedToResourceWithResponse Read the automations that a resource owns or that act on it
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /automations/related-to/{resource_id} (the `ReadAutomationsRelatedToResource` operationId).
+	ReadAutomationsRelatedToResourceWithResponse(ctx context.Context, resourceId string, params *ReadAutomationsRelatedToResourceParams, reqEditors ...RequestEditorFn) (*ReadAutomationsRelatedToResourceResult, error)
+
+	// ValidateAutomationTemplateWithBodyWithResponse Tell whether a text is a template that actions may use
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /automations/templates/validate (the `ValidateAutomationTemplate` operationId).
+	ValidateAutomationTemplateWithBodyWithResponse(ctx context.Context, params *ValidateAutomationTemplateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ValidateAutomationTemplateResult, error)
+
+	// ValidateAutomationTemplateWithResponse Tell whether a text is a template that actions may use
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /automations/templates/validate (the `ValidateAutomationTemplate` operationId).
+	ValidateAutomationTemplateWithResponse(ctx context.Context, params *ValidateAutomationTemplateParams, body ValidateAutomationTemplateJSONRequestBody, reqEditors ...RequestEditorFn) (*ValidateAutomationTemplateResult, error)
+
+	// DeleteAutomationWithResponse Delete an automation
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /automations/{id} (the `DeleteAutomation` operationId).
+	DeleteAutomationWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteAutomationParams, reqEditors ...RequestEditorFn) (*DeleteAutomationResult, error)
+
+	// ReadAutomationWithResponse Read an automation
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /automations/{id} (the `ReadAutomation` operationId).
+	ReadAutomationWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadAutomationParams, reqEditors ...RequestEditorFn) (*ReadAutomationResult, error)
+
+	// PatchAutomationWithBodyWithResponse Switch an automation on or off
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /automations/{id} (the `PatchAutomation` operationId).
+	PatchAutomationWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *PatchAutomationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PatchAutomationResult, error)
+
+	// PatchAutomationWithResponse Switch an automation on or off
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /automations/{id} (the `PatchAutomation` operationId).
+	PatchAutomationWithResponse(ctx context.Context, id openapi_types.UUID, params *PatchAutomationParams, body PatchAutomationJSONRequestBody, reqEditors ...RequestEditorFn) (*PatchAutomationResult, error)
+
+	// UpdateAutomationWithBodyWithResponse Replace an automation; what is not sent is as in a new one
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /automations/{id} (the `UpdateAutomation` operationId).
+	UpdateAutomationWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateAutomationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAutomationResult, error)
+
+	// UpdateAutomationWithResponse Replace an automation; what is not sent is as in a new one
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /automations/{id} (the `UpdateAutomation` operationId).
+	UpdateAutomationWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateAutomationParams, body UpdateAutomationJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAutomationResult, error)
+
 	// ReadBlockCapabilitiesWithResponse Read the capabilities that any block schema has
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -29513,6 +33535,20 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /task_workers/filter (the `ReadTaskWorkers` operationId).
 	ReadTaskWorkersWithResponse(ctx context.Context, params *ReadTaskWorkersParams, body ReadTaskWorkersJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadTaskWorkersResult, error)
+
+	// ValidateTemplateWithBodyWithResponse Tell whether a text is a template that actions may use
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /templates/validate (the `ValidateTemplate` operationId).
+	ValidateTemplateWithBodyWithResponse(ctx context.Context, params *ValidateTemplateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ValidateTemplateResult, error)
+
+	// ValidateTemplateWithResponse Tell whether a text is a template that actions may use
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /templates/validate (the `ValidateTemplate` operationId).
+	ValidateTemplateWithResponse(ctx context.Context, params *ValidateTemplateParams, body ValidateTemplateJSONRequestBody, reqEditors ...RequestEditorFn) (*ValidateTemplateResult, error)
 
 	// CountTaskRunsByFlowRunWithBodyWithResponse Count the task runs of each of some flow runs
 	//
@@ -32487,6 +36523,528 @@ func (r ReadLatestArtifactResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ReadLatestArtifactResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateAutomationResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Automation
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateAutomationResult) GetJSON201() *Automation {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateAutomationResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateAutomationResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateAutomationResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateAutomationResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateAutomationResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateAutomationResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CountAutomationsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *int64
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CountAutomationsResult) GetJSON200() *int64 {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CountAutomationsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CountAutomationsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CountAutomationsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CountAutomationsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CountAutomationsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CountAutomationsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadAutomationsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]Automation
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadAutomationsResult) GetJSON200() *[]Automation {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadAutomationsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadAutomationsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadAutomationsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadAutomationsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadAutomationsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadAutomationsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteAutomationsOwnedByResourceResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON202 the response for an HTTP 202 `application/json` response
+	JSON202 *interface{}
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON202 returns the response for an HTTP 202 `application/json` response
+func (r DeleteAutomationsOwnedByResourceResult) GetJSON202() *interface{} {
+	return r.JSON202
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteAutomationsOwnedByResourceResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteAutomationsOwnedByResourceResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteAutomationsOwnedByResourceResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteAutomationsOwnedByResourceResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteAutomationsOwnedByResourceResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteAutomationsOwnedByResourceResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadAutomationsRelatedToResourceResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]Automation
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadAutomationsRelatedToResourceResult) GetJSON200() *[]Automation {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadAutomationsRelatedToResourceResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadAutomationsRelatedToResourceResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadAutomationsRelatedToResourceResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadAutomationsRelatedToResourceResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadAutomationsRelatedToResourceResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadAutomationsRelatedToResourceResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ValidateAutomationTemplateResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ValidateAutomationTemplateResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ValidateAutomationTemplateResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ValidateAutomationTemplateResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ValidateAutomationTemplateResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ValidateAutomationTemplateResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ValidateAutomationTemplateResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteAutomationResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteAutomationResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteAutomationResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteAutomationResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteAutomationResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteAutomationResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteAutomationResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadAutomationResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Automation
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadAutomationResult) GetJSON200() *Automation {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadAutomationResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadAutomationResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadAutomationResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadAutomationResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadAutomationResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadAutomationResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PatchAutomationResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r PatchAutomationResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r PatchAutomationResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r PatchAutomationResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PatchAutomationResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PatchAutomationResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PatchAutomationResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateAutomationResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateAutomationResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateAutomationResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateAutomationResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateAutomationResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateAutomationResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateAutomationResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -38913,6 +43471,54 @@ func (r ReadTaskWorkersResult) ContentType() string {
 	return ""
 }
 
+type ValidateTemplateResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ValidateTemplateResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ValidateTemplateResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ValidateTemplateResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ValidateTemplateResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ValidateTemplateResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ValidateTemplateResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CountTaskRunsByFlowRunResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -42767,6 +47373,214 @@ func (c *ClientWithResponses) ReadLatestArtifactWithResponse(ctx context.Context
 	return ParseReadLatestArtifactResult(rsp)
 }
 
+// CreateAutomationWithBodyWithResponse Create an automation
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /automations/ (the `CreateAutomation` operationId).
+func (c *ClientWithResponses) CreateAutomationWithBodyWithResponse(ctx context.Context, params *CreateAutomationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateAutomationResult, error) {
+	rsp, err := c.CreateAutomationWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateAutomationResult(rsp)
+}
+
+// CreateAutomationWithResponse Create an automation
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /automations/ (the `CreateAutomation` operationId).
+func (c *ClientWithResponses) CreateAutomationWithResponse(ctx context.Context, params *CreateAutomationParams, body CreateAutomationJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAutomationResult, error) {
+	rsp, err := c.CreateAutomation(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateAutomationResult(rsp)
+}
+
+// CountAutomationsWithBodyWithResponse Count the automations that match
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /automations/count (the `CountAutomations` operationId).
+func (c *ClientWithResponses) CountAutomationsWithBodyWithResponse(ctx context.Context, params *CountAutomationsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CountAutomationsResult, error) {
+	rsp, err := c.CountAutomationsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountAutomationsResult(rsp)
+}
+
+// CountAutomationsWithResponse Count the automations that match
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /automations/count (the `CountAutomations` operationId).
+func (c *ClientWithResponses) CountAutomationsWithResponse(ctx context.Context, params *CountAutomationsParams, body CountAutomationsJSONRequestBody, reqEditors ...RequestEditorFn) (*CountAutomationsResult, error) {
+	rsp, err := c.CountAutomations(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountAutomationsResult(rsp)
+}
+
+// ReadAutomationsWithBodyWithResponse Read the automations that match
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /automations/filter (the `ReadAutomations` operationId).
+func (c *ClientWithResponses) ReadAutomationsWithBodyWithResponse(ctx context.Context, params *ReadAutomationsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadAutomationsResult, error) {
+	rsp, err := c.ReadAutomationsWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAutomationsResult(rsp)
+}
+
+// ReadAutomationsWithResponse Read the automations that match
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /automations/filter (the `ReadAutomations` operationId).
+func (c *ClientWithResponses) ReadAutomationsWithResponse(ctx context.Context, params *ReadAutomationsParams, body ReadAutomationsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadAutomationsResult, error) {
+	rsp, err := c.ReadAutomations(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAutomationsResult(rsp)
+}
+
+// DeleteAutomationsOwnedByResourceWithResponse Delete the automations that a resource owns
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /automations/owned-by/{resource_id} (the `DeleteAutomationsOwnedByResource` operationId).
+func (c *ClientWithResponses) DeleteAutomationsOwnedByResourceWithResponse(ctx context.Context, resourceId string, params *DeleteAutomationsOwnedByResourceParams, reqEditors ...RequestEditorFn) (*DeleteAutomationsOwnedByResourceResult, error) {
+	rsp, err := c.DeleteAutomationsOwnedByResource(ctx, resourceId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteAutomationsOwnedByResourceResult(rsp)
+}
+
+// ReadAutomationsRelatedToResourceWithResponse Read the automations that a resource owns or that act on it
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /automations/related-to/{resource_id} (the `ReadAutomationsRelatedToResource` operationId).
+func (c *ClientWithResponses) ReadAutomationsRelatedToResourceWithResponse(ctx context.Context, resourceId string, params *ReadAutomationsRelatedToResourceParams, reqEditors ...RequestEditorFn) (*ReadAutomationsRelatedToResourceResult, error) {
+	rsp, err := c.ReadAutomationsRelatedToResource(ctx, resourceId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAutomationsRelatedToResourceResult(rsp)
+}
+
+// ValidateAutomationTemplateWithBodyWithResponse Tell whether a text is a template that actions may use
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /automations/templates/validate (the `ValidateAutomationTemplate` operationId).
+func (c *ClientWithResponses) ValidateAutomationTemplateWithBodyWithResponse(ctx context.Context, params *ValidateAutomationTemplateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ValidateAutomationTemplateResult, error) {
+	rsp, err := c.ValidateAutomationTemplateWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseValidateAutomationTemplateResult(rsp)
+}
+
+// ValidateAutomationTemplateWithResponse Tell whether a text is a template that actions may use
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /automations/templates/validate (the `ValidateAutomationTemplate` operationId).
+func (c *ClientWithResponses) ValidateAutomationTemplateWithResponse(ctx context.Context, params *ValidateAutomationTemplateParams, body ValidateAutomationTemplateJSONRequestBody, reqEditors ...RequestEditorFn) (*ValidateAutomationTemplateResult, error) {
+	rsp, err := c.ValidateAutomationTemplate(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseValidateAutomationTemplateResult(rsp)
+}
+
+// DeleteAutomationWithResponse Delete an automation
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /automations/{id} (the `DeleteAutomation` operationId).
+func (c *ClientWithResponses) DeleteAutomationWithResponse(ctx context.Context, id openapi_types.UUID, params *DeleteAutomationParams, reqEditors ...RequestEditorFn) (*DeleteAutomationResult, error) {
+	rsp, err := c.DeleteAutomation(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteAutomationResult(rsp)
+}
+
+// ReadAutomationWithResponse Read an automation
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /automations/{id} (the `ReadAutomation` operationId).
+func (c *ClientWithResponses) ReadAutomationWithResponse(ctx context.Context, id openapi_types.UUID, params *ReadAutomationParams, reqEditors ...RequestEditorFn) (*ReadAutomationResult, error) {
+	rsp, err := c.ReadAutomation(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAutomationResult(rsp)
+}
+
+// PatchAutomationWithBodyWithResponse Switch an automation on or off
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /automations/{id} (the `PatchAutomation` operationId).
+func (c *ClientWithResponses) PatchAutomationWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *PatchAutomationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PatchAutomationResult, error) {
+	rsp, err := c.PatchAutomationWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePatchAutomationResult(rsp)
+}
+
+// PatchAutomationWithResponse Switch an automation on or off
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /automations/{id} (the `PatchAutomation` operationId).
+func (c *ClientWithResponses) PatchAutomationWithResponse(ctx context.Context, id openapi_types.UUID, params *PatchAutomationParams, body PatchAutomationJSONRequestBody, reqEditors ...RequestEditorFn) (*PatchAutomationResult, error) {
+	rsp, err := c.PatchAutomation(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePatchAutomationResult(rsp)
+}
+
+// UpdateAutomationWithBodyWithResponse Replace an automation; what is not sent is as in a new one
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /automations/{id} (the `UpdateAutomation` operationId).
+func (c *ClientWithResponses) UpdateAutomationWithBodyWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateAutomationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateAutomationResult, error) {
+	rsp, err := c.UpdateAutomationWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateAutomationResult(rsp)
+}
+
+// UpdateAutomationWithResponse Replace an automation; what is not sent is as in a new one
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /automations/{id} (the `UpdateAutomation` operationId).
+func (c *ClientWithResponses) UpdateAutomationWithResponse(ctx context.Context, id openapi_types.UUID, params *UpdateAutomationParams, body UpdateAutomationJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAutomationResult, error) {
+	rsp, err := c.UpdateAutomation(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateAutomationResult(rsp)
+}
+
 // ReadBlockCapabilitiesWithResponse Read the capabilities that any block schema has
 //
 // Returns a wrapper object for the known response body format(s).
@@ -45152,6 +49966,32 @@ func (c *ClientWithResponses) ReadTaskWorkersWithResponse(ctx context.Context, p
 		return nil, err
 	}
 	return ParseReadTaskWorkersResult(rsp)
+}
+
+// ValidateTemplateWithBodyWithResponse Tell whether a text is a template that actions may use
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /templates/validate (the `ValidateTemplate` operationId).
+func (c *ClientWithResponses) ValidateTemplateWithBodyWithResponse(ctx context.Context, params *ValidateTemplateParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ValidateTemplateResult, error) {
+	rsp, err := c.ValidateTemplateWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseValidateTemplateResult(rsp)
+}
+
+// ValidateTemplateWithResponse Tell whether a text is a template that actions may use
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /templates/validate (the `ValidateTemplate` operationId).
+func (c *ClientWithResponses) ValidateTemplateWithResponse(ctx context.Context, params *ValidateTemplateParams, body ValidateTemplateJSONRequestBody, reqEditors ...RequestEditorFn) (*ValidateTemplateResult, error) {
+	rsp, err := c.ValidateTemplate(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseValidateTemplateResult(rsp)
 }
 
 // CountTaskRunsByFlowRunWithBodyWithResponse Count the task runs of each of some flow runs
@@ -48013,6 +52853,390 @@ func ParseReadLatestArtifactResult(rsp *http.Response) (*ReadLatestArtifactResul
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateAutomationResult parses an HTTP response from a CreateAutomationWithResponse call
+func ParseCreateAutomationResult(rsp *http.Response) (*CreateAutomationResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateAutomationResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Automation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCountAutomationsResult parses an HTTP response from a CountAutomationsWithResponse call
+func ParseCountAutomationsResult(rsp *http.Response) (*CountAutomationsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CountAutomationsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest int64
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadAutomationsResult parses an HTTP response from a ReadAutomationsWithResponse call
+func ParseReadAutomationsResult(rsp *http.Response) (*ReadAutomationsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadAutomationsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []Automation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteAutomationsOwnedByResourceResult parses an HTTP response from a DeleteAutomationsOwnedByResourceWithResponse call
+func ParseDeleteAutomationsOwnedByResourceResult(rsp *http.Response) (*DeleteAutomationsOwnedByResourceResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteAutomationsOwnedByResourceResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 202:
+		var dest interface{}
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON202 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadAutomationsRelatedToResourceResult parses an HTTP response from a ReadAutomationsRelatedToResourceWithResponse call
+func ParseReadAutomationsRelatedToResourceResult(rsp *http.Response) (*ReadAutomationsRelatedToResourceResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadAutomationsRelatedToResourceResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []Automation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseValidateAutomationTemplateResult parses an HTTP response from a ValidateAutomationTemplateWithResponse call
+func ParseValidateAutomationTemplateResult(rsp *http.Response) (*ValidateAutomationTemplateResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ValidateAutomationTemplateResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteAutomationResult parses an HTTP response from a DeleteAutomationWithResponse call
+func ParseDeleteAutomationResult(rsp *http.Response) (*DeleteAutomationResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteAutomationResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadAutomationResult parses an HTTP response from a ReadAutomationWithResponse call
+func ParseReadAutomationResult(rsp *http.Response) (*ReadAutomationResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadAutomationResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Automation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePatchAutomationResult parses an HTTP response from a PatchAutomationWithResponse call
+func ParsePatchAutomationResult(rsp *http.Response) (*PatchAutomationResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PatchAutomationResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateAutomationResult parses an HTTP response from a UpdateAutomationWithResponse call
+func ParseUpdateAutomationResult(rsp *http.Response) (*UpdateAutomationResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateAutomationResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError
@@ -52723,6 +57947,42 @@ func ParseReadTaskWorkersResult(rsp *http.Response) (*ReadTaskWorkersResult, err
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseValidateTemplateResult parses an HTTP response from a ValidateTemplateWithResponse call
+func ParseValidateTemplateResult(rsp *http.Response) (*ValidateTemplateResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ValidateTemplateResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError

@@ -69,6 +69,10 @@ func Of(fullName string) string {
 		return "Trigger is chosen by the tag \"type\"."
 	case "orch.test.v1.Typed":
 		return "Typed is chosen by the JSON type, through inline wrappers."
+	case "orch.v1.ACTION_SOURCE_INFERRED":
+		return "The event that fired the trigger does."
+	case "orch.v1.ACTION_SOURCE_SELECTED":
+		return "The action names it."
 	case "orch.v1.Account":
 		return "Account owns workspaces."
 	case "orch.v1.Account.auth_expiration_seconds":
@@ -127,6 +131,10 @@ func Of(fullName string) string {
 		return "No webhook without a service account is enabled."
 	case "orch.v1.AccountSettingsUpdate":
 		return "AccountSettingsUpdate is flat, unlike the settings inside an account."
+	case "orch.v1.Action":
+		return "Action is something that an automation does."
+	case "orch.v1.ActionSource":
+		return "ActionSource says where an action finds what it acts on."
 	case "orch.v1.AdminService":
 		return "AdminService keeps defaults that hold where nothing else is set."
 	case "orch.v1.AdminService.ClearServerDefaultResultStorage":
@@ -191,6 +199,48 @@ func Of(fullName string) string {
 		return "Create an artifact of this id, or replace it; what is not sent is as in a new artifact."
 	case "orch.v1.ArtifactService.UpdateArtifact":
 		return "Change an artifact; what is not sent stays."
+	case "orch.v1.Automation":
+		return "Automation is what is done when a trigger fires."
+	case "orch.v1.Automation.actions":
+		return "What is done each time the trigger fires."
+	case "orch.v1.Automation.owner_resource":
+		return "The resource that the automation belongs to, such as a deployment."
+	case "orch.v1.Automation.related_resources":
+		return "The owner, and the resources that the actions were told to act on."
+	case "orch.v1.AutomationCountQuery":
+		return "AutomationCountQuery selects automations."
+	case "orch.v1.AutomationCreate.owner_resource":
+		return "The resource that the automation belongs to."
+	case "orch.v1.AutomationFilter":
+		return "AutomationFilter selects automations."
+	case "orch.v1.AutomationQuery":
+		return "AutomationQuery selects and orders automations."
+	case "orch.v1.AutomationService":
+		return "AutomationService stores automations."
+	case "orch.v1.AutomationService.CountAutomations":
+		return "Count the automations that match."
+	case "orch.v1.AutomationService.CreateAutomation":
+		return "Create an automation."
+	case "orch.v1.AutomationService.DeleteAutomation":
+		return "Delete an automation."
+	case "orch.v1.AutomationService.DeleteAutomationsOwnedByResource":
+		return "Delete the automations that a resource owns."
+	case "orch.v1.AutomationService.PatchAutomation":
+		return "Switch an automation on or off."
+	case "orch.v1.AutomationService.ReadAutomation":
+		return "Read an automation."
+	case "orch.v1.AutomationService.ReadAutomations":
+		return "Read the automations that match."
+	case "orch.v1.AutomationService.ReadAutomationsRelatedToResource":
+		return "Read the automations that a resource owns or that act on it."
+	case "orch.v1.AutomationService.UpdateAutomation":
+		return "Replace an automation; what is not sent is as in a new one."
+	case "orch.v1.AutomationService.ValidateAutomationTemplate":
+		return "Tell whether a text is a template that actions may use."
+	case "orch.v1.AutomationService.ValidateTemplate":
+		return "Tell whether a text is a template that actions may use."
+	case "orch.v1.BeforeFilter.before_":
+		return "At or before."
 	case "orch.v1.BlockCapabilityService":
 		return "BlockCapabilityService tells what blocks can do."
 	case "orch.v1.BlockCapabilityService.ReadBlockCapabilities":
@@ -297,8 +347,12 @@ func Of(fullName string) string {
 		return "For as long as something goes on."
 	case "orch.v1.CONCURRENCY_MODE_RATE_LIMIT":
 		return "To begin something; the slot comes back by the limit's decay."
+	case "orch.v1.CallWebhook.payload":
+		return "A template."
 	case "orch.v1.ClaimTaskRunResponse.task_run":
 		return "Absent when no run waits."
+	case "orch.v1.CompoundTrigger":
+		return "CompoundTrigger fires when some of its triggers have."
 	case "orch.v1.ConcurrencyLease":
 		return "ConcurrencyLease is a lease that holds no slots: none of the limits that it was asked for exists, or exists any more."
 	case "orch.v1.ConcurrencyLimit":
@@ -559,6 +613,22 @@ func Of(fullName string) string {
 		return "Read the page that a token from an earlier page names."
 	case "orch.v1.EventService.ScanEvents":
 		return "Read the next events that match, oldest first, without counting them: what a subscriber is shown of the past. It is for other services and has no address in REST."
+	case "orch.v1.EventTrigger":
+		return "EventTrigger fires when events happen, or when expected ones do not."
+	case "orch.v1.EventTrigger.after":
+		return "Events of which one must happen first; names may end in \"*\"."
+	case "orch.v1.EventTrigger.expect":
+		return "Events that count; all do when empty. Names may end in \"*\"."
+	case "orch.v1.EventTrigger.for_each":
+		return "Labels by whose values events are counted apart."
+	case "orch.v1.EventTrigger.match":
+		return "What the event's resource must look like."
+	case "orch.v1.EventTrigger.match_related":
+		return "What related resources must look like."
+	case "orch.v1.EventTrigger.threshold":
+		return "The number of events that it takes."
+	case "orch.v1.EventTrigger.within":
+		return "The time in which they must happen; at least 10 s where they are missed."
 	case "orch.v1.FLOW_RUN_SORT_CREATED_DESC":
 		return "The specification's own sort."
 	case "orch.v1.FORMAT_JSON":
@@ -837,6 +907,12 @@ func Of(fullName string) string {
 		return "Store logs. The answer means that they are stored durably."
 	case "orch.v1.LogService.ReadLogs":
 		return "Read the logs that match."
+	case "orch.v1.MetricTrigger":
+		return "MetricTrigger fires when a metric is beyond a threshold. It is stored and not evaluated."
+	case "orch.v1.MetricTriggerQuery.firing_for":
+		return "How long the metric must be beyond the threshold; at least 5 min."
+	case "orch.v1.MetricTriggerQuery.range":
+		return "The time that the metric looks back over; at least 5 min."
 	case "orch.v1.MinimalConcurrencyLimit":
 		return "MinimalConcurrencyLimit is a limit of which slots were taken or given back."
 	case "orch.v1.MyWorkspace":
@@ -859,6 +935,8 @@ func Of(fullName string) string {
 		return "PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members."
 	case "orch.v1.PathElement":
 		return "PathElement is a step into a JSON value."
+	case "orch.v1.Posture":
+		return "Posture says whether a trigger waits for events or misses them."
 	case "orch.v1.Profile":
 		return "Profile is the caller: a user, or a service account."
 	case "orch.v1.Profile.type":
@@ -897,8 +975,12 @@ func Of(fullName string) string {
 		return "RecordedState is what such an event says of the run's state; its id and its moment are those of the event."
 	case "orch.v1.RecordedTaskRun":
 		return "RecordedTaskRun is what the event of a client that judges its task runs by itself says of the run: the fields in the mask."
+	case "orch.v1.RelatedMatch":
+		return "RelatedMatch is one specification, or several that each must hold of some related resource."
 	case "orch.v1.RelatedResource":
 		return "RelatedResource is what else an event concerns: labels, the resource id and the role among them."
+	case "orch.v1.Requirement":
+		return "Requirement is how many triggers must have fired."
 	case "orch.v1.Resource":
 		return "Resource is what an event happened to: labels, the resource id among them."
 	case "orch.v1.ResourceInRole":
@@ -1001,6 +1083,8 @@ func Of(fullName string) string {
 		return "List all scopes that a workspace role may have."
 	case "orch.v1.RoleService.UpdateWorkspaceRole":
 		return "Make a workspace role what was sent. The server's own cannot be changed."
+	case "orch.v1.RunDeployment.parameters":
+		return "Texts in it that hold \"{{\" are templates."
 	case "orch.v1.SavedSearch":
 		return "SavedSearch is a named list of criteria."
 	case "orch.v1.SavedSearchFilter":
@@ -1035,6 +1119,12 @@ func Of(fullName string) string {
 		return "SchemaValuePropertyError is what is wrong with a member of an object."
 	case "orch.v1.SchemaValues.values":
 		return "Markers are replaced before the values are checked, templates excepted."
+	case "orch.v1.SendNotification.body":
+		return "A template."
+	case "orch.v1.SendNotification.subject":
+		return "A template."
+	case "orch.v1.SequenceTrigger":
+		return "SequenceTrigger fires when all of its triggers have, in their order."
 	case "orch.v1.ServerDefaultResultStorage":
 		return "ServerDefaultResultStorage names the block that keeps the results of those who name none."
 	case "orch.v1.ServerDefaultResultStorage.id":
@@ -1245,6 +1335,8 @@ func Of(fullName string) string {
 		return "At or after."
 	case "orch.v1.TimeFilter.before_":
 		return "At or before."
+	case "orch.v1.Trigger":
+		return "Trigger says when an automation fires."
 	case "orch.v1.UiFlowService":
 		return "UiFlowService answers the user interface about flows and their runs."
 	case "orch.v1.UiFlowService.CountDeploymentsByFlow":

@@ -2054,9 +2054,9 @@ const file_orch_v1_events_proto_rawDesc = "" +
 	"\a_prefixB\x11\n" +
 	"\x0f_exclude_prefixB\a\n" +
 	"\x05_nameB\x0f\n" +
-	"\r_exclude_name\"\xcc\x01\n" +
-	"\x15ResourceSpecification\x12B\n" +
-	"\x06labels\x18\x01 \x03(\v2*.orch.v1.ResourceSpecification.LabelsEntryR\x06labels\x1aP\n" +
+	"\r_exclude_name\"\xd5\x01\n" +
+	"\x15ResourceSpecification\x12K\n" +
+	"\x06labels\x18\x01 \x03(\v2*.orch.v1.ResourceSpecification.LabelsEntryB\a\xca\xf3\x18\x03\xa8\x01\x01R\x06labels\x1aP\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12+\n" +
 	"\x05value\x18\x02 \x01(\v2\x15.orch.v1.StringOrListR\x05value:\x028\x01:\x1d\xd2\xf3\x18\x19\x10\x01:\x15ResourceSpecification\"\x84\x02\n" +

@@ -32,6 +32,7 @@ const (
 	BlockType      Collection = "block_type"
 	BlockSchema    Collection = "block_schema"
 	BlockDocument  Collection = "block_document"
+	Automation     Collection = "automation"
 	// Configuration has the documents that administrators set, one of each kind in a workspace.
 	Configuration Collection = "configuration"
 
@@ -66,6 +67,7 @@ var queryFields = map[string]Collection{
 	"work_pools": WorkPool, "work_pool_queues": WorkQueue, "work_queues": WorkQueue, "webhooks": Webhook, "deliveries": WebhookDelivery,
 	"artifacts": Artifact, "variables": Variable, "logs": Log,
 	"block_types": BlockType, "block_schemas": BlockSchema, "block_documents": BlockDocument,
+	"automations": Automation,
 }
 
 // fieldCollection is the collection that a field of a query message speaks of. Keys are listed by the filter of their

@@ -172,6 +172,14 @@ func Indexes() []Index {
 		{Collection: BlockDocument, Keys: scoped("block_schema_id"), For: "documents of a schema"},
 		{Collection: BlockDocument, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
 
+		{Collection: Automation, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},
+		{Collection: Automation, Keys: scoped("created", "_id"), For: "CREATED_DESC; created"},
+		{Collection: Automation, Keys: scoped("updated", "_id"), For: "UPDATED_DESC"},
+		{Collection: Automation, Keys: scoped("tags"), For: "tags"},
+		{Collection: Automation, Keys: scoped("owner_resource"), Partial: present("owner_resource"), For: "automations that a resource owns"},
+		{Collection: Automation, Keys: scoped("related_resources"), For: "automations of a resource, or that run it"},
+		{Collection: Automation, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+
 		{Collection: Webhook, Keys: keys("slug"), Unique: true, For: "one webhook per address; look-up by address"},
 		{Collection: Webhook, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},
 		{Collection: Webhook, Keys: scoped("created", "_id"), For: "CREATED_DESC"},

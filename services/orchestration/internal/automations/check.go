@@ -1,0 +1,112 @@
+package automations
+
+import (
+	"slices"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// prepare gives an automation's triggers new ids, fills in what was not sent, and notes what it relates to. The error is
+// a 422 that names all faults.
+func (s *Service) prepare(a *orchv1.Automation) error {
+	found := &faults{}
+	prepareTrigger(a.GetTrigger(), s.automations.Store().NewID, body.key("trigger"), found)
+	for _, list := range []struct {
+		field   string
+		actions []*orchv1.Action
+	}{
+		{"actions", a.GetActions()},
+		{"actions_on_trigger", a.GetActionsOnTrigger()},
+		{"actions_on_resolve", a.GetActionsOnResolve()},
+	} {
+		for i, action := range list.actions {
+			s.prepareAction(action, body.key(list.field).index(i), found)
+		}
+	}
+	s.checkLoop(a, found)
+	if len(found.list) > 0 {
+		return rpc.Invalid(found.list...)
+	}
+	a.RelatedResources = s.relates(a)
+	return nil
+}
+
+// checkSwitch checks an automation that is switched on as it is. The error is a 422.
+func (s *Service) checkSwitch(a *orchv1.Automation) error {
+	found := &faults{}
+	s.checkLoop(a, found)
+	if len(found.list) > 0 {
+		return rpc.Invalid(found.list...)
+	}
+	return nil
+}
+
+// relates are the resources that an automation belongs to or runs.
+func (s *Service) relates(a *orchv1.Automation) []string {
+	var resources []string
+	if a.GetOwnerResource() != "" {
+		resources = append(resources, a.GetOwnerResource())
+	}
+	for _, action := range a.GetActions() {
+		if run := action.GetRunDeployment(); run.GetDeploymentId() != "" {
+			if id := s.words.Name("deployment", run.GetDeploymentId()); !slices.Contains(resources, id) {
+				resources = append(resources, id)
+			}
+		}
+	}
+	return resources
+}
+
+// checkLoop refuses automations that would start runs whose states fire them again, without end. Only those that react
+// to the states that every run of a deployment goes through can do that.
+func (s *Service) checkLoop(a *orchv1.Automation, found *faults) {
+	e := a.GetTrigger().GetEvent()
+	if !a.GetEnabled() || e == nil || e.GetPosture() != orchv1.Posture_POSTURE_REACTIVE {
+		return
+	}
+	everyRun := slices.ContainsFunc([]string{"Scheduled", "Pending", "Running", "*"}, func(state string) bool {
+		return slices.Contains(e.GetExpect(), s.words.Name("flow-run", state))
+	})
+	if !everyRun {
+		return
+	}
+	for _, action := range a.GetActions() {
+		run := action.GetRunDeployment()
+		switch {
+		case run == nil:
+		case run.GetSource() == orchv1.ActionSource_ACTION_SOURCE_INFERRED:
+			found.add(body, "Running an inferred deployment from a flow run state change event will lead to an infinite loop of flow runs. "+
+				"Please choose a specific deployment and add additional filtering labels to the match or match_related for this automation's trigger.")
+			return
+		case s.everyRun(e.GetMatch()) && slices.ContainsFunc(specifications(e.GetMatchRelated()), s.everyRun):
+			found.add(body, "Running a selected deployment from a flow run state change event may lead to an infinite loop of flow runs. "+
+				"Please include additional filtering labels on either match or match_related to narrow down which flow runs will trigger this automation.")
+			return
+		}
+	}
+}
+
+// everyRun tells whether a specification matches every flow run.
+func (s *Service) everyRun(spec *orchv1.ResourceSpecification) bool {
+	labels := spec.GetLabels()
+	if len(labels) == 0 {
+		return true
+	}
+	id := labels[s.words.ResourceID()]
+	if len(labels) > 1 || id == nil {
+		return false
+	}
+	values := id.GetList().GetValues()
+	if text, ok := id.GetKind().(*orchv1.StringOrList_StringValue); ok {
+		values = []string{text.StringValue}
+	}
+	return slices.Contains(values, s.words.Name("flow-run", "*"))
+}
+
+func specifications(m *orchv1.RelatedMatch) []*orchv1.ResourceSpecification {
+	if one := m.GetOne(); one != nil {
+		return []*orchv1.ResourceSpecification{one}
+	}
+	return m.GetAll().GetValues()
+}

@@ -1,0 +1,63 @@
+// Package automations keeps automations: what is to be done when events happen, or do not happen.
+//
+//	request ──► defaults, ids ──► check: triggers, actions, templates, loops ──► store, with what it relates to
+//
+// Here automations are stored and checked; nothing here fires them. Ids of triggers are the server's: each write gives
+// every trigger a new one, so that what was counted for an older form of it is not counted for the newer.
+package automations
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/jinja"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/events"
+	"github.com/orch-project/orch/services/orchestration/internal/page"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// Service serves automations.
+type Service struct {
+	orchv1.UnimplementedAutomationServiceServer
+	automations *store.Collection[*orchv1.Automation]
+	source      page.Source[*orchv1.Automation]
+	templates   *jinja.Engine
+	words       vocabulary.Vocabulary
+}
+
+// New returns the service over a store.
+func New(s *store.Store, words vocabulary.Vocabulary) *Service {
+	automations := store.NewCollection(s, query.Automation, &orchv1.Automation{})
+	return &Service{
+		automations: automations,
+		source:      page.NewSource(automations, orchv1.AutomationSort_AUTOMATION_SORT_NAME_ASC),
+		templates:   newTemplates(),
+		words:       words,
+	}
+}
+
+func translate(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return rpc.ExceptionMessage(http.StatusNotFound, "Automation not found")
+	}
+	return err
+}
+
+// lifecycle is the effect that tells what happened to an automation.
+func (s *Service) lifecycle(ws uuid.UUID, automation *orchv1.Automation, verb string) (store.Effect, error) {
+	id, err := call.ParseID(automation.GetId())
+	if err != nil {
+		return store.Effect{}, err
+	}
+	of := s.automations.Store()
+	return events.Publish(ws, events.Lifecycle{
+		ID: of.NewID(), Kind: "automation", Verb: verb, Of: id, Name: automation.GetName(), At: of.Now(),
+	}.Event(s.words))
+}

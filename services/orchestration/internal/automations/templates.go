@@ -1,0 +1,68 @@
+package automations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/orch-project/orch/pkg/jinja"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// The bounds of templates in actions, beside the engine's own.
+const (
+	maxRange     = 100
+	maxLoops     = 10
+	maxLoopDepth = 2
+)
+
+// newTemplates is the engine that checks templates. It compiles and never renders, so that of the filter that actions
+// have beside the engine's own, the name is enough.
+func newTemplates() *jinja.Engine {
+	return jinja.New(jinja.Options{
+		Undefined: jinja.Chainable, Budget: jinja.Budget{Range: maxRange}, Loops: maxLoops, LoopDepth: maxLoopDepth,
+		Filters: map[string]jinja.FilterFunc{"ui_url": func(c *jinja.Call) (jinja.Value, error) { return c.Value, nil }},
+	})
+}
+
+// isTemplate tells whether a text has to be rendered at all.
+func isTemplate(text string) bool {
+	return strings.Contains(text, "{{") || strings.Contains(text, "{%")
+}
+
+// ValidateAutomationTemplate answers 422, with the line and the fault, when a text is no template that actions may use.
+func (s *Service) ValidateAutomationTemplate(_ context.Context, r *orchv1.ValidateAutomationTemplateRequest) (*emptypb.Empty, error) {
+	return s.validate(r.GetTemplate())
+}
+
+// ValidateTemplate is ValidateAutomationTemplate under its other address.
+func (s *Service) ValidateTemplate(_ context.Context, r *orchv1.ValidateTemplateRequest) (*emptypb.Empty, error) {
+	return s.validate(r.GetTemplate())
+}
+
+func (s *Service) validate(template string) (*emptypb.Empty, error) {
+	_, err := s.templates.Compile(template)
+	if err == nil {
+		return &emptypb.Empty{}, nil
+	}
+	var fault *jinja.Error
+	if !errors.As(err, &fault) {
+		return nil, fmt.Errorf("check a template: %w", err)
+	}
+	type found struct {
+		Line    int    `json:"line"`
+		Message string `json:"message"`
+		Source  string `json:"source"`
+	}
+	body, err := json.Marshal(map[string]found{"error": {fault.Line, fault.Message, template}})
+	if err != nil {
+		return nil, fmt.Errorf("tell of a template's fault: %w", err)
+	}
+	return nil, rpc.Error(&orchv1.HttpError{Status: http.StatusUnprocessableEntity, Form: &orchv1.HttpError_Body{Body: body}})
+}
