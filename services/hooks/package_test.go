@@ -206,3 +206,13 @@ func payload(t *testing.T, e *orchv1.ReceivedEvent) map[string]any {
 	require.NoError(t, json.Unmarshal(e.GetPayload(), &p))
 	return p
 }
+
+// measured is what the metrics say.
+func (w *world) measured() string {
+	w.t.Helper()
+	families, err := w.registry.Gather()
+	require.NoError(w.t, err)
+	text, err := json.Marshal(families)
+	require.NoError(w.t, err)
+	return string(text)
+}
