@@ -73,6 +73,10 @@ bench: build ## measure start and memory of the single binary, then run the benc
 bench-jinja: $(VENV)/oracle ## measure the template engine beside CPython's Jinja2
 	cd pkg && JINJA_BENCH_PYTHON=$(VENV)/oracle/bin/python go test -count=1 -v -run='^TestBesideCPython$$' ./jinja/bench
 
+.PHONY: bench-hooks
+bench-hooks: build ## measure webhook ingestion beside an HTTP server that does nothing
+	go run ./test/bench/hooks $(BENCHFLAGS)
+
 .PHONY: bench-api
 bench-api: build $(VENV)/prefect ## measure the API beside the Python server on Postgres; BENCHFLAGS="-rows get,create" chooses
 	go run ./test/bench/api -prefect $(VENV)/prefect/bin/prefect $(BENCHFLAGS)

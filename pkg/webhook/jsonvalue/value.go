@@ -63,6 +63,9 @@ func (v Value) Str() string {
 	return ""
 }
 
+// True tells whether v is the boolean true.
+func (v Value) True() bool { return v.kind == Bool && v.text == "true" }
+
 // Items are the elements of an array. They must not be changed.
 func (v Value) Items() []Value { return v.items }
 

@@ -2,6 +2,7 @@ package render
 
 import (
 	"github.com/orch-project/orch/pkg/jinja"
+	"github.com/orch-project/orch/pkg/webhook/jsonvalue"
 	"github.com/orch-project/orch/pkg/webhook/receive"
 )
 
@@ -25,10 +26,48 @@ func bodyValue(body receive.Body) jinja.Value {
 	if body.Form {
 		return pairsValue(body.Pairs)
 	}
+	// The common case is read by the faster parser; what nests deeper than it takes, by the engine's own.
+	if v, err := jsonvalue.Parse(body.Text); err == nil {
+		if value, err := valueOf(v); err == nil {
+			return value
+		}
+	}
 	if v, err := jinja.FromJSON([]byte(body.Text)); err == nil {
 		return v
 	}
 	return jinja.Str(body.Text)
+}
+
+// valueOf is a JSON value as templates see it.
+func valueOf(v jsonvalue.Value) (jinja.Value, error) {
+	switch v.Kind() {
+	case jsonvalue.Null:
+		return jinja.None, nil
+	case jsonvalue.Bool:
+		return jinja.Bool(v.True()), nil
+	case jsonvalue.Number:
+		return jinja.FromJSON([]byte(v.Str()))
+	case jsonvalue.String:
+		return jinja.Str(v.Str()), nil
+	case jsonvalue.Array:
+		items := make([]jinja.Value, len(v.Items()))
+		for i, item := range v.Items() {
+			var err error
+			if items[i], err = valueOf(item); err != nil {
+				return nil, err
+			}
+		}
+		return jinja.List(items...), nil
+	}
+	pairs := make([]jinja.Pair, len(v.Members()))
+	for i, m := range v.Members() {
+		value, err := valueOf(m.Value)
+		if err != nil {
+			return nil, err
+		}
+		pairs[i] = jinja.Pair{Key: jinja.Str(m.Key), Value: value}
+	}
+	return jinja.Dict(pairs...), nil
 }
 
 func pairsValue(pairs []receive.Pair) jinja.Value {

@@ -1,0 +1,295 @@
+// Command hooks measures webhook ingestion in one process: 64 clients post a body of 1 KiB as GitHub sends it, a template
+// turns it into an event, and the event is on disk before the answer. Beside it, with the same clients, an HTTP server that
+// reads the body and answers 204, and the broker alone. It exits with 1 when a bound is missed.
+//
+//	clients ──▶ nothing: reads, answers 204          the most that this machine gives
+//	clients ──▶ orch: template, broker, fsync, 204    accepted
+//	                                   └──▶ store     persisted, until every event can be read
+//	clients ──▶ orch, while others post to a webhook whose template never ends
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"time"
+
+	"github.com/orch-project/orch/test/bench/beside"
+)
+
+// The bounds.
+const (
+	minShare    = 0.4
+	maxP99      = 30 * time.Millisecond
+	maxReadable = 5 * time.Second
+	maxSlowdown = 1.5
+)
+
+func main() {
+	orch := flag.String("orch", "bin/orch", "the binary")
+	clients := flag.Int("clients", 64, "how many clients post at once")
+	length := flag.Duration("length", 10*time.Second, "how long each load lasts")
+	profile := flag.String("profile", "", "write a CPU profile of the server under load to this file")
+	baseline := flag.Bool("nothing", false, "be the server that does nothing; for this command itself")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := error(nil)
+	if *baseline {
+		err = serveNothing(ctx)
+	} else {
+		err = measure(ctx, *orch, *profile, *clients, *length)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hooks:", err)
+		os.Exit(1)
+	}
+}
+
+// serveNothing reads bodies and answers 204. Its address is the first line that it prints.
+func serveNothing(ctx context.Context) error {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println(ln.Addr())
+	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(http.StatusNoContent)
+	})}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
+	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// nothing starts the server that does nothing, in a process of its own.
+func nothing(ctx context.Context) (address string, stop func(), err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	cmd := exec.CommandContext(ctx, self, "-nothing")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		cancel()
+		return "", nil, fmt.Errorf("start the server that does nothing: %w", err)
+	}
+	stop = func() {
+		cancel()
+		_ = cmd.Wait() // It was killed.
+	}
+	line := make([]byte, 64)
+	n, err := out.Read(line)
+	if err != nil {
+		stop()
+		return "", nil, fmt.Errorf("read where nothing is served: %w", err)
+	}
+	return string(bytes.TrimSpace(line[:n])), stop, nil
+}
+
+func measure(ctx context.Context, binary, profile string, clients int, length time.Duration) error {
+	address, stop, err := nothing(ctx)
+	if err != nil {
+		return err
+	}
+	idle, err := load(ctx, address, "/hooks/nothing", clients, length)
+	stop()
+	if err != nil {
+		return fmt.Errorf("load the server that does nothing: %w", err)
+	}
+	fmt.Printf("nothing:     %8.0f requests/s, p50 %s, p99 %s\n", idle.perSecond(), ms(idle.quantile(.5)), ms(idle.quantile(.99)))
+
+	frames, err := brokerAlone(ctx, clients, length/2)
+	if err != nil {
+		return fmt.Errorf("load the broker alone: %w", err)
+	}
+	fmt.Printf("broker:      %8.0f events/s in frames, fsynced, without HTTP, templates and store\n", frames)
+
+	internal, err := free()
+	if err != nil {
+		return err
+	}
+	server, err := beside.StartOrch(binary, "ORCH_INTERNAL_LISTEN="+internal)
+	if err != nil {
+		return err
+	}
+	if profile != "" {
+		defer time.AfterFunc(length/2, func() { writeProfile(internal, profile, length/2) }).Stop()
+	}
+	err = measureOrch(ctx, server, idle, clients, length)
+	return errors.Join(err, server.Stop())
+}
+
+// free is an address that nobody listens on.
+func free() (string, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return ln.Addr().String(), ln.Close()
+}
+
+// writeProfile asks the server where its time goes. Without an answer there is no file, and the figures stand all the same.
+func writeProfile(internal, path string, length time.Duration) {
+	response, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", internal, max(1, int(length.Seconds()))))
+	if err == nil {
+		defer response.Body.Close()
+		var text []byte
+		if text, err = io.ReadAll(response.Body); err == nil {
+			err = os.WriteFile(path, text, 0o600)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hooks: no profile:", err)
+	}
+}
+
+func measureOrch(ctx context.Context, server *beside.Server, idle *figures, clients int, length time.Duration) error {
+	api := server.Conn()
+	defer api.Close()
+	good, err := create(api, "good", template)
+	if err != nil {
+		return err
+	}
+	if _, err := load(ctx, server.Address, good, clients, length/5); err != nil { // Warms up.
+		return err
+	}
+	before, err := count(api)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	accepted, err := load(ctx, server.Address, good, clients, length)
+	if err != nil {
+		return err
+	}
+	last := time.Now()
+	share := accepted.perSecond() / idle.perSecond()
+	fmt.Printf("accepted:    %8.0f requests/s, p50 %s, p99 %s; %.2f of nothing (bound %.2f, p99 %s)\n",
+		accepted.perSecond(), ms(accepted.quantile(.5)), ms(accepted.quantile(.99)), share, minShare, maxP99)
+	readable, err := awaitEvents(ctx, api, before, int64(len(accepted.times)))
+	if err != nil {
+		return err
+	}
+	fmt.Printf("persisted:   %8.0f events/s; all %d readable %s after the last 204 (bound %s)\n",
+		float64(len(accepted.times))/readable.Sub(start).Seconds(), len(accepted.times), readable.Sub(last).Round(10*time.Millisecond), maxReadable)
+
+	slowdown, err := hostile(ctx, server, good, clients, length)
+	if err != nil {
+		return err
+	}
+	var missed []error
+	if share < minShare {
+		missed = append(missed, fmt.Errorf("accepted is %.2f of nothing, less than %.2f", share, minShare))
+	}
+	if p99 := accepted.quantile(.99); p99 > maxP99 {
+		missed = append(missed, fmt.Errorf("p99 is %s, more than %s", ms(p99), maxP99))
+	}
+	if late := readable.Sub(last); late > maxReadable {
+		missed = append(missed, fmt.Errorf("the last event is readable after %s, more than %s", late, maxReadable))
+	}
+	if slowdown > maxSlowdown {
+		missed = append(missed, fmt.Errorf("a hostile template makes others %.2f times as slow, more than %.2f", slowdown, maxSlowdown))
+	}
+	return errors.Join(missed...)
+}
+
+// hostile compares the p99 of a webhook with and without requests to another whose template takes all that it can. The
+// clients of both leave the machine some room: of a machine that is full everybody has his part.
+func hostile(ctx context.Context, server *beside.Server, good string, clients int, length time.Duration) (float64, error) {
+	api := server.Conn()
+	defer api.Close()
+	bad, err := create(api, "bad", endless)
+	if err != nil {
+		return 0, err
+	}
+	few := max(1, clients/8)
+	calm, err := load(ctx, server.Address, good, few, length/2)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan int, 1)
+	go func() { ended <- annoy(ctx, server.Address, bad, 4) }()
+	disturbed, err := load(ctx, server.Address, good, few, length/2)
+	if err != nil {
+		return 0, err
+	}
+	cancel()
+	annoyed := <-ended
+	slowdown := float64(disturbed.quantile(.99)) / float64(calm.quantile(.99))
+	fmt.Printf("hostile:     p99 of another webhook %s instead of %s: %.2f times (bound %.2f); %d hostile requests were refused meanwhile\n",
+		ms(disturbed.quantile(.99)), ms(calm.quantile(.99)), slowdown, maxSlowdown, annoyed)
+	return slowdown, nil
+}
+
+func create(api *beside.Conn, name, template string) (path string, err error) {
+	body, err := json.Marshal(map[string]string{"name": name, "template": template})
+	if err != nil {
+		return "", err
+	}
+	answer, err := api.Call(http.MethodPost, "/webhooks/", body, http.StatusCreated)
+	if err != nil {
+		return "", err
+	}
+	text, err := answer.Text()
+	if err != nil {
+		return "", err
+	}
+	var w struct{ Slug string }
+	if err := json.Unmarshal(text, &w); err != nil {
+		return "", err
+	}
+	return "/hooks/" + w.Slug, nil
+}
+
+// count is how many events of the good webhook can be read.
+func count(api *beside.Conn) (int64, error) {
+	answer, err := api.Call(http.MethodPost, "/events/filter", []byte(`{"filter": {"event": {"name": ["github.push"]}}, "limit": 1}`))
+	if err != nil {
+		return 0, err
+	}
+	text, err := answer.Text()
+	if err != nil {
+		return 0, err
+	}
+	var page struct{ Total int64 }
+	err = json.Unmarshal(text, &page)
+	return page.Total, err
+}
+
+// awaitEvents waits until so many events more can be read, and returns when that was.
+func awaitEvents(ctx context.Context, api *beside.Conn, before, more int64) (time.Time, error) {
+	deadline := time.Now().Add(2 * time.Minute)
+	for {
+		n, err := count(api)
+		now := time.Now()
+		if err != nil || n >= before+more {
+			return now, err
+		}
+		if now.After(deadline) {
+			return now, fmt.Errorf("%d of %d events are readable after two minutes", n-before, more)
+		}
+		select {
+		case <-ctx.Done():
+			return now, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
