@@ -2,11 +2,14 @@ package hooks_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/hooks"
 )
 
 func TestNeverSuccessWhileTheBrokerIsAway(t *testing.T) {
@@ -56,4 +59,46 @@ func TestChangesOfTheCatalogueWorkAtOnce(t *testing.T) {
 	w.put("mark", &orchv1.WebhookDefinition{Template: static})
 	require.Eventually(t, func() bool { return status("mark") == http.StatusNoContent }, waitTime, tick)
 	require.Equal(t, http.StatusNotFound, status("new"))
+}
+
+// TestAReplicaStartsWithoutOrchestration starts a replica that nobody but the broker helps: what the bucket holds is enough.
+// Then every replica follows each kind of change within a second.
+func TestAReplicaStartsWithoutOrchestration(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put(slug, &orchv1.WebhookDefinition{Template: static, Revision: 1})
+	second, err := hooks.New(hooks.Config{}, hooks.Deps{Broker: w.conn})
+	require.NoError(t, err)
+	w.start(second.Run)
+	require.Eventually(t, func() bool { return second.Ready() == nil }, waitTime, tick)
+	other := httptest.NewServer(second.Handler())
+	t.Cleanup(other.Close)
+	both := func(s string, want int) bool {
+		for _, server := range []*httptest.Server{w.server, other} {
+			r, err := http.Post(server.URL+"/hooks/"+s, "text/plain", nil)
+			require.NoError(t, err)
+			require.NoError(t, r.Body.Close())
+			if r.StatusCode != want {
+				return false
+			}
+		}
+		return true
+	}
+	require.True(t, both(slug, http.StatusNoContent), "the replica serves what it finds")
+	for name, c := range map[string]struct {
+		change func()
+		slug   string
+		want   int
+	}{
+		"template": {func() { w.put("a", &orchv1.WebhookDefinition{Template: "{% broken", Revision: 2}) }, "a", http.StatusBadRequest},
+		"rotated":  {func() { w.put("b", &orchv1.WebhookDefinition{Template: static, Revision: 2}) }, "b", http.StatusNoContent},
+		"toggled":  {func() { w.disable("c") }, "c", http.StatusNotFound},
+	} {
+		w.put(c.slug, &orchv1.WebhookDefinition{Template: static, Revision: 1})
+		require.Eventually(t, func() bool { return both(c.slug, http.StatusNoContent) }, waitTime, tick)
+		changed := time.Now()
+		c.change()
+		require.Eventually(t, func() bool { return both(c.slug, c.want) }, time.Second, tick, name)
+		t.Logf("%s: on both replicas after %s", name, time.Since(changed))
+	}
 }
