@@ -20,6 +20,6 @@ func main() {
 	if err := cli.New(version).ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "orch:", err)
 		stop()
-		os.Exit(1) //nolint:gocritic // The deferred stop was called by hand.
+		os.Exit(cli.ExitCode(err)) //nolint:gocritic // The deferred stop was called by hand.
 	}
 }

@@ -18,6 +18,13 @@ func New(version string) *cobra.Command {
 	}
 	root.AddCommand(
 		serverCommand(version),
+		webhookCommand(version),
+		loginCommand(version),
+		logoutCommand(),
+		profileCommand(),
+		workspaceCommand(version),
+		serviceAccountCommand(version),
+		apiKeyCommand(version),
 		infraCommand(),
 		templateCommand(),
 		backupCommand(),
@@ -29,8 +36,21 @@ func New(version string) *cobra.Command {
 		openapiCommand(),
 		versionCommand(version),
 	)
+	usageErrors(root)
 	return root
 }
 
-// errArgument begins the errors that say what is wrong with a command's flags.
+// errArgument begins the errors that say what is wrong with a command's flags and arguments.
 var errArgument = errors.New("bad argument")
+
+// ExitCode is the code that the program ends with: 0 for no error, 2 for a command line that is not understood, else 1.
+func ExitCode(err error) int {
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errArgument):
+		return exitUsage
+	default:
+		return exitFault
+	}
+}

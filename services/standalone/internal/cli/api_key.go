@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/services/standalone/internal/remote"
+)
+
+var apiKeyHead = []string{"ID", "NAME", "EXPIRES"}
+
+func apiKeyRow(k apiKey) []string { return []string{k.ID, k.Name, expiry(k.Expiration)} }
+
+func apiKeyCommand(version string) *cobra.Command {
+	return remoteCommand(version, &cobra.Command{Use: "api-key", Short: "Keep your own API keys"},
+		apiKeyListCommand, apiKeyCreateCommand, apiKeyDeleteCommand)
+}
+
+// myKeys returns the server and the path of the caller's keys.
+func (c *connection) myKeys(ctx context.Context) (*remote.Server, string, error) {
+	s, err := c.server()
+	if err != nil {
+		return nil, "", err
+	}
+	me, err := remote.Read[struct {
+		ID   string `json:"id"`
+		Type string `json:"type"`
+	}](ctx, s, http.MethodGet, "/me/", nil)
+	if err != nil {
+		return nil, "", err
+	}
+	if me.Type == "service_account" {
+		return nil, "", fmt.Errorf("this key is a service account's: its keys are kept with `orch service-account rotate`")
+	}
+	return s, "/users/" + me.ID + "/api_keys", nil
+}
+
+func apiKeyListCommand(c *connection) *cobra.Command {
+	return &cobra.Command{
+		Use:   "ls",
+		Short: "List your API keys",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, path, err := c.myKeys(cmd.Context())
+			if err != nil {
+				return err
+			}
+			answer, err := s.Call(cmd.Context(), http.MethodGet, path, nil)
+			if err != nil {
+				return err
+			}
+			return show(c, cmd, answer, apiKeyHead, apiKeyRow)
+		},
+	}
+}
+
+func apiKeyCreateCommand(c *connection) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create NAME",
+		Short: "Make an API key, and show it once",
+		Args:  cobra.ExactArgs(1),
+	}
+	expires := expiresFlag(cmd, "it")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		at, err := expires()
+		if err != nil {
+			return err
+		}
+		s, path, err := c.myKeys(cmd.Context())
+		if err != nil {
+			return err
+		}
+		body := map[string]any{"name": args[0]}
+		if at != nil {
+			body["expiration"] = at
+		}
+		answer, err := s.Call(cmd.Context(), http.MethodPost, path, body)
+		if err != nil {
+			return err
+		}
+		if err := show(c, cmd, answer, apiKeyHead, apiKeyRow); err != nil {
+			return err
+		}
+		var made apiKey
+		if err := json.Unmarshal(answer, &made); err != nil {
+			return fmt.Errorf("read the server's answer: %w", err)
+		}
+		c.sayKey(cmd, made.Key)
+		return nil
+	}
+	return cmd
+}
+
+func apiKeyDeleteCommand(c *connection) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "delete ID",
+		Short: "Delete an API key; it is refused everywhere within seconds",
+		Args:  cobra.ExactArgs(1),
+	}
+	yes := yesFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, path, err := c.myKeys(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if err := confirm(cmd, *yes, "Delete the key "+args[0]+"?"); err != nil {
+			return err
+		}
+		if _, err := s.Call(cmd.Context(), http.MethodDelete, path+"/"+args[0], nil); err != nil {
+			return err
+		}
+		c.say(cmd, "The key is deleted.")
+		return nil
+	}
+	return cmd
+}

@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/services/standalone/internal/profile"
+	"github.com/orch-project/orch/services/standalone/internal/remote"
+)
+
+// defaultAPI is where `orch server` listens when nothing else is said.
+const defaultAPI = "http://127.0.0.1:4200/api"
+
+// requestTimeout bounds one request of a command.
+const requestTimeout = 60 * time.Second
+
+// connection is how a command reaches its server. What is said later wins: the active profile, the environment
+// (ORCH_API_URL, ORCH_API_KEY), flags.
+type connection struct {
+	version, profile, apiURL, output string
+}
+
+// errOutput names the forms of output.
+var errOutput = fmt.Errorf("%w: --output is table or json", errArgument)
+
+// remoteCommand makes a group of commands that speak to a server.
+func remoteCommand(version string, group *cobra.Command, commands ...func(*connection) *cobra.Command) *cobra.Command {
+	c := &connection{version: version}
+	flags := group.PersistentFlags()
+	flags.StringVar(&c.profile, "profile", "", "the profile to use instead of the active one (orch login makes them)")
+	flags.StringVar(&c.apiURL, "api-url", "", "the address of the API instead of the profile's")
+	flags.StringVarP(&c.output, "output", "o", "table", "table, or json: the whole records, as the server sends them")
+	group.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if c.output != "table" && c.output != "json" {
+			return errOutput
+		}
+		return nil
+	}
+	_ = group.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = group.RegisterFlagCompletionFunc("profile", completeProfiles)
+	for _, command := range commands {
+		group.AddCommand(command(c))
+	}
+	return group
+}
+
+// settings returns the profile that holds, with the environment and the flags laid over it.
+func (c *connection) settings() (profile.Profile, error) {
+	file, err := profile.DefaultFile()
+	if err != nil {
+		return profile.Profile{}, err
+	}
+	book, err := file.Read()
+	if err != nil {
+		return profile.Profile{}, err
+	}
+	name := c.profile
+	if name == "" {
+		name = os.Getenv("ORCH_PROFILE")
+	}
+	if name == "" {
+		name = book.Active
+	}
+	var p profile.Profile
+	if name != "" {
+		if p, err = book.Get(name); err != nil {
+			return p, fmt.Errorf("%w; `orch profile ls` lists them", err)
+		}
+	}
+	for _, address := range []string{os.Getenv("ORCH_API_URL"), c.apiURL} {
+		if address == "" {
+			continue
+		}
+		if strings.TrimRight(address, "/") != p.APIURL {
+			// A key is for one server: it never goes to another.
+			p = profile.Profile{}
+		}
+		p.APIURL = strings.TrimRight(address, "/")
+	}
+	if key := os.Getenv("ORCH_API_KEY"); key != "" {
+		p.Key = key
+	}
+	if p.APIURL == "" {
+		p.APIURL = defaultAPI
+	}
+	return p, checkAddress(p.APIURL)
+}
+
+func checkAddress(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("%w: %q is not the address of an API, such as %s", errArgument, address, defaultAPI)
+	}
+	return nil
+}
+
+// server returns the server that commands speak to.
+func (c *connection) server() (*remote.Server, error) {
+	p, err := c.settings()
+	if err != nil {
+		return nil, err
+	}
+	return c.serverOf(p), nil
+}
+
+func (c *connection) serverOf(p profile.Profile) *remote.Server {
+	return &remote.Server{
+		API: strings.TrimRight(p.APIURL, "/"), Key: p.Key, Account: p.AccountID, Workspace: p.WorkspaceID,
+		Client: &http.Client{Timeout: requestTimeout}, Agent: "orch/" + c.version,
+	}
+}
+
+// account returns the id of the account that the profile's workspace is in, or else of the only account there is.
+func account(ctx context.Context, s *remote.Server) (string, error) {
+	if s.Account != "" {
+		return s.Account, nil
+	}
+	mine, err := workspaces(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	var found string
+	for _, w := range mine {
+		if found != "" && found != w.AccountID {
+			return "", errors.New("you are in several accounts: choose with `orch workspace use`")
+		}
+		found = w.AccountID
+	}
+	if found == "" {
+		return "", errors.New("you have access to no workspace, so there is no account to work in")
+	}
+	return found, nil
+}
+
+// find returns the record that an argument means: an id, or the name of exactly one of those that a filter request
+// finds. kind is the key of the filter in the request, path the collection's.
+func find(ctx context.Context, s *remote.Server, path, kind, argument string) (string, error) {
+	if id, err := uuid.Parse(argument); err == nil {
+		return id.String(), nil
+	}
+	found, err := remote.Read[[]struct {
+		ID string `json:"id"`
+	}](ctx, s, http.MethodPost, path+"/filter", map[string]any{kind: map[string]any{"name": map[string]any{"any_": []string{argument}}}})
+	switch {
+	case err != nil:
+		return "", err
+	case len(found) == 0:
+		return "", fmt.Errorf("nothing is named %q", argument)
+	case len(found) > 1:
+		return "", fmt.Errorf("%d are named %q: give the id", len(found), argument)
+	}
+	return found[0].ID, nil
+}
+
+// everyone is how long a page is when all records are asked for.
+const everyone = 200
+
+// list reads all pages of a filter request.
+func list(ctx context.Context, s *remote.Server, path string) ([]json.RawMessage, error) {
+	var all []json.RawMessage
+	for {
+		page, err := remote.Read[[]json.RawMessage](ctx, s, http.MethodPost, path, map[string]any{"limit": everyone, "offset": len(all)})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		if len(page) < everyone {
+			return all, nil
+		}
+	}
+}
+
+func completeProfiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	file, err := profile.DefaultFile()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	book, err := file.Read()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	names := make([]string, 0, len(book.Profiles))
+	for name := range book.Profiles {
+		names = append(names, name)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes of the program.
+const (
+	exitFault = 1 // What was asked for did not succeed.
+	exitUsage = 2 // What was asked for is not understood; nothing was tried.
+)
+
+// usageErrors marks the errors of flags and arguments of a command and of all below it.
+func usageErrors(cmd *cobra.Command) {
+	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w: %w; see %s --help", errArgument, err, c.CommandPath())
+	})
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(c *cobra.Command, args []string) error {
+			if err := errors.Join(check(c, args), c.ValidateFlagGroups()); err != nil {
+				return fmt.Errorf("%w: %w; see %s --help", errArgument, err, c.CommandPath())
+			}
+			return nil
+		}
+	}
+	if cmd.HasSubCommands() && !cmd.Runnable() {
+		// A group without a command shows what there is; with an unknown one it says so.
+		cmd.Args = func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("%w: unknown command %q; see %s --help", errArgument, args[0], c.CommandPath())
+			}
+			return nil
+		}
+		cmd.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	}
+	for _, below := range cmd.Commands() {
+		usageErrors(below)
+	}
+}

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// apiKey is a key as the server shows it. Key is there in the answer that made it alone.
+type apiKey struct {
+	ID         string     `json:"id"`
+	Name       string     `json:"name"`
+	Created    *time.Time `json:"created"`
+	Expiration *time.Time `json:"expiration"`
+	Key        string     `json:"key"`
+}
+
+func expiry(at *time.Time) string {
+	if at == nil {
+		return "never"
+	}
+	return at.Format(time.RFC3339)
+}
+
+// expiresFlag adds --expires-in. The function returns when that is, nil for never.
+func expiresFlag(cmd *cobra.Command, what string) func() (*time.Time, error) {
+	span := cmd.Flags().Duration("expires-in", 0, "how long "+what+" is valid, such as 720h; without it, for ever")
+	return func() (*time.Time, error) {
+		if *span < 0 {
+			return nil, fmt.Errorf("%w: --expires-in must be positive", errArgument)
+		}
+		if *span == 0 {
+			return nil, nil //nolint:nilnil // No time is an answer: never.
+		}
+		at := time.Now().UTC().Add(*span).Truncate(time.Second)
+		return &at, nil
+	}
+}
+
+// sayKey shows a new key, the only time that anybody can.
+func (c *connection) sayKey(cmd *cobra.Command, key string) {
+	c.say(cmd, "\n%s\n\nThis is the only time that the key is shown.", key)
+}

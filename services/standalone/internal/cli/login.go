@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/services/standalone/internal/profile"
+	"github.com/orch-project/orch/services/standalone/internal/remote"
+)
+
+// workspace is one of those that the caller has access to, as /me/workspaces lists it.
+type workspace struct {
+	AccountID string `json:"account_id"`
+	Account   string `json:"account_handle"`
+	ID        string `json:"workspace_id"`
+	Handle    string `json:"workspace_handle"`
+	Name      string `json:"workspace_name"`
+}
+
+// full is how people name a workspace.
+func (w workspace) full() string { return w.Account + "/" + w.Handle }
+
+func workspaces(ctx context.Context, s *remote.Server) ([]workspace, error) {
+	return remote.Read[[]workspace](ctx, s, http.MethodGet, "/me/workspaces", nil)
+}
+
+func loginCommand(version string) *cobra.Command {
+	c := &connection{version: version, output: "table"}
+	var flags struct {
+		apiURL, profile, workspace string
+		keyStdin                   bool
+	}
+	cmd := &cobra.Command{
+		Use:   "login",
+		Short: "Remember a server, the key to it and a workspace, for the commands that follow",
+		Long: `Remember a server, the key to it and a workspace as a profile, and make it the active one.
+
+The key is asked for on a terminal, read from the input with --key-stdin, or taken from ORCH_API_KEY; user:password is
+for servers with basic authentication. A server without authentication needs none.`,
+		Example: "  orch login --api-url https://orch.example.com/api --workspace acme/data\n  orch login --key-stdin < key.txt",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			file, err := profile.DefaultFile()
+			if err != nil {
+				return err
+			}
+			book, err := file.Read()
+			if err != nil {
+				return err
+			}
+			p := profile.Profile{APIURL: strings.TrimRight(flags.apiURL, "/"), Key: os.Getenv("ORCH_API_KEY")}
+			if err := checkAddress(p.APIURL); err != nil {
+				return err
+			}
+			if flags.keyStdin {
+				if p.Key, err = ask(cmd, ""); err != nil {
+					return err
+				}
+			}
+			if err := c.introduce(cmd, &p, flags.workspace); err != nil {
+				return err
+			}
+			book.Profiles[flags.profile], book.Active = p, flags.profile
+			if err := file.Write(book); err != nil {
+				return err
+			}
+			where := p.Workspace
+			if where == "" {
+				where = "the default workspace"
+			}
+			c.say(cmd, "Logged in to %s, in %s. The profile is %q.", p.APIURL, where, flags.profile)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&flags.apiURL, "api-url", defaultAPI, "the address of the API")
+	cmd.Flags().StringVar(&flags.profile, "profile", "default", "the name to remember it by")
+	cmd.Flags().StringVar(&flags.workspace, "workspace", "", "the workspace to work in, as account/workspace")
+	cmd.Flags().BoolVar(&flags.keyStdin, "key-stdin", false, "read the key from the input")
+	return cmd
+}
+
+// introduce tries the server with a profile's key, asking for one if it is needed and somebody is there, and chooses the
+// workspace.
+func (c *connection) introduce(cmd *cobra.Command, p *profile.Profile, wanted string) error {
+	mine, err := workspaces(cmd.Context(), c.serverOf(*p))
+	if remote.IsStatus(err, http.StatusUnauthorized) && p.Key == "" {
+		input, isFile := cmd.InOrStdin().(*os.File)
+		if !isFile || !isTerminal(input) {
+			return errors.New("the server wants a key: give it with --key-stdin or ORCH_API_KEY")
+		}
+		if p.Key, err = ask(cmd, "API key: "); err != nil {
+			return err
+		}
+		mine, err = workspaces(cmd.Context(), c.serverOf(*p))
+	}
+	if remote.IsStatus(err, http.StatusUnauthorized) {
+		return errors.New("the server does not know this key")
+	}
+	if err != nil {
+		return err
+	}
+	if wanted == "" && len(mine) <= 1 {
+		if len(mine) == 1 {
+			p.AccountID, p.WorkspaceID, p.Workspace = mine[0].AccountID, mine[0].ID, mine[0].full()
+		}
+		return nil
+	}
+	chosen, err := choose(mine, wanted)
+	if err != nil {
+		return err
+	}
+	p.AccountID, p.WorkspaceID, p.Workspace = chosen.AccountID, chosen.ID, chosen.full()
+	return nil
+}
+
+// choose finds a workspace by its id, by account/workspace, or by its handle alone where that is enough.
+func choose(mine []workspace, wanted string) (workspace, error) {
+	names := make([]string, 0, len(mine))
+	var found []workspace
+	for _, w := range mine {
+		names = append(names, w.full())
+		if wanted == w.full() || wanted == w.ID {
+			return w, nil
+		}
+		if wanted == w.Handle {
+			found = append(found, w)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	if wanted == "" {
+		return workspace{}, fmt.Errorf("%w: choose a workspace with --workspace: %s", errArgument, strings.Join(names, ", "))
+	}
+	return workspace{}, fmt.Errorf("no workspace of yours is %q; there are: %s", wanted, strings.Join(names, ", "))
+}
+
+func logoutCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "logout [profile]",
+		Short: "Forget the key of the active profile, or of another",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return editProfile(args, func(book *profile.Book, name string) error {
+				p, err := book.Get(name)
+				if err != nil {
+					return err
+				}
+				p.Key = ""
+				book.Profiles[name] = p
+				fmt.Fprintf(cmd.OutOrStdout(), "The key of profile %q is forgotten here. It stays valid until it is deleted: orch api-key delete.\n", name)
+				return nil
+			})
+		},
+		ValidArgsFunction: completeProfiles,
+	}
+	return cmd
+}
+
+// editProfile changes the book; the name is the argument, or that of the active profile.
+func editProfile(args []string, edit func(book *profile.Book, name string) error) error {
+	file, err := profile.DefaultFile()
+	if err != nil {
+		return err
+	}
+	book, err := file.Read()
+	if err != nil {
+		return err
+	}
+	name := book.Active
+	if len(args) > 0 {
+		name = args[0]
+	}
+	if name == "" {
+		return errors.New("no profile is active; `orch login` makes one")
+	}
+	if err := edit(&book, name); err != nil {
+		return err
+	}
+	return file.Write(book)
+}

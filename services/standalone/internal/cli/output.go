@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+
+	"github.com/spf13/cobra"
+)
+
+// errDeclined is a question that was answered with no. Nothing was done.
+var errDeclined = errors.New("nothing was done")
+
+// show prints records: the JSON of them, or a table with a row for each. One record is shown as JSON's object, and as a
+// table of one row.
+func show[T any](c *connection, cmd *cobra.Command, answer json.RawMessage, head []string, row func(T) []string) error {
+	if c.output == "json" {
+		return printJSON(cmd.OutOrStdout(), answer)
+	}
+	var records []T
+	if bytes.HasPrefix(bytes.TrimSpace(answer), []byte("[")) {
+		if err := json.Unmarshal(answer, &records); err != nil {
+			return fmt.Errorf("read the server's answer: %w", err)
+		}
+	} else {
+		var one T
+		if err := json.Unmarshal(answer, &one); err != nil {
+			return fmt.Errorf("read the server's answer: %w", err)
+		}
+		records = []T{one}
+	}
+	return table(cmd.OutOrStdout(), head, records, row)
+}
+
+// showAll is show for records that were read one by one.
+func showAll[T any](c *connection, cmd *cobra.Command, records []json.RawMessage, head []string, row func(T) []string) error {
+	if records == nil {
+		records = []json.RawMessage{}
+	}
+	text, err := json.Marshal(records)
+	if err != nil {
+		return fmt.Errorf("write the records: %w", err)
+	}
+	return show(c, cmd, text, head, row)
+}
+
+// printJSON keeps the order of keys and the spelling of numbers.
+func printJSON(w io.Writer, text json.RawMessage) error {
+	var out bytes.Buffer
+	if err := json.Indent(&out, bytes.TrimSpace(text), "", "  "); err != nil {
+		return fmt.Errorf("read the server's answer: %w", err)
+	}
+	out.WriteByte('\n')
+	_, err := out.WriteTo(w)
+	return err
+}
+
+func table[T any](w io.Writer, head []string, records []T, row func(T) []string) error {
+	tabs := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tabs, strings.Join(head, "\t"))
+	for _, record := range records {
+		cells := row(record)
+		for i := range cells {
+			cells[i] = cell(cells[i])
+		}
+		fmt.Fprintln(tabs, strings.Join(cells, "\t"))
+	}
+	return tabs.Flush()
+}
+
+// cellLimit is how long a cell may be, in characters.
+const cellLimit = 60
+
+// printable takes from a text what would steer a terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
+
+// cell makes one line of a text, without what would steer a terminal: names come from strangers.
+func cell(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	if runes := []rune(text); len(runes) > cellLimit {
+		text = string(runes[:cellLimit-1]) + "…"
+	}
+	return text
+}
+
+// say prints a line for people; with --output json it is silent.
+func (c *connection) say(cmd *cobra.Command, format string, args ...any) {
+	if c.output != "json" {
+		fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...)
+	}
+}
+
+// confirm asks before what cannot be undone. Where nobody can answer, because the input is no terminal, the command
+// itself is the answer.
+func confirm(cmd *cobra.Command, yes bool, question string) error {
+	input, isFile := cmd.InOrStdin().(*os.File)
+	if yes || !isFile || !isTerminal(input) {
+		return nil
+	}
+	answer, err := ask(cmd, question+" [y/N] ")
+	if err != nil {
+		return err
+	}
+	if a := strings.ToLower(answer); a != "y" && a != "yes" {
+		return errDeclined
+	}
+	return nil
+}
+
+// ask prints a question and reads a line.
+func ask(cmd *cobra.Command, question string) (string, error) {
+	fmt.Fprint(cmd.ErrOrStderr(), question)
+	line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+	if err != nil && (!errors.Is(err, io.EOF) || line == "") {
+		return "", fmt.Errorf("read the answer: %w", err)
+	}
+	return strings.TrimSpace(line), nil
+}
+
+func isTerminal(file *os.File) bool {
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// yesFlag adds --yes.
+func yesFlag(cmd *cobra.Command) *bool {
+	return cmd.Flags().BoolP("yes", "y", false, "do not ask")
+}
+
+// textFlag adds a flag with a text and one with a file that holds it; "-" is the input. The function returns the text,
+// and whether one was given.
+func textFlag(cmd *cobra.Command, name, short, usage string) func() (string, bool, error) {
+	text := cmd.Flags().StringP(name, short, "", usage)
+	path := cmd.Flags().String(name+"-file", "", usage+", from a file; - is the input")
+	cmd.MarkFlagsMutuallyExclusive(name, name+"-file")
+	return func() (string, bool, error) {
+		if !cmd.Flags().Changed(name + "-file") {
+			return *text, cmd.Flags().Changed(name), nil
+		}
+		var content []byte
+		var err error
+		if *path == "-" {
+			content, err = io.ReadAll(cmd.InOrStdin())
+		} else {
+			content, err = os.ReadFile(*path)
+		}
+		if err != nil {
+			return "", false, fmt.Errorf("read --%s-file: %w", name, err)
+		}
+		return string(content), true, nil
+	}
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/services/standalone/internal/profile"
+)
+
+func profileCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "profile", Short: "Choose among the servers that were logged in to"}
+	cmd.AddCommand(profileListCommand(), profileUseCommand(), profileDeleteCommand())
+	return cmd
+}
+
+func profileListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "ls",
+		Short: "List the profiles; a star marks the active one",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			file, err := profile.DefaultFile()
+			if err != nil {
+				return err
+			}
+			book, err := file.Read()
+			if err != nil {
+				return err
+			}
+			names := slices.Sorted(maps.Keys(book.Profiles))
+			return table(cmd.OutOrStdout(), []string{"", "PROFILE", "API", "WORKSPACE", "KEY"}, names, func(name string) []string {
+				p := book.Profiles[name]
+				star, key := "", "no"
+				if name == book.Active {
+					star = "*"
+				}
+				if p.Key != "" {
+					key = "yes"
+				}
+				return []string{star, name, p.APIURL, p.Workspace, key}
+			})
+		},
+	}
+}
+
+func profileUseCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "use PROFILE",
+		Short: "Make a profile the active one",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return editProfile(args, func(book *profile.Book, name string) error {
+				_, err := book.Get(name)
+				book.Active = name
+				return err
+			})
+		},
+		ValidArgsFunction: completeProfiles,
+	}
+}
+
+func profileDeleteCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "delete PROFILE",
+		Short: "Forget a profile",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return editProfile(args, func(book *profile.Book, name string) error {
+				if _, err := book.Get(name); err != nil {
+					return err
+				}
+				delete(book.Profiles, name)
+				if book.Active == name {
+					book.Active = ""
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "Profile %q is forgotten.\n", name)
+				return nil
+			})
+		},
+		ValidArgsFunction: completeProfiles,
+	}
+}

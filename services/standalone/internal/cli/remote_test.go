@@ -1,0 +1,266 @@
+package cli_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/services/standalone"
+	"github.com/orch-project/orch/services/standalone/internal/cli"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// shell runs commands one after the other as a user would, and writes down what they print.
+type shell struct {
+	t   *testing.T
+	log bytes.Buffer
+	// known are texts that differ from run to run, and what stands for them.
+	known [][2]string
+}
+
+// startServer starts a server with API keys and returns the address of its API and the owner's key.
+func startServer(t *testing.T) (api, key string) {
+	t.Helper()
+	cfg, err := config.LoadFrom[standalone.Config](map[string]string{
+		"ORCH_DATA_DIR": t.TempDir(), "ORCH_GATEWAY_LISTEN": "127.0.0.1:0", "ORCH_INTERNAL_LISTEN": "127.0.0.1:0", "ORCH_AUTH": "keys",
+	})
+	require.NoError(t, err)
+	s, err := standalone.New(t.Context(), cfg, "test", slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	return "http://" + s.Addr().String() + "/api", s.OwnerKey()
+}
+
+func newShell(t *testing.T) (*shell, string) {
+	t.Helper()
+	t.Setenv("ORCH_PROFILES", filepath.Join(t.TempDir(), "profiles.json"))
+	for _, name := range []string{"ORCH_API_URL", "ORCH_API_KEY", "ORCH_PROFILE"} {
+		t.Setenv(name, "")
+	}
+	api, key := startServer(t)
+	s := &shell{t: t, known: [][2]string{{strings.TrimSuffix(api, "/api"), "http://orch"}, {key, "OWNERS-KEY"}}}
+	require.Eventually(t, func() bool {
+		_, err := s.try(key+"\n", "login", "--api-url", api, "--key-stdin")
+		return err == nil
+	}, 20*time.Second, 10*time.Millisecond)
+	return s, api
+}
+
+// try runs a command without writing it down.
+func (s *shell) try(input string, args ...string) (string, error) {
+	var out bytes.Buffer
+	cmd := cli.New("test")
+	cmd.SetArgs(args)
+	cmd.SetIn(strings.NewReader(input))
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	defer cancel()
+	err := cmd.ExecuteContext(ctx)
+	return out.String(), err
+}
+
+// run runs a command and writes down what it printed, its error and its exit code.
+func (s *shell) run(args ...string) string {
+	s.t.Helper()
+	out, err := s.try("", args...)
+	s.log.WriteString("$ orch " + strings.Join(args, " ") + "\n" + out)
+	if err != nil {
+		s.log.WriteString("orch: " + err.Error() + "\n")
+	}
+	if code := cli.ExitCode(err); code != 0 {
+		s.log.WriteString("exit " + string(rune('0'+code)) + "\n")
+	}
+	s.log.WriteByte('\n')
+	return out
+}
+
+var changing = []struct {
+	pattern *regexp.Regexp
+	instead string
+}{
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "<id>"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`), "<time>"},
+	{regexp.MustCompile(`/hooks/[\w-]{22}`), "/hooks/<slug>"},
+	{regexp.MustCompile(`"slug": "[\w-]{22}"`), `"slug": "<slug>"`},
+	{regexp.MustCompile(`\bon[ub]_\w+`), "<key>"},
+	{regexp.MustCompile(`\b[0-9.]+(µs|ms|s)\b`), "<span>"},
+	{regexp.MustCompile(`"latency": [0-9.e-]+`), `"latency": 0`},
+	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "<host>"},
+	{regexp.MustCompile(` {2,}`), "  "},
+}
+
+func (s *shell) golden(name string) {
+	s.t.Helper()
+	text := s.log.String()
+	for _, pair := range s.known {
+		text = strings.ReplaceAll(text, pair[0], pair[1])
+	}
+	for _, c := range changing {
+		text = c.pattern.ReplaceAllString(text, c.instead)
+	}
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(s.t, os.MkdirAll("testdata", 0o755))
+		require.NoError(s.t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(s.t, err)
+	require.Equal(s.t, string(want), text)
+}
+
+const pushTemplate = `{"event": "push", "resource": {"orch.resource.id": "repository.{{ body.repository }}"}, "payload": {{ body | tojson }}}`
+
+func TestWebhookCommands(t *testing.T) {
+	s, _ := newShell(t)
+	s.run("webhook", "create", "pushes")
+	s.run("webhook", "create", "pushes", "-t", "{{ body")
+	s.run("webhook", "create", "pushes", "-t", pushTemplate, "-d", "Pushes to our repositories", "--rate", "100/1s", "--allow-ip", "127.0.0.0/8")
+	s.run("webhook", "ls")
+	s.run("webhook", "get", "pushes")
+	s.run("webhook", "get", "pushes", "-o", "json")
+	s.run("webhook", "get", "pulls")
+	s.run("webhook", "get", "00000000-0000-0000-0000-000000000001")
+	s.run("webhook", "test", "pushes", "--data", `{"repository": "orch"}`)
+	s.run("webhook", "test", "pushes", "--data", `{"repository": "orch"}`, "--template", "{\n{{ body.repository }")
+	s.run("webhook", "test", "pushes", "--data", `{"repository": "orch"}`, "--template", "plain")
+	s.run("webhook", "test", "pushes", "--data", `{"repository": "orch"}`, "--send")
+	s.run("webhook", "update", "pushes", "-t", `{% if true %}no event{% endif %}`)
+	s.until("pushes", "{}", "400")
+	s.run("webhook", "test", "pushes", "--data", `{"repository": "hall"}`, "--send")
+	s.deliveries("pushes", `"repository": "hall"`)
+	s.run("webhook", "deliveries", "pushes", "--limit", "1")
+	s.run("webhook", "update", "pushes", "-t", pushTemplate, "--rate", "0")
+	s.run("webhook", "replay", "pushes")
+	s.run("webhook", "replay", "pushes", "--failed", "--limit", "1")
+	s.run("webhook", "toggle", "pushes")
+	s.until("pushes", "{}", "404")
+	s.run("webhook", "test", "pushes", "--data", `{}`, "--send")
+	s.run("webhook", "toggle", "pushes", "--on")
+	before, _ := s.try("", "webhook", "get", "pushes")
+	s.run("webhook", "rotate", "pushes")
+	after, _ := s.try("", "webhook", "get", "pushes")
+	require.NotEqual(t, before, after)
+	s.run("webhook", "update", "pushes")
+	s.run("webhook", "update", "pushes", "--name", "events", "--secret", "s3cret-s3cret", "--scheme", "github")
+	s.until("events", "{}", "401")
+	s.run("webhook", "test", "events", "--data", `{}`, "--send")
+	s.run("webhook", "delete", "events")
+	s.run("webhook", "ls", "-o", "json")
+	s.golden("webhook.txt")
+}
+
+// until waits until sending to a webhook is answered with a status: changes reach the hooks service within a second.
+func (s *shell) until(name, data, status string) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		out, _ := s.try("", "webhook", "test", name, "--data", data, "--send")
+		return strings.HasPrefix(out, status)
+	}, 10*time.Second, 10*time.Millisecond)
+}
+
+// deliveries waits until the newest delivery of a webhook has a body: the log is written beside the requests.
+func (s *shell) deliveries(name, body string) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		out, err := s.try("", "webhook", "deliveries", name, "--limit", "1", "-o", "json")
+		return err == nil && strings.Contains(out, strconv.Quote("{"+body+"}"))
+	}, 15*time.Second, 20*time.Millisecond)
+}
+
+func TestTailShowsEachDeliveryOnce(t *testing.T) {
+	s, _ := newShell(t)
+	s.run("webhook", "create", "pushes", "-t", pushTemplate)
+	ctx, cancel := context.WithCancel(t.Context())
+	read, write := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		cmd := cli.New("test")
+		cmd.SetArgs([]string{"webhook", "tail", "pushes", "--every", "10ms", "-o", "json"})
+		cmd.SetOut(write)
+		done <- cmd.ExecuteContext(ctx)
+		write.Close()
+	}()
+	s.until("pushes", `{"repository": "one"}`, "204")
+	lines := bufio.NewScanner(read)
+	require.True(t, lines.Scan())
+	require.Contains(t, lines.Text(), `one`)
+	s.until("pushes", `{"repository": "two"}`, "204")
+	require.True(t, lines.Scan())
+	require.Contains(t, lines.Text(), `two`)
+	cancel()
+	require.NoError(t, <-done)
+	require.False(t, lines.Scan())
+}
+
+func TestHostedCommands(t *testing.T) {
+	s, _ := newShell(t)
+	s.run("profile", "ls")
+	s.run("workspace", "ls")
+	s.run("workspace", "create", "Night shift", "--handle", "night")
+	s.run("workspace", "use", "night")
+	s.run("webhook", "create", "alarms", "-t", pushTemplate)
+	s.run("workspace", "use", "default")
+	s.run("webhook", "ls")
+	s.run("workspace", "delete", "night")
+	s.run("workspace", "use", "night")
+	s.run("service-account", "create", "ci", "--expires-in", "720h")
+	s.run("service-account", "create", "ci")
+	s.run("service-account", "ls")
+	s.run("service-account", "rotate", "ci", "--overlap", "1h")
+	s.run("webhook", "create", "guarded", "-t", pushTemplate, "--service-account", "ci")
+	s.run("webhook", "test", "guarded", "--data", "{}", "--send")
+	s.run("service-account", "delete", "ci")
+	s.run("api-key", "create", "laptop")
+	s.run("api-key", "ls")
+	s.run("logout")
+	s.run("webhook", "ls")
+	s.run("profile", "use", "nowhere")
+	s.run("profile", "delete", "default")
+	s.golden("hosted.txt")
+}
+
+func TestKeyStaysWithItsServer(t *testing.T) {
+	s, _ := newShell(t)
+	_, err := s.try("", "webhook", "ls", "--api-url", "http://127.0.0.1:1/api")
+	require.Error(t, err)
+	other, _ := startServer(t)
+	require.Eventually(t, func() bool {
+		_, err = s.try("", "webhook", "ls", "--api-url", other)
+		return err != nil && strings.Contains(err.Error(), "(401)")
+	}, 20*time.Second, 10*time.Millisecond, "the key of the profile is not sent to another server")
+}
+
+func TestUsageErrorsEndWithTwo(t *testing.T) {
+	for _, args := range [][]string{
+		{"nonsense"}, {"webhook", "nonsense"}, {"webhook", "get"}, {"webhook", "ls", "--nonsense"}, {"webhook", "ls", "-o", "xml"},
+		{"webhook", "create", "x", "--template", "a", "--template-file", "b"}, {"login", "--api-url", "nonsense"},
+	} {
+		_, err := orch(t, "", args...)
+		require.Equal(t, 2, cli.ExitCode(err), "%v: %v", args, err)
+	}
+	require.Equal(t, 1, cli.ExitCode(errors.New("anything else")))
+	_, err := orch(t, "", "webhook")
+	require.Equal(t, 0, cli.ExitCode(err))
+}

@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/services/standalone/internal/remote"
+)
+
+// webhookSummary is what tables show of one.
+type webhookSummary struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Enabled bool   `json:"enabled"`
+	URL     string `json:"url"`
+}
+
+var webhookHead = []string{"ID", "NAME", "ENABLED", "URL"}
+
+func webhookRow(w webhookSummary) []string {
+	return []string{w.ID, w.Name, strconv.FormatBool(w.Enabled), w.URL}
+}
+
+func webhookCommand(version string) *cobra.Command {
+	return remoteCommand(version, &cobra.Command{
+		Use: "webhook", Aliases: []string{"webhooks"}, Short: "Keep webhooks, try them, and see what they received",
+		Long: `Keep webhooks, try them, and see what they received. A webhook is named by its id or by its name.`,
+	},
+		webhookCreateCommand, webhookListCommand, webhookGetCommand, webhookUpdateCommand, webhookToggleCommand,
+		webhookRotateCommand, webhookDeleteCommand, webhookTestCommand, webhookDeliveriesCommand, webhookReplayCommand,
+		webhookTailCommand)
+}
+
+// webhookOf returns the server and the path of the webhook that an argument means.
+func (c *connection) webhookOf(ctx context.Context, argument string) (*remote.Server, string, error) {
+	s, err := c.server()
+	if err != nil {
+		return nil, "", err
+	}
+	id, err := find(ctx, s, s.InWorkspace("/webhooks"), "webhooks", argument)
+	if err != nil {
+		return nil, "", fmt.Errorf("find the webhook: %w", err)
+	}
+	return s, s.InWorkspace("/webhooks/" + id), nil
+}
+
+// webhookFlags are the parts of a webhook that create and update can set.
+type webhookFlags struct {
+	cmd                    *cobra.Command
+	template, secret       func() (string, bool, error)
+	description, account   string
+	scheme, deduplication  string
+	allow, handshakes      []string
+	rate                   string
+	noAccount, noSignature bool
+}
+
+func newWebhookFlags(cmd *cobra.Command) *webhookFlags {
+	f := &webhookFlags{cmd: cmd}
+	f.template = textFlag(cmd, "template", "t", "the Jinja2 template; it renders the JSON of an event")
+	f.secret = textFlag(cmd, "secret", "", "the secret that requests are signed with; two lines are two secrets, the newest first")
+	flags := cmd.Flags()
+	flags.StringVarP(&f.description, "description", "d", "", "what it is for")
+	flags.StringVar(&f.account, "service-account", "", "the service account whose key requests must carry, by name or id")
+	flags.StringVar(&f.scheme, "scheme", "", "how requests are signed: github, gitlab, stripe, slack, standard-webhooks, shopify or hmac")
+	flags.StringVar(&f.deduplication, "deduplicate", "", "what makes a repeated delivery: none, delivery_id or content")
+	flags.StringSliceVar(&f.allow, "allow-ip", nil, "an address or network that may post; several may be given")
+	flags.StringSliceVar(&f.handshakes, "handshake", nil, "a handshake to answer: slack, sns or meta; several may be given")
+	flags.StringVar(&f.rate, "rate", "", "how many requests it takes, such as 100/60s; 0 for any number")
+	_ = cmd.RegisterFlagCompletionFunc("scheme", cobra.FixedCompletions(
+		[]string{"github", "gitlab", "stripe", "slack", "standard-webhooks", "shopify", "hmac"}, cobra.ShellCompDirectiveNoFileComp))
+	return f
+}
+
+// body returns what the flags that were given say, for a request.
+func (f *webhookFlags) body(ctx context.Context, s *remote.Server) (map[string]any, error) {
+	body := map[string]any{}
+	text, given, err := f.template()
+	if err != nil {
+		return nil, err
+	}
+	if given {
+		body["template"] = text
+	}
+	changed := f.cmd.Flags().Changed
+	if changed("description") {
+		body["description"] = f.description
+	}
+	if changed("service-account") {
+		in, err := account(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		if body["service_account_id"], err = find(ctx, s, "/accounts/"+in+"/bots", "service_accounts", f.account); err != nil {
+			return nil, fmt.Errorf("find the service account: %w", err)
+		}
+	}
+	if f.noAccount {
+		body["service_account_id"] = nil
+	}
+	if err := f.signature(body); err != nil {
+		return nil, err
+	}
+	if changed("deduplicate") {
+		body["deduplication"] = f.deduplication
+	}
+	if changed("allow-ip") {
+		body["allowed_ips"] = f.allow
+	}
+	if changed("handshake") {
+		body["handshakes"] = f.handshakes
+	}
+	if changed("rate") {
+		if body["rate_limit"], err = parseRate(f.rate); err != nil {
+			return nil, err
+		}
+	}
+	return body, nil
+}
+
+func (f *webhookFlags) signature(body map[string]any) error {
+	secret, given, err := f.secret()
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.noSignature:
+		body["verification"] = nil
+	case f.scheme != "":
+		verification := map[string]any{"scheme": f.scheme}
+		if given {
+			verification["secrets"] = strings.Fields(secret)
+		}
+		body["verification"] = verification
+	case given:
+		return fmt.Errorf("%w: --secret needs --scheme", errArgument)
+	}
+	return nil
+}
+
+// parseRate reads requests per span, such as 100/60s. Zero is no limit, nil.
+func parseRate(text string) (any, error) {
+	if text == "0" {
+		return nil, nil //nolint:nilnil // The JSON null that lifts the limit.
+	}
+	count, span, ok := strings.Cut(text, "/")
+	requests, err := strconv.Atoi(count)
+	if !ok {
+		span = "60s"
+	}
+	every, spanErr := time.ParseDuration(span)
+	if err != nil || spanErr != nil || requests < 1 || every < time.Second {
+		return nil, fmt.Errorf("%w: --rate is like 100/60s, not %q", errArgument, text)
+	}
+	return map[string]any{"requests": requests, "seconds": int64(every / time.Second)}, nil
+}

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// delivery is what tables show of one.
+type delivery struct {
+	ID        string    `json:"id"`
+	Received  time.Time `json:"received"`
+	Status    int       `json:"status"`
+	Latency   float64   `json:"latency"`
+	Size      int       `json:"size"`
+	Error     *string   `json:"error"`
+	ErrorLine *int      `json:"error_line"`
+	Event     *string   `json:"event"`
+	Duplicate bool      `json:"duplicate"`
+	Handshake *string   `json:"handshake"`
+	Method    string    `json:"method"`
+}
+
+var deliveryHead = []string{"ID", "RECEIVED", "STATUS", "LATENCY", "BYTES", "METHOD", "RESULT"}
+
+func deliveryRow(d delivery) []string {
+	return []string{
+		d.ID, d.Received.Format("2006-01-02T15:04:05.000Z07:00"), strconv.Itoa(d.Status),
+		time.Duration(d.Latency * float64(time.Second)).Round(10 * time.Microsecond).String(), strconv.Itoa(d.Size), d.Method, d.result(),
+	}
+}
+
+// result is what became of it, in a line.
+func (d delivery) result() string {
+	switch {
+	case d.Error != nil && d.ErrorLine != nil:
+		return fmt.Sprintf("line %d: %s", *d.ErrorLine, *d.Error)
+	case d.Error != nil:
+		return *d.Error
+	case d.Handshake != nil:
+		return "handshake of " + *d.Handshake
+	case d.Duplicate:
+		return "repeated"
+	case d.Event != nil:
+		return *d.Event
+	default:
+		return ""
+	}
+}
+
+// deliveryFilter is how the commands about deliveries choose among them.
+type deliveryFilter struct {
+	failed bool
+	since  time.Duration
+	limit  int
+}
+
+func newDeliveryFilter(cmd *cobra.Command, limit int) *deliveryFilter {
+	f := &deliveryFilter{}
+	cmd.Flags().BoolVar(&f.failed, "failed", false, "those that were refused")
+	cmd.Flags().DurationVar(&f.since, "since", 0, "those of a span of time that ends now, such as 1h")
+	cmd.Flags().IntVar(&f.limit, "limit", limit, "how many, at most 200")
+	return f
+}
+
+func (f *deliveryFilter) body() map[string]any {
+	filter := map[string]any{}
+	if f.failed {
+		filter["status"] = map[string]any{"ge_": http.StatusBadRequest}
+	}
+	if f.since > 0 {
+		filter["received"] = map[string]any{"after_": time.Now().UTC().Add(-f.since)}
+	}
+	return map[string]any{"deliveries": filter, "limit": f.limit}
+}
+
+func webhookDeliveriesCommand(c *connection) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "deliveries WEBHOOK [DELIVERY]",
+		Short: "Show what a webhook received last, or one delivery with its request",
+		Args:  cobra.RangeArgs(1, 2),
+	}
+	filter := newDeliveryFilter(cmd, 20)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, path, err := c.webhookOf(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if len(args) == 2 {
+			answer, err := s.Call(cmd.Context(), http.MethodGet, path+"/deliveries/"+args[1], nil)
+			if err != nil {
+				return err
+			}
+			return c.showDelivery(cmd, answer)
+		}
+		answer, err := s.Call(cmd.Context(), http.MethodPost, path+"/deliveries/filter", filter.body())
+		if err != nil {
+			return err
+		}
+		return show(c, cmd, answer, deliveryHead, deliveryRow)
+	}
+	return cmd
+}
+
+// showDelivery shows a delivery with its request and what the template rendered.
+func (c *connection) showDelivery(cmd *cobra.Command, answer json.RawMessage) error {
+	if err := show(c, cmd, answer, deliveryHead, deliveryRow); err != nil || c.output == "json" {
+		return err
+	}
+	var d struct {
+		Method, Path, Query, Body string
+		Headers                   json.RawMessage
+		Rendered                  *string
+	}
+	if err := json.Unmarshal(answer, &d); err != nil {
+		return fmt.Errorf("read the server's answer: %w", err)
+	}
+	target := "/" + d.Path
+	if d.Query != "" {
+		target += "?" + d.Query
+	}
+	c.say(cmd, "\n%s %s", d.Method, cell(target))
+	if len(d.Headers) > 0 {
+		if err := printJSON(cmd.OutOrStdout(), d.Headers); err != nil {
+			return err
+		}
+	}
+	c.say(cmd, "\n%s", printable(d.Body))
+	if d.Rendered != nil {
+		c.say(cmd, "\nThe template rendered:\n%s", printable(*d.Rendered))
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/spf13/cobra"
+)
+
+func webhookReplayCommand(c *connection) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "replay WEBHOOK [DELIVERY...]",
+		Short: "Process deliveries again, by the template of now",
+		Long: `Process deliveries again, by the template of now: those that are named, or with --failed all that were refused and were
+not replayed with success since.`,
+		Example: "  orch webhook replay pushes --failed --since 24h",
+		Args:    cobra.MinimumNArgs(1),
+	}
+	filter := newDeliveryFilter(cmd, 200)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 && !filter.failed {
+			return fmt.Errorf("%w: name the deliveries, or give --failed", errArgument)
+		}
+		s, path, err := c.webhookOf(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		var made []json.RawMessage
+		for _, id := range args[1:] {
+			answer, err := s.Call(cmd.Context(), http.MethodPost, path+"/deliveries/"+id+"/replay", nil)
+			if err != nil {
+				return fmt.Errorf("replay %s: %w", id, err)
+			}
+			made = append(made, answer)
+		}
+		if filter.failed {
+			// The server's own choice, when no filter is sent, leaves out those that were replayed with success.
+			body := filter.body()
+			chosen, _ := body["deliveries"].(map[string]any)
+			chosen["replayed_event_id"] = map[string]any{"is_null_": true}
+			answer, err := s.Call(cmd.Context(), http.MethodPost, path+"/deliveries/replay", body)
+			if err != nil {
+				return err
+			}
+			var several []json.RawMessage
+			if err := json.Unmarshal(answer, &several); err != nil {
+				return fmt.Errorf("read the server's answer: %w", err)
+			}
+			made = append(made, several...)
+		}
+		if err := showAll(c, cmd, made, deliveryHead, deliveryRow); err != nil {
+			return err
+		}
+		return refused(made)
+	}
+	return cmd
+}
+
+// refused is an error when deliveries failed again.
+func refused(made []json.RawMessage) error {
+	failed := 0
+	for _, text := range made {
+		var d delivery
+		if err := json.Unmarshal(text, &d); err != nil {
+			return fmt.Errorf("read the server's answer: %w", err)
+		}
+		if d.Status >= http.StatusBadRequest {
+			failed++
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d deliveries failed again", failed, len(made))
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// errRefused is a request that makes no event.
+var errRefused = errors.New("the request would make no event")
+
+// trial is the request that a webhook is tried with.
+type trial struct {
+	method, query, path string
+	headers             []string
+	body                func() (string, bool, error)
+}
+
+func webhookTestCommand(c *connection) *cobra.Command {
+	var t trial
+	cmd := &cobra.Command{
+		Use:   "test WEBHOOK",
+		Short: "Show what a request becomes, or send it",
+		Long: `Show what the webhook's template, or a draft of it, makes of a request: the rendered text and the event, or the error
+with its line. Nothing is published. With --send the request is posted to the webhook's address instead.`,
+		Example: `  orch webhook test pushes --data-file push.json --header 'X-GitHub-Event: push'
+  orch webhook test pushes --data-file push.json --template-file next.jinja
+  orch webhook test pushes --data '{"ref": "main"}' --send`,
+		Args: cobra.ExactArgs(1),
+	}
+	t.body = textFlag(cmd, "data", "", "the body of the request")
+	template := textFlag(cmd, "template", "t", "a draft of the template, to be tried without saving it")
+	flags := cmd.Flags()
+	flags.StringVarP(&t.method, "method", "X", http.MethodPost, "the method of the request")
+	flags.StringArrayVarP(&t.headers, "header", "H", nil, "a header, as Name: value; several may be given")
+	flags.StringVar(&t.query, "query", "", "the query string, without the question mark")
+	flags.StringVar(&t.path, "path", "", "what follows the address")
+	send := flags.Bool("send", false, "post the request to the webhook")
+	cmd.MarkFlagsMutuallyExclusive("send", "template")
+	cmd.MarkFlagsMutuallyExclusive("send", "template-file")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, path, err := c.webhookOf(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		answer, err := s.Call(cmd.Context(), http.MethodGet, path, nil)
+		if err != nil {
+			return err
+		}
+		var w struct{ URL, Template string }
+		if err := json.Unmarshal(answer, &w); err != nil {
+			return fmt.Errorf("read the server's answer: %w", err)
+		}
+		if *send {
+			return t.send(cmd, c, w.URL)
+		}
+		draft, given, err := template()
+		if err != nil {
+			return err
+		}
+		if !given {
+			draft = w.Template
+		}
+		request, err := t.draft(draft)
+		if err != nil {
+			return err
+		}
+		if answer, err = s.Call(cmd.Context(), http.MethodPost, s.InWorkspace("/webhooks/render"), request); err != nil {
+			return err
+		}
+		return c.showRendering(cmd, answer)
+	}
+	return cmd
+}
+
+// header reads the headers; a body that is JSON and has no type gets that of JSON.
+func (t *trial) header(body string) (http.Header, error) {
+	header := http.Header{}
+	for _, line := range t.headers {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			return nil, fmt.Errorf("%w: --header is like 'X-GitHub-Event: push', not %q", errArgument, line)
+		}
+		header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	if header.Get("Content-Type") == "" && json.Valid([]byte(body)) {
+		header.Set("Content-Type", "application/json")
+	}
+	return header, nil
+}
+
+// draft is the body of a request to render.
+func (t *trial) draft(template string) (map[string]any, error) {
+	body, _, err := t.body()
+	if err != nil {
+		return nil, err
+	}
+	header, err := t.header(body)
+	if err != nil {
+		return nil, err
+	}
+	flat := map[string]string{}
+	for name, values := range header {
+		flat[name] = strings.Join(values, ", ")
+	}
+	return map[string]any{
+		"template": template, "method": strings.ToUpper(t.method), "headers": flat, "body": body, "query": t.query, "path": t.path,
+	}, nil
+}
+
+// send posts the request as its sender would.
+func (t *trial) send(cmd *cobra.Command, c *connection, address string) error {
+	body, _, err := t.body()
+	if err != nil {
+		return err
+	}
+	header, err := t.header(body)
+	if err != nil {
+		return err
+	}
+	target, err := url.Parse(address)
+	if err != nil {
+		return fmt.Errorf("read the webhook's address: %w", err)
+	}
+	if t.path != "" {
+		target = target.JoinPath(t.path)
+	}
+	target.RawQuery = t.query
+	request, err := http.NewRequestWithContext(cmd.Context(), strings.ToUpper(t.method), target.String(), strings.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("make the request: %w", err)
+	}
+	request.Header = header
+	client := &http.Client{Timeout: requestTimeout}
+	response, err := client.Do(request)
+	if err != nil {
+		// The error of the client would show the address, which is a secret.
+		var failed *url.Error
+		if errors.As(err, &failed) {
+			err = failed.Err
+		}
+		return fmt.Errorf("post to the webhook: %w", err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	if err != nil {
+		return fmt.Errorf("read the webhook's answer: %w", err)
+	}
+	c.say(cmd, "%s", response.Status)
+	if len(answer) > 0 {
+		c.say(cmd, "%s", answer)
+	}
+	if response.StatusCode >= http.StatusBadRequest {
+		return fmt.Errorf("%w: see `orch webhook deliveries`", errRefused)
+	}
+	return nil
+}
+
+// rendering is what a template made of a request.
+type rendering struct {
+	Rendered *string         `json:"rendered"`
+	Event    json.RawMessage `json:"event"`
+	Error    *struct {
+		Message string `json:"message"`
+		Stage   string `json:"stage"`
+		Line    *int   `json:"line"`
+	} `json:"error"`
+}
+
+func (c *connection) showRendering(cmd *cobra.Command, answer json.RawMessage) error {
+	var r rendering
+	if err := json.Unmarshal(answer, &r); err != nil {
+		return fmt.Errorf("read the server's answer: %w", err)
+	}
+	out := cmd.OutOrStdout()
+	switch {
+	case c.output == "json":
+		if err := printJSON(out, answer); err != nil {
+			return err
+		}
+	case r.Error == nil:
+		if err := printJSON(out, r.Event); err != nil {
+			return err
+		}
+	case r.Rendered != nil:
+		fmt.Fprintf(out, "The template rendered:\n%s\n", bytes.TrimSpace([]byte(*r.Rendered)))
+	}
+	if r.Error == nil {
+		return nil
+	}
+	where := r.Error.Stage
+	if r.Error.Line != nil {
+		where = fmt.Sprintf("%s, line %d", r.Error.Stage, *r.Error.Line)
+	}
+	return fmt.Errorf("%w: %s: %s", errRefused, where, r.Error.Message)
+}

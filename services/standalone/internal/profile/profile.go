@@ -1,0 +1,109 @@
+// Package profile remembers the servers that the command line speaks to: where each is, the key to it, and the
+// workspace that commands work in. One profile is active.
+//
+// The file is JSON in the user's configuration directory, readable by the user alone, since it holds keys.
+package profile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Profile is one server, as one user sees it.
+type Profile struct {
+	// APIURL is the address of the REST API, such as http://127.0.0.1:4200/api.
+	APIURL string `json:"api_url"`
+	// Key is an API key, or user:password; empty where the server asks for none.
+	Key string `json:"key,omitempty"`
+	// AccountID and WorkspaceID are both empty for the server's default workspace.
+	AccountID   string `json:"account_id,omitempty"`
+	WorkspaceID string `json:"workspace_id,omitempty"`
+	// Workspace is what people call the workspace: the handles of account and workspace.
+	Workspace string `json:"workspace,omitempty"`
+}
+
+// Book is all that is remembered.
+type Book struct {
+	// Active names the profile of commands that name none; empty when there is none.
+	Active   string             `json:"active,omitempty"`
+	Profiles map[string]Profile `json:"profiles"`
+}
+
+// ErrUnknown says that no profile has a name.
+var ErrUnknown = errors.New("there is no such profile")
+
+// Get returns a profile by its name.
+func (b Book) Get(name string) (Profile, error) {
+	p, ok := b.Profiles[name]
+	if !ok {
+		return Profile{}, fmt.Errorf("%w: %q", ErrUnknown, name)
+	}
+	return p, nil
+}
+
+// File is where the book is kept.
+type File string
+
+// DefaultFile is the file of the user who runs the process, or the one that ORCH_PROFILES names.
+func DefaultFile() (File, error) {
+	if path := os.Getenv("ORCH_PROFILES"); path != "" {
+		return File(path), nil
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", fmt.Errorf("find the user's configuration directory: %w", err)
+	}
+	return File(filepath.Join(dir, "orch", "profiles.json")), nil
+}
+
+// Read returns the book, an empty one if there is no file yet.
+func (f File) Read() (Book, error) {
+	book := Book{Profiles: map[string]Profile{}}
+	text, err := os.ReadFile(string(f))
+	if errors.Is(err, fs.ErrNotExist) {
+		return book, nil
+	}
+	if err != nil {
+		return book, fmt.Errorf("read the profiles: %w", err)
+	}
+	if err := json.Unmarshal(text, &book); err != nil {
+		return book, fmt.Errorf("read the profiles of %s: %w", f, err)
+	}
+	if book.Profiles == nil {
+		book.Profiles = map[string]Profile{}
+	}
+	return book, nil
+}
+
+// Write replaces the book in one step: another process reads the old one or the new one.
+func (f File) Write(book Book) (err error) {
+	text, err := json.MarshalIndent(book, "", "  ")
+	if err != nil {
+		return fmt.Errorf("write the profiles: %w", err)
+	}
+	dir := filepath.Dir(string(f))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("write the profiles: %w", err)
+	}
+	// A temporary file is made for the user alone.
+	next, err := os.CreateTemp(dir, ".profiles-*")
+	if err != nil {
+		return fmt.Errorf("write the profiles: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("write the profiles: %w", err), os.Remove(next.Name()))
+		}
+	}()
+	if _, err := next.Write(append(text, '\n')); err != nil {
+		return errors.Join(err, next.Close())
+	}
+	if err := next.Close(); err != nil {
+		return err
+	}
+	return os.Rename(next.Name(), string(f))
+}

@@ -1,0 +1,99 @@
+// Package remote speaks to an Orch server over its REST API, for the command line.
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// Server is a server and who speaks to it.
+type Server struct {
+	// API is the address of the REST API, without a slash at its end.
+	API string
+	// Key is an API key, or user:password, which becomes basic authentication; empty for none.
+	Key string
+	// Account and Workspace are ids, both empty for the default workspace.
+	Account, Workspace string
+	// Client is http.DefaultClient when nil.
+	Client *http.Client
+	// Agent is the User-Agent.
+	Agent string
+}
+
+// answerLimit is the most that an answer may hold, in bytes.
+const answerLimit = 64 << 20
+
+// InWorkspace returns the path of what belongs to the server's workspace.
+func (s *Server) InWorkspace(path string) string {
+	if s.Workspace == "" {
+		return path
+	}
+	return "/accounts/" + s.Account + "/workspaces/" + s.Workspace + path
+}
+
+// Call sends a request with a JSON body, or none when it is nil, and returns the body of the answer. A status of 400 or
+// more is an *Error.
+func (s *Server) Call(ctx context.Context, method, path string, body any) (json.RawMessage, error) {
+	var content io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("write the request: %w", err)
+		}
+		content = bytes.NewReader(text)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, s.API+path, content)
+	if err != nil {
+		return nil, fmt.Errorf("make the request: %w", err)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	request.Header.Set("User-Agent", s.Agent)
+	s.authenticate(request)
+	client := s.Client
+	if client == nil {
+		client = http.DefaultClient
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("reach the server: %w", err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, answerLimit))
+	if err != nil {
+		return nil, fmt.Errorf("read the server's answer: %w", err)
+	}
+	if response.StatusCode >= http.StatusBadRequest {
+		return nil, newError(response.StatusCode, answer)
+	}
+	return answer, nil
+}
+
+func (s *Server) authenticate(r *http.Request) {
+	switch user, password, basic := strings.Cut(s.Key, ":"); {
+	case s.Key == "":
+	case basic:
+		r.SetBasicAuth(user, password)
+	default:
+		r.Header.Set("Authorization", "Bearer "+s.Key)
+	}
+}
+
+// Read is Call with the answer decoded.
+func Read[T any](ctx context.Context, s *Server, method, path string, body any) (T, error) {
+	var out T
+	answer, err := s.Call(ctx, method, path, body)
+	if err != nil {
+		return out, err
+	}
+	if err := json.Unmarshal(answer, &out); err != nil {
+		return out, fmt.Errorf("read the server's answer to %s %s: %w", method, path, err)
+	}
+	return out, nil
+}
