@@ -37,6 +37,8 @@ func Run(t *testing.T, open Open) {
 		{"effectsOfOneIdAreRefused", effectsOfOneIdAreRefused},
 		{"deletedLeavesItsWorkspaceAtOnce", deletedLeavesItsWorkspaceAtOnce},
 		{"claimRefusesAnotherVocabulary", claimRefusesAnotherVocabulary},
+		{"insertAllTellsWhatIsTaken", insertAllTellsWhatIsTaken},
+		{"replaceAllTellsWhetherItLost", replaceAllTellsWhetherItLost},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,93 @@
+package storetest
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+func insertAllTellsWhatIsTaken(t *testing.T, s *store.Store) {
+	t.Helper()
+	c, ws := flows(s), uuid.New()
+	flow := func(name string) *orchv1.Flow { return &orchv1.Flow{Id: uuid.NewString(), Name: name} }
+	taken, err := c.InsertAll(t.Context(), ws, nil)
+	require.NoError(t, err)
+	require.Empty(t, taken)
+	first := []*orchv1.Flow{flow("a"), flow("b")}
+	taken, err = c.InsertAll(t.Context(), ws, first)
+	require.NoError(t, err)
+	require.Empty(t, taken)
+	require.NotNil(t, first[0].Created)
+
+	sameID := flow("e")
+	sameID.Id = first[0].GetId()
+	taken, err = c.InsertAll(t.Context(), ws, []*orchv1.Flow{flow("c"), flow("a"), flow("d"), sameID})
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 3}, taken)
+	n, err := c.Count(t.Context(), ws, nil)
+	require.NoError(t, err)
+	require.Equal(t, int64(4), n)
+
+	for of, want := range map[uuid.UUID]bool{ws: false, uuid.New(): true} {
+		occupied, err := c.Occupied(t.Context(), of, first[0].GetId())
+		require.NoError(t, err)
+		require.Equal(t, want, occupied)
+	}
+	occupied, err := c.Occupied(t.Context(), ws, uuid.NewString())
+	require.NoError(t, err)
+	require.False(t, occupied)
+}
+
+func replaceAllTellsWhetherItLost(t *testing.T, s *store.Store) {
+	t.Helper()
+	c, ws := flows(s), uuid.New()
+	_, err := c.InsertAll(t.Context(), ws, []*orchv1.Flow{{Id: uuid.NewString(), Name: "a"}, {Id: uuid.NewString(), Name: "b"}})
+	require.NoError(t, err)
+	named := func(versions []store.Version[*orchv1.Flow], rename func(string) string) []store.Replacement[*orchv1.Flow] {
+		var all []store.Replacement[*orchv1.Flow]
+		for _, v := range versions {
+			next := proto.Clone(v.Message).(*orchv1.Flow)
+			next.Name = rename(next.GetName())
+			all = append(all, store.Replacement[*orchv1.Flow]{Read: v, Next: next})
+		}
+		return all
+	}
+	read := func() (versions []store.Version[*orchv1.Flow], names []string) {
+		versions, err := c.FindVersions(t.Context(), ws, nil)
+		require.NoError(t, err)
+		for _, v := range versions {
+			names = append(names, v.Message.GetName())
+		}
+		return versions, names
+	}
+	old, names := read()
+	require.ElementsMatch(t, []string{"a", "b"}, names)
+	complete, err := c.ReplaceAll(t.Context(), ws, named(old, func(name string) string { return name + "2" }))
+	require.NoError(t, err)
+	require.True(t, complete)
+
+	complete, err = c.ReplaceAll(t.Context(), ws, named(old, func(name string) string { return name + "3" }))
+	require.NoError(t, err)
+	require.False(t, complete, "they have been changed since")
+	versions, names := read()
+	require.ElementsMatch(t, []string{"a2", "b2"}, names)
+	require.Equal(t, old[0].Revision+1, versions[0].Revision)
+
+	complete, err = c.ReplaceAll(t.Context(), ws, named(versions, func(string) string { return "same" }))
+	require.NoError(t, err)
+	require.False(t, complete, "a name is taken")
+	complete, err = c.ReplaceAll(t.Context(), ws, nil)
+	require.NoError(t, err)
+	require.True(t, complete)
+
+	found, err := c.Distinct(t.Context(), ws, "name", bson.D{{Key: "name", Value: bson.D{{Key: "$gte", Value: "b"}}}})
+	require.NoError(t, err)
+	require.NotContains(t, found, "a2")
+	require.Contains(t, found, "same")
+}
