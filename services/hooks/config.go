@@ -26,6 +26,9 @@ type Config struct {
 	// Secrets opens what webhooks verify signatures with.
 	Secrets secrets.Keyring `env:"ORCH_SECRETS_KEY" secret:"true" desc:"The keys that secrets are sealed with, as the orchestration service has them. A webhook with secrets that they do not open answers 503."`
 
+	AccountRate int64    `env:"ORCH_HOOKS_ACCOUNT_RATE" envDefault:"0" desc:"How many webhook requests each account may get a minute, over all of its webhooks; 0 for any number."`
+	AllowedIPs  []string `env:"ORCH_HOOKS_ALLOWED_IPS" desc:"Addresses or networks (CIDR) that may post to webhooks; all when empty. A webhook can allow fewer."`
+
 	MaxBody         int64         `env:"ORCH_HOOKS_MAX_BODY" envDefault:"5242880" desc:"The largest body that a webhook takes, in bytes; more is answered with 413."`
 	TemplateTimeout time.Duration `env:"ORCH_HOOKS_TEMPLATE_TIMEOUT" envDefault:"1s" desc:"How long a template may render."`
 	AckTimeout      time.Duration `env:"ORCH_HOOKS_ACK_TIMEOUT" envDefault:"2s" desc:"How long a webhook waits for the broker before it answers 503."`
@@ -44,6 +47,12 @@ func (c *Config) Validate() error {
 	}
 	if c.AckTimeout < 0 {
 		errs = append(errs, errors.New("ORCH_HOOKS_ACK_TIMEOUT: must not be negative"))
+	}
+	if c.AccountRate < 0 || c.AccountRate > 1_000_000 {
+		errs = append(errs, errors.New("ORCH_HOOKS_ACCOUNT_RATE: must be between 0 and 1000000"))
+	}
+	if _, err := peer.ParseNetworks(c.AllowedIPs); err != nil {
+		errs = append(errs, fmt.Errorf("ORCH_HOOKS_ALLOWED_IPS: %w", err))
 	}
 	if _, err := peer.ParseNetworks(c.TrustedProxies); err != nil {
 		errs = append(errs, fmt.Errorf("ORCH_TRUSTED_PROXIES: %w", err))

@@ -293,3 +293,22 @@ func TestAddresses(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, w.do("POST", slug, "", "X-Forwarded-For", "203.0.113.9").status, "both must allow it")
 	require.Equal(t, http.StatusNoContent, w.do("POST", "open", "", "X-Forwarded-For", "203.0.113.9").status)
 }
+
+func TestRulesOfTheSettingsHoldForEveryAccount(t *testing.T) {
+	t.Parallel()
+	now := clock.NewManual(time.Now())
+	w := newWorld(t, func(c *hooks.Config, d *hooks.Deps) {
+		c.AccountRate, c.AllowedIPs, d.Clock = 2, []string{"127.0.0.1"}, now
+	})
+	w.put("a", &orchv1.WebhookDefinition{Template: static})
+	w.put("b", &orchv1.WebhookDefinition{Template: static})
+	w.putAs("other", &orchv1.WebhookDefinition{
+		Id: "01890000-0000-7000-8000-00000000000d", Account: "01890000-0000-7000-8000-00000000000e", Workspace: workspace, Template: static, Enabled: true,
+	})
+	require.Equal(t, http.StatusNoContent, w.do("POST", "a", "").status)
+	require.Equal(t, http.StatusNoContent, w.do("POST", "b", "").status)
+	require.Equal(t, http.StatusTooManyRequests, w.do("POST", "a", "").status)
+	require.Equal(t, http.StatusNoContent, w.do("POST", "other", "").status, "each account for itself")
+	w.putAccount(&orchv1.AccountDefinition{Id: account, Revision: 1})
+	require.Eventually(t, func() bool { return w.do("POST", "a", "").status == http.StatusNoContent }, waitTime, tick, "an account's own rules go first")
+}

@@ -73,6 +73,7 @@ type Hooks struct {
 	renderer  *render.Engine
 	publisher *publish.Publisher
 	guards    *guard.Book
+	accounts  accounts
 	proxies   peer.Networks
 	repeats   repeats.Memory
 	recorder  *deliveries.Recorder
