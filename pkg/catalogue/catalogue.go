@@ -82,7 +82,7 @@ func DecodeAccount(entry []byte) (*orchv1.AccountDefinition, error) {
 // The fields of a webhook that are sealed.
 const (
 	FieldSecrets     = "webhook.secrets"
-	FieldVerifyToken = "webhook.verify_token"
+	FieldVerifyToken = "webhook.verify_token" //nolint:gosec // The name of a field.
 )
 
 // SecretPlace is where a webhook's secret is sealed for, in the store and in the bucket alike.

@@ -22,8 +22,11 @@ func Settings(in *orchv1.WebhookVerificationInput) (*orchv1.WebhookVerification,
 			name string
 			set  bool
 		}{
-			{"header", in.Header != nil}, {"prefix", in.Prefix != nil}, {"timestamp_header", in.TimestampHeader != nil},
-			{"id_header", in.IdHeader != nil}, {"signed_content", in.SignedContent != nil},
+			{"header", in.Header != nil},
+			{"prefix", in.Prefix != nil},
+			{"timestamp_header", in.TimestampHeader != nil},
+			{"id_header", in.IdHeader != nil},
+			{"signed_content", in.SignedContent != nil},
 		} {
 			if f.set {
 				refuse(f.name, "only the scheme hmac can be described; the others are as their senders have them")

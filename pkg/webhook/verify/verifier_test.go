@@ -127,11 +127,11 @@ func TestSchemes(t *testing.T) {
 		orchv1.WebhookScheme_WEBHOOK_SCHEME_STANDARD_WEBHOOKS: true, orchv1.WebhookScheme_WEBHOOK_SCHEME_HMAC: true,
 	}
 	const body = "{\"id\": \"evt_1\",\r\n \"event_id\": \"Ev1\", \"n\": \x00\xff}"
-	for scheme, make := range good {
+	for scheme, signed := range good {
 		t.Run(scheme.String(), func(t *testing.T) {
 			t.Parallel()
 			v := verifier(t, input(scheme), secret)
-			_, err := v.Verify(make(secret, body, now), now)
+			_, err := v.Verify(signed(secret, body, now), now)
 			require.NoError(t, err)
 			refused := func(r *receive.Request, at time.Time, why string) {
 				t.Helper()
@@ -141,24 +141,24 @@ func TestSchemes(t *testing.T) {
 					require.NotContains(t, err.Error(), word, "what was expected is nowhere told")
 				}
 			}
-			refused(make(secret2, body, now), now, "another secret")
+			refused(signed(secret2, body, now), now, "another secret")
 			refused(request(body), now, "no header at all")
 			if scheme != orchv1.WebhookScheme_WEBHOOK_SCHEME_GITLAB {
-				changed := make(secret, body, now)
+				changed := signed(secret, body, now)
 				changed.Wire = append([]byte(nil), changed.Wire...)
 				changed.Wire[len(body)-2] ^= 1
 				changed.Raw = changed.Wire
 				refused(changed, now, "another body")
 			}
-			for i, f := range make(secret, body, now).Header {
+			for i, f := range signed(secret, body, now).Header {
 				if strings.HasSuffix(f.Name, "-delivery") || strings.HasSuffix(f.Name, "webhook-id") || f.Name == "idempotency-key" {
 					continue // Not signed.
 				}
-				gone := make(secret, body, now)
+				gone := signed(secret, body, now)
 				gone.Header = append(gone.Header[:i:i], gone.Header[i+1:]...)
 				refused(gone, now, "without "+f.Name)
 				for _, value := range []string{"", " ", f.Value + "x", "x" + f.Value, f.Value[:len(f.Value)/2], f.Value + ", " + f.Value, "\xff", strings.Repeat("v1=,", 1000)} {
-					bad := make(secret, body, now)
+					bad := signed(secret, body, now)
 					bad.Header[i].Value = value
 					if _, err := v.Verify(bad, now); err != nil {
 						require.ErrorIs(t, err, verify.ErrUnproven)
@@ -169,17 +169,17 @@ func TestSchemes(t *testing.T) {
 			}
 			if timed[scheme] {
 				for _, off := range []time.Duration{-300 * time.Second, 300 * time.Second} {
-					_, err := v.Verify(make(secret, body, now.Add(off)), now)
+					_, err := v.Verify(signed(secret, body, now.Add(off)), now)
 					require.NoError(t, err, off)
 				}
-				refused(make(secret, body, now.Add(-301*time.Second)), now, "too old")
-				refused(make(secret, body, now.Add(301*time.Second)), now, "too new")
+				refused(signed(secret, body, now.Add(-301*time.Second)), now, "too old")
+				refused(signed(secret, body, now.Add(301*time.Second)), now, "too new")
 			}
 
 			// While a sender goes over from one secret to another both are good.
 			both := verifier(t, input(scheme), secret2, secret)
 			for _, s := range []string{secret, secret2} {
-				_, err := both.Verify(make(s, body, now), now)
+				_, err := both.Verify(signed(s, body, now), now)
 				require.NoError(t, err)
 			}
 		})
@@ -260,19 +260,19 @@ func TestEventIDs(t *testing.T) {
 	t.Parallel()
 	const body = `{"id": "evt_1", "event_id": "Ev1"}`
 	byID, byContent := orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_DELIVERY_ID, orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_CONTENT
-	for scheme, make := range good {
+	for scheme, signed := range good {
 		v := verifier(t, input(scheme), secret)
 		id := func(by orchv1.WebhookDeduplication, r *receive.Request) uuid.UUID {
 			proof, err := v.Verify(r, now)
 			require.NoError(t, err)
 			return verify.EventID(hook, by, scheme, &proof, r)
 		}
-		first := make(secret, body, now)
+		first := signed(secret, body, now)
 		require.NotEqual(t, uuid.Nil, id(byID, first), scheme)
 		require.EqualValues(t, 5, id(byID, first).Version())
-		require.Equal(t, id(byID, first), id(byID, make(secret, body, now.Add(time.Second))), "%s: a repeat that is signed anew", scheme)
-		require.Equal(t, id(byContent, first), id(byContent, make(secret, body, now)), scheme)
-		require.NotEqual(t, id(byContent, first), id(byContent, make(secret, body+" ", now)), scheme)
+		require.Equal(t, id(byID, first), id(byID, signed(secret, body, now.Add(time.Second))), "%s: a repeat that is signed anew", scheme)
+		require.Equal(t, id(byContent, first), id(byContent, signed(secret, body, now)), scheme)
+		require.NotEqual(t, id(byContent, first), id(byContent, signed(secret, body+" ", now)), scheme)
 		require.Equal(t, uuid.Nil, id(orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_NONE, first))
 		require.NotEqual(t, id(byID, first), verify.EventID(uuid.Max, byID, scheme, &verify.Proof{ID: "d-1"}, first), "each webhook for itself")
 	}
