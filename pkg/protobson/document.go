@@ -66,6 +66,10 @@ func unmarshal(raw bson.Raw, m proto.Message, inCollection bool) error {
 	if err != nil {
 		return err
 	}
+	if p.readWire(raw, m, inCollection) {
+		return nil
+	}
+	proto.Reset(m)
 	if err := p.readFields(raw, r, inCollection, 1); err != nil {
 		proto.Reset(m)
 		return top(string(p.md.Name()), err)

@@ -81,6 +81,7 @@ type field struct {
 	fd        protoreflect.FieldDescriptor
 	key       string
 	container container
+	place     int // In the plan's list of fields.
 	presence  bool
 	union     protoreflect.OneofDescriptor // The oneof that it is a member of, or nil.
 	item      codec
@@ -94,6 +95,8 @@ type codec struct {
 	msg  *plan // Of kindMessage.
 	// boxed: an inline message that is stored as {name: value}, because its value is an array and it lies in one.
 	boxed bool
+	// plain: a protobuf varint is the value itself, neither zigzag nor of fixed length.
+	plain bool
 }
 
 // Envelope are the top-level names that a store keeps around a message; no stored message may use them.
@@ -158,20 +161,23 @@ func (p *plan) fill() {
 		}
 	}
 	slices.SortFunc(p.fields, func(a, b *field) int { return int(a.fd.Number()) - int(b.fd.Number()) })
+	for i, f := range p.fields {
+		f.place = i
+	}
 }
 
 func codecOf(fd protoreflect.FieldDescriptor, opts *orchv1.RestField) codec {
 	switch fd.Kind() {
 	case protoreflect.BoolKind:
-		return codec{kind: kindBool}
+		return codec{kind: kindBool, plain: true}
 	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
-		return codec{kind: kindInt32}
+		return codec{kind: kindInt32, plain: fd.Kind() == protoreflect.Int32Kind}
 	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind:
-		return codec{kind: kindInt64}
+		return codec{kind: kindInt64, plain: fd.Kind() == protoreflect.Int64Kind}
 	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind:
-		return codec{kind: kindUint32}
+		return codec{kind: kindUint32, plain: fd.Kind() == protoreflect.Uint32Kind}
 	case protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
-		return codec{kind: kindUint64}
+		return codec{kind: kindUint64, plain: fd.Kind() == protoreflect.Uint64Kind}
 	case protoreflect.FloatKind:
 		return codec{kind: kindFloat}
 	case protoreflect.DoubleKind:

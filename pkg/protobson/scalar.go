@@ -102,6 +102,18 @@ func (c *codec) micros(m protoreflect.Message) (int64, error) {
 
 // setMicros is the inverse of micros.
 func (c *codec) setMicros(m protoreflect.Message, us int64) error {
+	seconds, nanos, ok := c.split(us)
+	if !ok {
+		return fmt.Errorf("%w: %d microseconds are out of range", ErrType, us)
+	}
+	fds := m.Descriptor().Fields()
+	m.Set(fds.ByNumber(secondsNumber), protoreflect.ValueOfInt64(seconds))
+	m.Set(fds.ByNumber(nanosNumber), protoreflect.ValueOfInt32(nanos))
+	return nil
+}
+
+// split makes microseconds into what a Timestamp or a Duration holds; ok is false when they are out of its range.
+func (c *codec) split(us int64) (seconds int64, nanos int32, ok bool) {
 	seconds, rest := us/microsPerSec, us%microsPerSec
 	low, high := int64(minTimestamp), int64(maxTimestamp)
 	if c.kind == kindDuration {
@@ -109,13 +121,7 @@ func (c *codec) setMicros(m protoreflect.Message, us int64) error {
 	} else if rest < 0 {
 		seconds, rest = seconds-1, rest+microsPerSec // A Timestamp's nanoseconds count forward, a Duration's carry its sign.
 	}
-	if seconds < low || seconds > high {
-		return fmt.Errorf("%w: %d microseconds are out of range", ErrType, us)
-	}
-	fds := m.Descriptor().Fields()
-	m.Set(fds.ByNumber(secondsNumber), protoreflect.ValueOfInt64(seconds))
-	m.Set(fds.ByNumber(nanosNumber), protoreflect.ValueOfInt32(int32(rest*nanosPerMicro))) // Below 1e9.
-	return nil
+	return seconds, int32(rest * nanosPerMicro), seconds >= low && seconds <= high // Nanoseconds are below 1e9.
 }
 
 // isMessage tells whether a value of the codec is a proto message, so that read needs an empty one to fill.

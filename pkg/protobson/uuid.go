@@ -24,14 +24,19 @@ func parseUUID(s string) (u [16]byte, ok bool) {
 	return u, err == nil
 }
 
+// uuidText is the length of a UUID with hyphens.
+const uuidText = 36
+
 // formatUUID writes 16 bytes in lower case with hyphens.
 func formatUUID(u []byte) string {
-	var s [36]byte
-	hex.Encode(s[:8], u[:4])
-	hex.Encode(s[9:13], u[4:6])
-	hex.Encode(s[14:18], u[6:8])
-	hex.Encode(s[19:23], u[8:10])
-	hex.Encode(s[24:], u[10:16])
-	s[8], s[13], s[18], s[23] = '-', '-', '-', '-'
-	return string(s[:])
+	var s [uuidText]byte
+	return string(appendUUID(s[:0], u))
+}
+
+func appendUUID(dst, u []byte) []byte {
+	dst = append(hex.AppendEncode(dst, u[:4]), '-')
+	dst = append(hex.AppendEncode(dst, u[4:6]), '-')
+	dst = append(hex.AppendEncode(dst, u[6:8]), '-')
+	dst = append(hex.AppendEncode(dst, u[8:10]), '-')
+	return hex.AppendEncode(dst, u[10:16])
 }

@@ -1,0 +1,238 @@
+package protobson
+
+import (
+	"math"
+	"sync"
+	"unicode/utf8"
+
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/orch-project/orch/pkg/restjson"
+)
+
+// Reading by reflection costs more than all else that is done to a document on its way to a client. So a document is first
+// rewritten as protobuf bytes, for which protobuf has a fast decoder. Whatever is not plain (another type, a value out of
+// range, a field that comes twice, two members of a union) is left to the reflective reader, which knows what to say; so
+// both agree on every document, and a test holds them to it.
+
+// wireBuffers are for the rewritten bytes, of which nothing is left in the message.
+var wireBuffers = sync.Pool{New: func() any { b := make([]byte, 0, 4096); return &b }}
+
+// largestBuffer is the largest that is kept for another document.
+const largestBuffer = 1 << 20
+
+// readWire fills m, which is empty, from a document; false leaves m to the reflective reader, in any state.
+func (p *plan) readWire(data []byte, m proto.Message, inCollection bool) bool {
+	buffer := wireBuffers.Get().(*[]byte)
+	b, ok := p.wireFields((*buffer)[:0], data, inCollection, 1)
+	ok = ok && proto.Unmarshal(b, m) == nil
+	if cap(b) <= largestBuffer {
+		*buffer = b[:0]
+		wireBuffers.Put(buffer)
+	}
+	return ok
+}
+
+// wireFields appends the fields of a document.
+func (p *plan) wireFields(b, data []byte, inCollection bool, depth int) (_ []byte, ok bool) {
+	e, err := open(data)
+	if err != nil || len(p.fields) > 64 {
+		return b, false
+	}
+	var seen uint64
+	var union protoreflect.OneofDescriptor
+	for {
+		more, err := e.next()
+		if err != nil || !more {
+			return b, err == nil
+		}
+		f := p.byKey[string(e.key)]
+		if inCollection && p.id != nil {
+			if string(e.key) == "_id" {
+				f = p.id
+			} else if f == p.id {
+				f = nil
+			}
+		}
+		if f == nil {
+			continue
+		}
+		if seen&(1<<f.place) != 0 || (f.union != nil && union != nil) {
+			return b, false
+		}
+		seen |= 1 << f.place
+		if f.union != nil {
+			union = f.union
+		}
+		if b, ok = f.wire(b, e.val, depth); !ok {
+			return b, false
+		}
+	}
+}
+
+// wire appends a field with its tag.
+func (f *field) wire(b []byte, v bsoncore.Value, depth int) (_ []byte, ok bool) {
+	number := f.fd.Number()
+	switch f.container {
+	case single:
+		return f.item.wire(b, number, v, depth)
+	case list:
+		e, err := openAs(v, bsoncore.TypeArray, depth)
+		if err != nil {
+			return b, false
+		}
+		for {
+			more, err := e.next()
+			if err != nil || !more {
+				return b, err == nil
+			}
+			if b, ok = f.item.wire(b, number, e.val, depth+1); !ok {
+				return b, false
+			}
+		}
+	case pairs:
+		e, err := openAs(v, bsoncore.TypeArray, depth)
+		if err != nil {
+			return b, false
+		}
+		for {
+			more, err := e.next()
+			if err != nil || !more {
+				return b, err == nil
+			}
+			if b, ok = f.wirePair(b, number, e.val, depth+1); !ok {
+				return b, false
+			}
+		}
+	}
+	return b, false // A map as a document is rare.
+}
+
+// The fields of a map's entry.
+const (
+	keyNumber   protowire.Number = 1
+	valueNumber protowire.Number = 2
+)
+
+func (f *field) wirePair(b []byte, number protowire.Number, v bsoncore.Value, depth int) (_ []byte, ok bool) {
+	e, err := openAs(v, bsoncore.TypeEmbeddedDocument, depth)
+	if err != nil {
+		return b, false
+	}
+	b, at := startMessage(b, number)
+	keys, values := 0, 0
+	for {
+		more, err := e.next()
+		if err != nil {
+			return b, false
+		}
+		if !more {
+			return endMessage(b, at), keys == 1 && values == 1
+		}
+		switch string(e.key) {
+		case "k":
+			keys++
+			b, ok = f.mapKey.wire(b, keyNumber, e.val, depth+1)
+		case "v":
+			values++
+			b, ok = f.item.wire(b, valueNumber, e.val, depth+1)
+		default:
+			continue
+		}
+		if !ok {
+			return b, false
+		}
+	}
+}
+
+// wire appends one value with the tag of a number.
+func (c *codec) wire(b []byte, number protowire.Number, v bsoncore.Value, depth int) (_ []byte, ok bool) {
+	switch c.kind {
+	case kindBool:
+		x, ok := v.BooleanOK()
+		return protowire.AppendVarint(protowire.AppendTag(b, number, protowire.VarintType), protowire.EncodeBool(x)), ok && c.plain
+	case kindInt32, kindInt64, kindUint32, kindUint64:
+		n, ok := integer(v)
+		switch c.kind {
+		case kindInt32:
+			ok = ok && n >= math.MinInt32 && n <= math.MaxInt32
+		case kindUint32:
+			ok = ok && n >= 0 && n <= math.MaxUint32
+		case kindUint64:
+			ok = ok && n >= 0
+		}
+		return protowire.AppendVarint(protowire.AppendTag(b, number, protowire.VarintType), uint64(n)), ok && c.plain
+	case kindDouble:
+		x, ok := v.DoubleOK()
+		return protowire.AppendFixed64(protowire.AppendTag(b, number, protowire.Fixed64Type), math.Float64bits(x)), ok
+	case kindString:
+		s, ok := v.StringValueOK()
+		return protowire.AppendString(protowire.AppendTag(b, number, protowire.BytesType), s), ok
+	case kindText:
+		s, ok := v.StringValueOK()
+		return protowire.AppendString(protowire.AppendTag(b, number, protowire.BytesType), s), ok && utf8.ValidString(s)
+	case kindBinary:
+		_, x, ok := v.BinaryOK()
+		return protowire.AppendBytes(protowire.AppendTag(b, number, protowire.BytesType), x), ok
+	case kindUUID:
+		subtype, x, ok := v.BinaryOK()
+		if !ok || subtype != uuidSubtype || len(x) != 16 {
+			return b, false
+		}
+		b = protowire.AppendVarint(protowire.AppendTag(b, number, protowire.BytesType), uuidText)
+		return appendUUID(b, x), true
+	case kindEnum:
+		s, _ := v.StringValueOK()
+		n, ok := restjson.EnumNumber(c.enum, s)
+		return protowire.AppendVarint(protowire.AppendTag(b, number, protowire.VarintType), uint64(int64(n))), ok
+	case kindTimestamp, kindDuration:
+		us, ok := integer(v)
+		seconds, nanos, fits := c.split(us)
+		b, at := startMessage(b, number)
+		b = protowire.AppendVarint(protowire.AppendTag(b, secondsNumber, protowire.VarintType), uint64(seconds))
+		b = protowire.AppendVarint(protowire.AppendTag(b, nanosNumber, protowire.VarintType), uint64(nanos))
+		return endMessage(b, at), ok && fits
+	case kindMessage:
+		b, at := startMessage(b, number)
+		b, ok = c.wireMessage(b, v, depth)
+		return endMessage(b, at), ok
+	}
+	return b, false
+}
+
+func (c *codec) wireMessage(b []byte, v bsoncore.Value, depth int) (_ []byte, ok bool) {
+	p := c.use()
+	switch {
+	case depth >= maxDepth:
+		return b, false
+	case c.boxed || p.form == formDocument:
+		if v.Type != bsoncore.TypeEmbeddedDocument {
+			return b, false
+		}
+		return p.wireFields(b, v.Data, false, depth+1)
+	case p.form == formTuple:
+		return b, false
+	}
+	return p.fields[0].wire(b, v, depth+1)
+}
+
+// reserved is the room that is kept for the length of a message that is not known yet: a varint that is filled up, as
+// decoders accept it. Four bytes hold 256 MiB, more than any document has.
+const reserved = 4
+
+func startMessage(b []byte, number protowire.Number) (_ []byte, at int) {
+	b = protowire.AppendTag(b, number, protowire.BytesType)
+	return append(b, 0x80, 0x80, 0x80, 0), len(b)
+}
+
+func endMessage(b []byte, at int) []byte {
+	n := len(b) - at - reserved
+	b[at] |= byte(n & 0x7f)
+	b[at+1] |= byte(n >> 7 & 0x7f)
+	b[at+2] |= byte(n >> 14 & 0x7f)
+	b[at+3] = byte(n >> 21 & 0x7f)
+	return b
+}
