@@ -230,3 +230,69 @@ func TestContradictoryRangesHoldNothing(t *testing.T) {
 		require.Zero(t, n)
 	}
 }
+
+// A filter that hardly anything matches must not be answered by reading a whole collection in the order asked for: with a
+// million documents that took longer than an operation may.
+func TestFewMatchesAreReadWholeAndSorted(t *testing.T) {
+	ctx := context.WithoutCancel(t.Context())
+	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})
+	c := cl.Database("d").Collection("c")
+	var docs []any
+	for i := range 4000 {
+		d := D{{Key: "_id", Value: i}, {Key: "ws", Value: 1}, {Key: "at", Value: -i}}
+		if i < 20 {
+			d = append(d, bson.E{Key: "due", Value: i})
+		}
+		docs = append(docs, d)
+	}
+	_, err := c.InsertMany(ctx, docs)
+	require.NoError(t, err)
+	for _, field := range []string{"at", "due"} {
+		_, err := c.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: D{{Key: "ws", Value: 1}, {Key: field, Value: 1}}})
+		require.NoError(t, err)
+	}
+	find := func(from int) D {
+		return D{
+			{Key: "find", Value: "c"}, {Key: "filter", Value: D{{Key: "ws", Value: 1}, {Key: "due", Value: M{"$gte": from}}}},
+			{Key: "sort", Value: D{{Key: "at", Value: 1}}}, {Key: "limit", Value: 50},
+		}
+	}
+	e := explain(t, c, find(10))
+	require.LessOrEqual(t, e.ExecutionStats.TotalDocsExamined, int64(10))
+	cursor, err := c.Find(ctx, D{{Key: "ws", Value: 1}, {Key: "due", Value: M{"$gte": 10}}}, options.Find().SetSort(D{{Key: "at", Value: 1}}).SetLimit(50))
+	require.NoError(t, err)
+	var found []struct {
+		At int `bson:"at"`
+	}
+	require.NoError(t, cursor.All(ctx, &found))
+	require.Len(t, found, 10)
+	require.Equal(t, -19, found[0].At)
+}
+
+// A count over a list adds up the counters of its values.
+func TestCountsOfListsUseCounters(t *testing.T) {
+	ctx := context.WithoutCancel(t.Context())
+	_, cl := start(t, t.TempDir(), embeddedmongo.Options{})
+	c := cl.Database("d").Collection("c")
+	_, err := c.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: D{{Key: "ws", Value: 1}, {Key: "state", Value: 1}}})
+	require.NoError(t, err)
+	var docs []any
+	for i := range 3000 {
+		docs = append(docs, D{{Key: "_id", Value: i}, {Key: "ws", Value: 1}, {Key: "state", Value: []string{"A", "B", "C"}[i%3]}})
+	}
+	_, err = c.InsertMany(ctx, docs)
+	require.NoError(t, err)
+	q := D{{Key: "ws", Value: 1}, {Key: "state", Value: M{"$in": bson.A{"A", "B", "Z"}}}}
+	for range 2 {
+		n, err := c.CountDocuments(ctx, q)
+		require.NoError(t, err)
+		require.EqualValues(t, 2000, n)
+	}
+	_, err = c.UpdateOne(ctx, D{{Key: "_id", Value: 0}}, D{{Key: "$set", Value: D{{Key: "state", Value: "C"}}}})
+	require.NoError(t, err)
+	n, err := c.CountDocuments(ctx, q)
+	require.NoError(t, err)
+	require.EqualValues(t, 1999, n)
+	names, _ := explain(t, c, D{{Key: "count", Value: "c"}, {Key: "query", Value: q}}).stages(t)
+	require.Equal(t, []string{"COUNT_COUNTER"}, names)
+}

@@ -25,6 +25,33 @@ func narrowest(ps []*Plan) (*Plan, error) {
 	return best, nil
 }
 
+// wholeKeys is how many keys a candidate may have to be read whole and sorted, rather than to read in the order asked for until
+// enough documents match.
+const wholeKeys = 1000
+
+// orWhole looks whether the matches are so few that an index on what is asked for beats one on the order. Reading in order ends
+// early when many match, but reads everything when hardly any do; so a candidate that binds more fields, and whose keys end soon,
+// is the safer way.
+func (p *Plan) orWhole(candidates []*Plan) (*Plan, error) {
+	if p.q.Sort == nil || !p.sorted || p.exact || p.q.Limit == 0 || p.c.Count() < scanFloor {
+		return p, nil
+	}
+	best, least := p, wholeKeys
+	for _, k := range candidates {
+		if k == p || len(k.bounds) <= len(p.bounds) {
+			continue
+		}
+		n, err := k.walk(least)
+		if err != nil {
+			return nil, err
+		}
+		if n < least {
+			best, least = k, n
+		}
+	}
+	return best, nil
+}
+
 // walk counts the plan's keys up to a limit, without documents.
 func (p *Plan) walk(limit int) (int, error) {
 	v, err := p.c.View()

@@ -65,9 +65,12 @@ func New(c *storage.Collection, q Query) (*Plan, error) {
 		return p, nil
 	}
 	var best *Plan
-	var ties []*Plan
+	var ties, all []*Plan
 	for _, ix := range list {
 		p := candidate(c, q, con, ix, false)
+		if p != nil {
+			all = append(all, p)
+		}
 		switch {
 		case p == nil:
 		case best == nil || p.score > best.score:
@@ -80,6 +83,9 @@ func New(c *storage.Collection, q Query) (*Plan, error) {
 		if best, err = narrowest(append([]*Plan{best}, ties...)); err != nil {
 			return nil, err
 		}
+	}
+	if best, err = best.orWhole(all); err != nil {
+		return nil, err
 	}
 	return best.orScan(con)
 }

@@ -50,12 +50,13 @@ func Indexes() []Index {
 			Collection: FlowRun, Keys: scoped("next_scheduled_start_time", "_id"),
 			For: "NEXT_SCHEDULED_START_TIME_ASC; next_scheduled_start_time",
 		},
+		{Collection: FlowRun, Keys: scoped("start_time", "_id"), For: "start_time"},
 		{Collection: FlowRun, Keys: scoped("end_time", "_id"), For: "END_TIME_DESC; end_time"},
 		{Collection: FlowRun, Keys: scoped("created", "_id"), For: "CREATED_DESC"},
 		{Collection: FlowRun, Keys: scoped("tags", "sort_start", "_id"), For: "tags"},
 		{
-			Collection: FlowRun, Keys: scoped("flow_id", "idempotency_key"), Unique: true, Partial: present("idempotency_key"),
-			For: "one run per flow and idempotency key",
+			Collection: FlowRun, Keys: scoped("idempotency_key", "flow_id"), Unique: true, Partial: present("idempotency_key"),
+			For: "one run per flow and idempotency key; idempotency_key",
 		},
 		{
 			Collection: FlowRun, Keys: keys("state.type", "state.timestamp"), Partial: oneOf("state.type", "PAUSED", "CANCELLING", "CANCELLED"),

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/restjson"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// question is a body of /flow_runs/filter or, with count, of /flow_runs/count.
+type question struct {
+	name, body string
+	count      bool
+	// grows: a count that must look at every match, because no index has the field; it is printed and not bounded.
+	grows bool
+}
+
+// sorts are those that /flow_runs/filter lists.
+var sorts = []string{
+	"ID_DESC", "START_TIME_ASC", "START_TIME_DESC", "EXPECTED_START_TIME_ASC", "EXPECTED_START_TIME_DESC", "NAME_ASC", "NAME_DESC",
+	"NEXT_SCHEDULED_START_TIME_ASC", "END_TIME_DESC", "CREATED_DESC",
+}
+
+// filters are those that /flow_runs/filter lists, each with every operator that has a cost of its own.
+func filters() []string {
+	window := newest.Add(-time.Hour).Format(time.RFC3339)
+	quote := func(kind string, n int) string { return `"` + known(kind, n).String() + `"` }
+	own := []string{
+		`"id":{"any_":[` + quote("run", 7) + `,` + quote("run", 77) + `]}`,
+		`"id":{"not_any_":[` + quote("run", 7) + `]}`,
+		`"name":{"any_":["run-17"]}`,
+		`"name":{"like_":"run-1"}`,
+		`"tags":{"all_":["bench","tag-3"]}`,
+		`"tags":{"any_":["tag-1","tag-2"]}`,
+		`"deployment_id":{"any_":[` + quote("deployment", 3) + `]}`,
+		`"deployment_id":{"is_null_":true}`,
+		`"work_queue_name":{"any_":["queue-3"]}`,
+		`"state":{"type":{"any_":["FAILED","SCHEDULED"]}}`,
+		`"state":{"type":{"not_any_":["COMPLETED"]}}`,
+		`"state":{"name":{"any_":["Failed"]}}`,
+		`"flow_version":{"any_":["v1"]}`,
+		`"start_time":{"after_":"` + window + `"}`,
+		`"start_time":{"is_null_":true}`,
+		`"end_time":{"after_":"` + window + `"}`,
+		`"expected_start_time":{"after_":"` + window + `"}`,
+		`"next_scheduled_start_time":{"after_":"` + window + `"}`,
+		`"parent_task_run_id":{"any_":[` + quote("task", 1) + `]}`,
+		`"idempotency_key":{"any_":["key-17"]}`,
+	}
+	list := []string{`{}`}
+	for _, f := range own {
+		list = append(list, `{"flow_runs":{`+f+`}}`)
+	}
+	return append(list, `{"flows":{"name":{"any_":["flow-3"]}}}`, `{"flows":{"id":{"any_":[`+quote("flow", 3)+`]}}}`)
+}
+
+// growing are the filters that no index answers by itself. A page of them ends early, as many match; a count cannot.
+var growing = []string{`"not_any_"`, `"like_"`, `"tags"`, `"work_queue_name"`, `"flow_version"`}
+
+func questions() []question {
+	var list []question
+	for _, sort := range sorts {
+		list = append(list, question{name: "all by " + sort, body: `{"limit":200,"sort":"` + sort + `"}`})
+	}
+	for _, f := range filters() {
+		inner := f[1 : len(f)-1]
+		if inner != "" {
+			inner += ","
+		}
+		short := f
+		if len(short) > 50 {
+			short = short[:50]
+		}
+		list = append(list,
+			question{name: short, body: `{` + inner + `"limit":200,"sort":"START_TIME_DESC"}`},
+			question{name: "count " + short, body: f, count: true, grows: slices.ContainsFunc(growing, func(g string) bool { return strings.Contains(f, g) })})
+	}
+	return list
+}
+
+// ask sends a question through the service, as the gateway does.
+func (w *world) ask(ctx context.Context, q question) error {
+	ctx = request.Outgoing(ctx, request.Info{Account: request.DefaultAccount, Workspace: request.DefaultWorkspace})
+	if q.count {
+		body := &orchv1.FlowRunCountQuery{}
+		if err := restjson.Unmarshal([]byte(q.body), body); err != nil {
+			return fmt.Errorf("read the question: %w", err)
+		}
+		_, err := w.call(ctx, orchv1.FlowRunService_CountFlowRuns_FullMethodName, &orchv1.CountFlowRunsRequest{Query: body})
+		return err
+	}
+	body := &orchv1.FlowRunQuery{}
+	if err := restjson.Unmarshal([]byte(q.body), body); err != nil {
+		return fmt.Errorf("read the question: %w", err)
+	}
+	answer, err := w.call(ctx, orchv1.FlowRunService_ReadFlowRuns_FullMethodName, &orchv1.ReadFlowRunsRequest{Query: body})
+	if err != nil {
+		return err
+	}
+	if len(answer.(*orchv1.FlowRunList).GetFlowRuns()) == 0 {
+		return errors.New("nothing is found, so nothing is measured")
+	}
+	return nil
+}
+
+func (w *world) call(ctx context.Context, method string, r proto.Message) (proto.Message, error) {
+	answer, _, err := w.calls.Call(ctx, method, r)
+	return answer, err
+}

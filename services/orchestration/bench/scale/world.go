@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/embeddedmongo"
+	"github.com/orch-project/orch/pkg/id"
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
+	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// world is a store with the service over it.
+type world struct {
+	server *embeddedmongo.Server
+	store  *store.Store
+	calls  *rpc.Local
+}
+
+func open(ctx context.Context, dir string) (*world, error) {
+	server, err := embeddedmongo.Open(dir, embeddedmongo.Options{})
+	if err != nil {
+		return nil, err
+	}
+	s, err := store.Open(ctx, store.Config{
+		URI: server.URI(), Database: "orch", Dialer: server.ContextDialer(), Clock: clock.System{}, IDs: id.System(),
+	})
+	if err != nil {
+		return nil, errors.Join(err, server.Close())
+	}
+	w := &world{server: server, store: s, calls: rpc.NewLocal()}
+	if err := s.EnsureIndexes(ctx, query.Indexes()); err != nil {
+		return nil, errors.Join(err, w.close(ctx))
+	}
+	orchv1.RegisterFlowRunServiceServer(w.calls, flowruns.New(s, vocabulary.Orch, concurrency.NewLimits(s, vocabulary.Orch, nil)))
+	return w, nil
+}
+
+func (w *world) close(ctx context.Context) error {
+	return errors.Join(w.store.Close(ctx), w.server.Close())
+}
+
+// The runs: one starts each second, the last one at newest. What a question asks for is as rare in a large store as in a
+// small one (flows, deployments, states), or as many (a window of time, one name).
+const (
+	flows       = 50
+	deployments = 20
+	queues      = 10
+)
+
+var newest = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+
+// known is an id that the n-th thing of a kind always has.
+func known(kind string, n int) uuid.UUID {
+	return uuid.NewSHA1(request.DefaultWorkspace, fmt.Appendf(nil, "%s/%d", kind, n))
+}
+
+// batch is how many runs one command stores.
+const batch = 2000
+
+func (w *world) fill(ctx context.Context, n int) error {
+	for i := range flows {
+		flow := &orchv1.Flow{Id: known("flow", i).String(), Name: fmt.Sprintf("flow-%d", i)}
+		if err := store.NewCollection(w.store, query.Flow, &orchv1.Flow{}).Insert(ctx, request.DefaultWorkspace, flow); err != nil {
+			return err
+		}
+	}
+	runs := store.NewCollection(w.store, query.FlowRun, &orchv1.FlowRun{})
+	docs := make([]bson.Raw, 0, batch)
+	for i := range n {
+		doc, err := store.NewDocument(request.DefaultWorkspace, flowRun(i, n), time.Time{})
+		if err != nil {
+			return err
+		}
+		if docs = append(docs, doc); len(docs) == batch || i == n-1 {
+			if err := runs.InsertNew(ctx, docs); err != nil {
+				return err
+			}
+			docs = docs[:0]
+		}
+	}
+	return nil
+}
+
+// flowRun is the i-th of n runs, the oldest first. Most are completed, a tenth failed, the newest hundred wait.
+func flowRun(i, n int) *orchv1.FlowRun {
+	at := newest.Add(time.Duration(i-n) * time.Second)
+	start := timestamppb.New(at)
+	state := &orchv1.State{Id: known("state", i).String(), Timestamp: start, Name: new("Completed"), Type: orchv1.StateType_STATE_TYPE_COMPLETED}
+	run := &orchv1.FlowRun{
+		Id: known("run", i).String(), Name: fmt.Sprintf("run-%d", n-i), FlowId: known("flow", i%flows).String(),
+		Parameters: []byte(`{"x":1,"y":"two"}`), Tags: []string{"bench", fmt.Sprintf("tag-%d", i%7)},
+		Created: start, Updated: start, ExpectedStartTime: start, SortStart: start, State: state,
+		IdempotencyKey: new(fmt.Sprintf("key-%d", n-i)), FlowVersion: new(fmt.Sprintf("v%d", i%3)),
+		JobVariables: []byte("{}"), EmpiricalPolicy: &orchv1.FlowRunPolicy{}, RunCount: 1,
+	}
+	switch {
+	case n-i <= 100:
+		state.Type, state.Name = orchv1.StateType_STATE_TYPE_SCHEDULED, new("Scheduled")
+		run.NextScheduledStartTime, run.RunCount = start, 0
+	case i%10 == 0:
+		state.Type, state.Name = orchv1.StateType_STATE_TYPE_FAILED, new("Failed")
+	}
+	if run.GetRunCount() > 0 {
+		run.StartTime, run.EndTime, run.TotalRunTime = start, timestamppb.New(at.Add(time.Minute)), time.Minute.Seconds()
+	}
+	if i%2 == 0 {
+		run.DeploymentId = new(known("deployment", i/2%deployments).String())
+		run.WorkQueueId, run.WorkQueueName = new(known("queue", i/2%queues).String()), new(fmt.Sprintf("queue-%d", i/2%queues))
+	}
+	if i%100 == 1 {
+		run.ParentTaskRunId = new(known("task", i).String())
+	}
+	return run
+}
