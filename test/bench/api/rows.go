@@ -40,8 +40,8 @@ func (b *bench) rows(names string) ([]beside.Row, error) {
 		{Name: "get", Unit: "requests", Per: 1, Floor: 15, Prepare: b.get},
 		{Name: "create", Unit: "requests", Per: 1, Floor: 15, Prepare: b.create},
 		{Name: "setstate", Unit: "requests", Per: 1, Floor: 12, Prepare: b.setState},
-		{Name: "events", Unit: "events", Per: batch, Floor: 10, Prepare: b.events},
-		{Name: "logs", Unit: "logs", Per: batch, Floor: 5, Prepare: b.logs},
+		{Name: "events", Unit: "events", Per: batch, Floor: 10, Apart: true, Prepare: b.events},
+		{Name: "logs", Unit: "logs", Per: batch, Floor: 5, Apart: true, Prepare: b.logs},
 	}
 	if names == "" {
 		return all, nil

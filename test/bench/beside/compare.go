@@ -16,6 +16,8 @@ type Row struct {
 	Per  float64
 	// Floor is the least ratio of ours to the reference; 0 means that the row is only printed.
 	Floor float64
+	// Apart leaves the row out of the demand on memory, which was made of others.
+	Apart bool
 	// Prepare makes the request of one server, before each round. ErrAbsent leaves the row out.
 	Prepare func(ctx context.Context, s *Server) (Op, error)
 }

@@ -147,17 +147,24 @@ func (s Source[M]) Each(ctx context.Context, q proto.Message, limit int64, visit
 }
 
 func (s Source[M]) read(ctx context.Context, of *query.Selection, order protoreflect.Enum, offset, limit int64) ([]M, error) {
-	raws, err := s.raws(ctx, of, order, offset, limit)
-	if err != nil || len(raws) == 0 {
+	if limit == 0 {
+		return nil, nil // To a selection it means all.
+	}
+	sort, err := query.Sort(Order(order, s.order))
+	if err != nil {
 		return nil, err
 	}
-	found := make([]M, 0, len(raws))
-	for _, raw := range raws {
-		m, err := s.collection.Decode(raw)
+	var found []M
+	err = of.Visit(ctx, sort, offset, limit, func(doc bson.Raw) error {
+		m, err := s.collection.Decode(doc)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		found = append(found, m)
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return found, nil
 }

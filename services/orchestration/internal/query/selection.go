@@ -18,26 +18,34 @@ func (s *Selection) Filter() (filter bson.D, complete bool) {
 // Page gives the documents from skip on, at most limit of them (0 = all), in the order of sort. They are the caller's.
 func (s *Selection) Page(ctx context.Context, sort bson.D, skip, limit int64) ([]bson.Raw, error) {
 	var page []bson.Raw
+	err := s.Visit(ctx, sort, skip, limit, func(doc bson.Raw) error {
+		page = append(page, slices.Clone(doc))
+		return nil
+	})
+	if err != nil && len(s.probes) > 0 {
+		page = nil
+	}
+	return page, err
+}
+
+// Visit is Page for who looks at each document once: it is valid until visit returns. An error of visit ends the walk.
+func (s *Selection) Visit(ctx context.Context, sort bson.D, skip, limit int64, visit func(bson.Raw) error) error {
 	if len(s.probes) == 0 {
 		o := StreamOptions{Sort: sort, Skip: skip, Limit: limit}
-		err := each(s.resolver.Reader.Stream(ctx, s.own, s.filter, o), func(doc bson.Raw) error {
-			page = append(page, slices.Clone(doc))
-			return nil
-		})
-		return page, s.failed(err)
+		return s.failed(each(s.resolver.Reader.Stream(ctx, s.own, s.filter, o), visit))
 	}
+	var seen int64
+	var failure error
 	err := s.resolver.prober().scan(ctx, s.own, s.filter, StreamOptions{Sort: sort}, s.probes, func(doc bson.Raw) bool {
 		if skip > 0 {
 			skip--
 			return true
 		}
-		page = append(page, doc)
-		return limit == 0 || int64(len(page)) < limit
+		seen++
+		failure = visit(doc)
+		return failure == nil && (limit == 0 || seen < limit)
 	})
-	if err != nil {
-		return nil, s.failed(err)
-	}
-	return page, nil
+	return s.failed(errors.Join(err, failure))
 }
 
 // Count gives the number of documents.

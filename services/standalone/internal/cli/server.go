@@ -5,6 +5,8 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -70,7 +72,15 @@ Every setting is an environment variable too; --check-config prints them all.`,
 	return cmd
 }
 
+// collectAt is how much the heap grows, in per cent of what lives, before it is collected. Most of what lives is small next
+// to what a busy server throws away each second, so collecting twice as often as Go does by itself costs little time and
+// spares a quarter of the memory.
+const collectAt = 50
+
 func serve(cmd *cobra.Command, cfg standalone.Config, version string) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(collectAt)
+	}
 	log := telemetry.NewLogger(cmd.ErrOrStderr(), "orch", cfg.Logging)
 	slog.SetDefault(log)
 	server, err := standalone.New(cmd.Context(), cfg, version, log)
