@@ -60,6 +60,11 @@ e2e: ## run the tests that start real processes
 test-traffic: ## replay what recorded clients asked of the reference, and compare the answers
 	go test -count=1 -v -tags=e2e -run='^TestTraffic' ./test/traffic
 
+.PHONY: test-schemathesis
+test-schemathesis: $(VENV)/schemathesis ## ask the running server what its OpenAPI document allows, and what not; EXAMPLES=10 SEED=1
+	ORCH_TEST_SCHEMATHESIS=$(VENV)/schemathesis/bin/schemathesis ORCH_TEST_EXAMPLES=$(EXAMPLES) ORCH_TEST_SEED=$(SEED) \
+		go test -count=1 -v -timeout=0 -tags=e2e -run='^TestServerKeepsItsDocument$$' ./test/schemathesis
+
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (30s)
 	tools/each-fuzz-target $(or $(FUZZTIME),30s)

@@ -46,8 +46,8 @@ func (g *generator) failure() *response {
 		)
 	})
 	return &response{
-		Description: "No success: 400 a bad version header, 401 not authenticated, 403 not allowed, 404 not found, 409 a conflict, " +
-			"413 too large, 423 locked, 429 too many requests, 500 an error of the server, 503 try again later",
+		Description: "No success: 400 a bad version header, 401 not authenticated, 403 not allowed, 404 not found, 409 a conflict, 410 gone, " +
+			"413 too large, 415 not readable, 423 locked, 429 too many requests, 500 an error of the server, 503 try again later",
 		Content: map[string]mediaType{jsonType: {Schema: body}},
 	}
 }

@@ -123,6 +123,22 @@ func TestConcurrencyLimits(t *testing.T) {
 	require.Equal(t, http.StatusUnprocessableEntity, code, "a rate needs a decay")
 }
 
+func TestSlotsOfNoLimits(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	d.limit("a", 1)
+	taken, err := d.increment(1)
+	require.NoError(t, err)
+	require.Empty(t, taken.GetLimits())
+	lease, err := d.lease()
+	require.NoError(t, err)
+	require.Empty(t, lease.GetLimits())
+	given := call[*orchv1.MinimalConcurrencyLimitList](d, orchv1.ConcurrencyLimitV2Service_BulkDecrementActiveSlots_FullMethodName,
+		&orchv1.BulkDecrementActiveSlotsRequest{Decrement: &orchv1.ConcurrencySlotsDecrement{Slots: 1}})
+	require.Empty(t, given.GetLimits())
+	require.Zero(t, d.readLimit("a").GetActiveSlots())
+}
+
 func TestConcurrencyLeases(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)

@@ -80,8 +80,13 @@ func (l *Limits) find(ctx context.Context, ws uuid.UUID, filter bson.D) ([]*orch
 	return l.limits.Find(ctx, ws, filter, byName, 0, -1)
 }
 
+// named matches the limits of some names; of no names, none.
 func named(names []string) bson.D {
-	return bson.D{{Key: "name", Value: bson.D{{Key: "$in", Value: names}}}}
+	list := make(bson.A, len(names)) // A list without elements would be written as null otherwise, which is no operand.
+	for i, name := range names {
+		list[i] = name
+	}
+	return bson.D{{Key: "name", Value: bson.D{{Key: "$in", Value: list}}}}
 }
 
 func leased(lease uuid.UUID) bson.D {
