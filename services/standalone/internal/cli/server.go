@@ -104,11 +104,13 @@ func greet(w io.Writer, s *standalone.Server, version string) {
 		fmt.Fprintf(&b, "  metrics    %s/metrics\n", s.InternalURL())
 	}
 	fmt.Fprintf(&b, "  data       %s\n\n", s.DataDir())
+	credential := ""
 	if key := s.OwnerKey(); key != "" {
 		fmt.Fprintf(&b, "  The owner's API key, shown this once; every request needs one:\n\n  %s\n\n", key)
+		credential = " -H 'Authorization: Bearer " + key + "'"
 	}
 	fmt.Fprintf(&b, "Try it:\n\n")
-	fmt.Fprintf(&b, "  curl -s %s/api/flows/ -H 'Content-Type: application/json' -d '{\"name\": \"hello\"}'\n\n", root)
+	fmt.Fprintf(&b, "  curl -s %s/api/flows/%s -H 'Content-Type: application/json' -d '{\"name\": \"hello\"}'\n\n", root, credential)
 	_, _ = io.WriteString(w, b.String()) // A closed standard output is no reason to stop.
 }
 
