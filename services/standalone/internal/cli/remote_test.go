@@ -254,8 +254,13 @@ func TestKeyStaysWithItsServer(t *testing.T) {
 
 func TestUsageErrorsEndWithTwo(t *testing.T) {
 	for _, args := range [][]string{
-		{"nonsense"}, {"webhook", "nonsense"}, {"webhook", "get"}, {"webhook", "ls", "--nonsense"}, {"webhook", "ls", "-o", "xml"},
-		{"webhook", "create", "x", "--template", "a", "--template-file", "b"}, {"login", "--api-url", "nonsense"},
+		{"nonsense"},
+		{"webhook", "nonsense"},
+		{"webhook", "get"},
+		{"webhook", "ls", "--nonsense"},
+		{"webhook", "ls", "-o", "xml"},
+		{"webhook", "create", "x", "--template", "a", "--template-file", "b"},
+		{"login", "--api-url", "nonsense"},
 	} {
 		_, err := orch(t, "", args...)
 		require.Equal(t, 2, cli.ExitCode(err), "%v: %v", args, err)

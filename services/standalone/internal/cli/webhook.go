@@ -12,12 +12,14 @@ import (
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
-// webhookSummary is what tables show of one.
+// webhookSummary is what the commands read of one; with --output json the whole record is printed.
 type webhookSummary struct {
-	ID      string `json:"id"`
-	Name    string `json:"name"`
-	Enabled bool   `json:"enabled"`
-	URL     string `json:"url"`
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Template    string `json:"template"`
+	Enabled     bool   `json:"enabled"`
+	URL         string `json:"url"`
 }
 
 var webhookHead = []string{"ID", "NAME", "ENABLED", "URL"}

@@ -112,9 +112,12 @@ func (c *connection) showDelivery(cmd *cobra.Command, answer json.RawMessage) er
 		return err
 	}
 	var d struct {
-		Method, Path, Query, Body string
-		Headers                   json.RawMessage
-		Rendered                  *string
+		Method   string          `json:"method"`
+		Path     string          `json:"path"`
+		Query    string          `json:"query"`
+		Headers  json.RawMessage `json:"headers"`
+		Body     string          `json:"body"`
+		Rendered *string         `json:"rendered"`
 	}
 	if err := json.Unmarshal(answer, &d); err != nil {
 		return fmt.Errorf("read the server's answer: %w", err)

@@ -44,7 +44,7 @@ func webhookGetCommand(c *connection) *cobra.Command {
 			if err := show(c, cmd, answer, webhookHead, webhookRow); err != nil {
 				return err
 			}
-			var w struct{ Description, Template string }
+			var w webhookSummary
 			if err := json.Unmarshal(answer, &w); err != nil {
 				return fmt.Errorf("read the server's answer: %w", err)
 			}

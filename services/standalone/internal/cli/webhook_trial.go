@@ -54,7 +54,7 @@ with its line. Nothing is published. With --send the request is posted to the we
 		if err != nil {
 			return err
 		}
-		var w struct{ URL, Template string }
+		var w webhookSummary
 		if err := json.Unmarshal(answer, &w); err != nil {
 			return fmt.Errorf("read the server's answer: %w", err)
 		}
@@ -142,8 +142,7 @@ func (t *trial) send(cmd *cobra.Command, c *connection, address string) error {
 	response, err := client.Do(request)
 	if err != nil {
 		// The error of the client would show the address, which is a secret.
-		var failed *url.Error
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*url.Error](err); ok {
 			err = failed.Err
 		}
 		return fmt.Errorf("post to the webhook: %w", err)
