@@ -93,6 +93,7 @@ bench-api: build $(VENV)/prefect ## measure the API beside the Python server on 
 bench-events: build $(VENV)/prefect ## measure how events and logs are taken in beside the Python server, and their first pages among a million
 	go run ./test/bench/events -prefect $(VENV)/prefect/bin/prefect $(BENCHFLAGS)
 	cd services/orchestration && ORCH_SCALE_EVENTS=1000000 go test -count=1 -v -timeout=20m -run='^TestFirstPagesOfManyEvents$$' ./internal/events
+
 .PHONY: bench-scale
 bench-scale: ## measure every filter and sort of flow runs with a million of them beside ten thousand
 	cd services/orchestration && go run ./bench/scale $(BENCHFLAGS)
