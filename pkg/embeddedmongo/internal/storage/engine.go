@@ -50,7 +50,7 @@ type Engine struct {
 const memTableSize = 8 << 20
 
 // defaultCacheBytes is small too: what is not in it is mostly in the kernel's cache.
-const defaultCacheBytes = 16 << 20
+const defaultCacheBytes = 8 << 20
 
 // formatVersion is Pebble's on-disk format, fixed so that an upgrade of the library does not silently change directories.
 const formatVersion = pebble.FormatWALSyncChunks

@@ -73,9 +73,9 @@ Every setting is an environment variable too; --check-config prints them all.`,
 }
 
 // collectAt is how much the heap grows, in per cent of what lives, before it is collected. Most of what lives is small next
-// to what a busy server throws away each second, so collecting twice as often as Go does by itself costs little time and
-// spares a quarter of the memory.
-const collectAt = 50
+// to what a busy server throws away each second, so collecting more often than Go does by itself costs little time and
+// spares memory.
+const collectAt = 35
 
 func serve(cmd *cobra.Command, cfg standalone.Config, version string) error {
 	if os.Getenv("GOGC") == "" {
