@@ -102,6 +102,10 @@ bench-scale: ## measure every filter and sort of flow runs with a million of the
 bench-store: ## measure the embedded store beside raw Pebble, with a million documents
 	cd pkg && go run ./embeddedmongo/bench $(BENCHFLAGS)
 
+.PHONY: bench-stream
+bench-stream: build ## measure the websockets beside a bare websocket server
+	go run ./test/bench/stream -orch bin/orch $(BENCHFLAGS)
+
 .PHONY: test-jinja
 test-jinja: ## render the conformance cases of the template engine, and the hostile ones, and print how many agree
 	cd pkg && go test -count=1 -v -run='Conformance|Hostile' ./jinja

@@ -34,7 +34,10 @@ func (s *Server) eventsOut(ctx context.Context, k *socket) ending {
 		return q.deliver(ctx, k, nil)
 	}
 	past := &past{caller: s.opts.Caller, broker: s.opts.Broker, filter: filter, since: now}
-	if end := past.show(ctx, k, q.ending); !end.ok() {
+	// On a stack of its own: reading the store takes a deep one, and a subscriber that is idle from then on would keep it.
+	done := make(chan ending, 1)
+	go func() { done <- past.show(ctx, k, q.ending) }()
+	if end := <-done; !end.ok() {
 		return end
 	}
 	return q.deliver(ctx, k, past.shown)

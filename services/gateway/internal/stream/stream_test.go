@@ -1,0 +1,139 @@
+package stream_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/embeddednats"
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/testkit"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	"github.com/orch-project/orch/services/gateway/internal/stream"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+const patience = 20 * time.Second
+
+// serve runs the websockets on a broker that is reached through a proxy, and returns how to open one.
+func serve(t *testing.T) (open func(path string) *websocket.Conn, proxy *testkit.Chaos, direct *broker.Conn) {
+	t.Helper()
+	quiet := slog.New(slog.DiscardHandler)
+	nats := testkit.StartNATS(t, embeddednats.Options{Listen: "127.0.0.1:0"})
+	proxy = testkit.StartChaos(t, nats.Address())
+	connect := func(cfg broker.Config) *broker.Conn {
+		cfg.Logger = quiet
+		conn, err := broker.Connect(t.Context(), cfg)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, conn.Close()) })
+		return conn
+	}
+	direct = connect(broker.Config{InProcess: nats})
+	s := stream.New(stream.Options{
+		Caller: rpc.NewLocal(), Broker: connect(broker.Config{URL: "nats://" + proxy.Addr()}), Words: vocabulary.Orch, Max: 100, Log: quiet,
+	})
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		route, ok := s.Route(r.URL.Path)
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		admit := func(string, bool, string) (request.Info, error) {
+			return request.Info{Account: request.DefaultAccount, Workspace: request.DefaultWorkspace}, nil
+		}
+		if err := s.Serve(w, r, route, admit); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	}))
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		defer cancel()
+		require.NoError(t, s.Close(ctx))
+		web.Close()
+	})
+	return func(path string) *websocket.Conn {
+		conn, _, err := websocket.Dial(t.Context(), strings.Replace(web.URL, "http", "ws", 1)+path, nil)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.CloseNow() })
+		return conn
+	}, proxy, direct
+}
+
+func event(name string) []byte {
+	return fmt.Appendf(nil, `{"id":%q,"event":%q,"occurred":"2026-01-01T00:00:00Z","resource":{"orch.resource.id":"x"}}`, uuid.NewString(), name)
+}
+
+// TestPongsWaitForTheBroker: while the broker does not answer there is no pong; there is one when it has stored what came
+// before the ping.
+func TestPongsWaitForTheBroker(t *testing.T) {
+	t.Parallel()
+	open, proxy, direct := serve(t)
+	k := open("/events/in")
+	reading := make(chan struct{})
+	go func() {
+		defer close(reading)
+		_, _, _ = k.Read(t.Context()) // Finds the pongs.
+	}()
+	require.NoError(t, k.Ping(t.Context()), "nothing is under way")
+
+	proxy.HalfOpen()
+	const events = 20
+	for range events {
+		require.NoError(t, k.Write(t.Context(), websocket.MessageText, event("waits")))
+	}
+	pong := make(chan error, 1)
+	go func() { pong <- k.Ping(t.Context()) }()
+	select {
+	case err := <-pong:
+		t.Fatalf("a pong before the events are stored (%v)", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	proxy.Heal()
+	require.NoError(t, <-pong)
+
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	stored := 0
+	require.NoError(t, direct.Consume(ctx, broker.DurablePersist, broker.ConsumeOptions{}, func(_ context.Context, batch []broker.Event) error {
+		if stored += len(batch); stored >= events {
+			cancel()
+		}
+		return nil
+	}))
+	require.Equal(t, events, stored)
+	require.NoError(t, k.CloseNow())
+	<-reading
+}
+
+// TestEventsInEndsWithoutTheBroker: events that cannot be stored end the socket with a code that says so, and get no pong.
+func TestEventsInEndsWithoutTheBroker(t *testing.T) {
+	t.Parallel()
+	open, proxy, _ := serve(t)
+	k := open("/events/in")
+	proxy.Cut()
+	require.NoError(t, k.Write(t.Context(), websocket.MessageText, event("lost")))
+	pong := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	go func() { pong <- k.Ping(ctx) }()
+	_, _, err := k.Read(ctx)
+	closing, ok := errors.AsType[websocket.CloseError](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, websocket.StatusTryAgainLater, closing.Code)
+	require.Contains(t, closing.Reason, "broker")
+	require.Error(t, <-pong)
+	proxy.Heal()
+}

@@ -1,0 +1,111 @@
+// Command stream measures the websockets of a running server beside a bare websocket server that reads the same
+// messages and does nothing with them:
+//
+//   - events in: messages per second until all of them are durable, and the ratio to the bare server's;
+//   - events through: how long after it was sent an event reaches a subscriber, at 1,000 events a second;
+//   - idle subscribers: what a thousand of them add to the server's memory.
+//
+// It prints the figures and exits with 1 when one falls short of its bound.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+func main() {
+	orch := flag.String("orch", "bin/orch", "the binary")
+	events := flag.Int("events", 40_000, "how many events are sent")
+	sockets := flag.Int("sockets", 4, "over how many sockets")
+	ratio := flag.Float64("ratio", 0.3, "the least ratio to the bare server")
+	internal := flag.String("internal", "127.0.0.1:0", "the server's internal address, for who takes profiles")
+	bare := flag.String("bare", "", "serve as the bare server on this address (used by the command itself)")
+	flag.Parse()
+	if *bare != "" {
+		fmt.Fprintln(os.Stderr, http.ListenAndServe(*bare, http.HandlerFunc(readOnly)))
+		os.Exit(1)
+	}
+	if err := measure(*orch, *internal, *events, *sockets, *ratio); err != nil {
+		fmt.Fprintln(os.Stderr, "stream:", err)
+		os.Exit(1)
+	}
+}
+
+func measure(orch, internal string, events, sockets int, ratio float64) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	server, err := startServer(ctx, orch, internal)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.stop()) }()
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this command: %w", err)
+	}
+	bareAddress, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	bare := exec.CommandContext(ctx, self, "-bare", bareAddress)
+	if err := bare.Start(); err != nil {
+		return fmt.Errorf("start the bare server: %w", err)
+	}
+	defer func() {
+		_ = bare.Process.Kill() // It has nothing to finish.
+		_ = bare.Wait()
+	}()
+	if err := listening(ctx, bareAddress); err != nil {
+		return err
+	}
+	var errs []error
+	for _, part := range []func() error{
+		func() error { return measureIdle(ctx, server, 1000, 60) },
+		func() error {
+			return measureThrough(ctx, server, 1000, 10*time.Second, 10*time.Millisecond, 50*time.Millisecond)
+		},
+		func() error { return measureIn(ctx, server.address, bareAddress, events, sockets, ratio) },
+	} {
+		errs = append(errs, part())
+	}
+	return errors.Join(errs...)
+}
+
+// server is a running server on a directory of its own.
+type server struct {
+	address string
+	dir     string
+	process *exec.Cmd
+}
+
+func startServer(ctx context.Context, orch, internal string) (*server, error) {
+	dir, err := os.MkdirTemp("", "orch-bench-stream-")
+	if err != nil {
+		return nil, fmt.Errorf("make a data directory: %w", err)
+	}
+	address, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	s := &server{address: address, dir: dir, process: exec.Command(orch, "server", "--data-dir", dir, "--listen", address)}
+	s.process.Env = append(os.Environ(), "ORCH_INTERNAL_LISTEN="+internal, "ORCH_LOG_LEVEL=warn")
+	s.process.Stderr = os.Stderr
+	if err := s.process.Start(); err != nil {
+		return nil, fmt.Errorf("start the server: %w", err)
+	}
+	if err := listening(ctx, address); err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	return s, nil
+}
+
+func (s *server) stop() error {
+	return errors.Join(s.process.Process.Signal(syscall.SIGTERM), s.process.Wait(), os.RemoveAll(s.dir))
+}
