@@ -37,19 +37,31 @@ func TestServerKeepsItsDocument(t *testing.T) {
 	hooks, err := filepath.Abs("testdata")
 	require.NoError(t, err)
 
+	for name, flags := range map[string][]string{
+		"requests": {"--phases", "examples,coverage,fuzzing"},
+		// Without a time it ends after a few sequences, however many examples it may take.
+		"sequences": {"--phases", "stateful", "--max-time", "40"},
+	} {
+		t.Run(name, func(t *testing.T) { ask(t, program, server.API(), hooks, flags) })
+	}
+}
+
+// ask runs schemathesis against the server.
+func ask(t *testing.T, program, api, hooks string, flags []string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	run := exec.CommandContext(ctx, program, "--no-color", "run", server.API()+"/openapi.json",
-		"--phases", "examples,coverage,fuzzing,stateful",
-		"--checks", "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,"+
+	run := exec.CommandContext(ctx, program, append([]string{
+		"--no-color", "run", api + "/openapi.json",
+		"--checks", "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance," +
 			"response_schema_conformance,negative_data_rejection,missing_required_header,use_after_free,described_status",
 		"--max-examples", cmp.Or(os.Getenv("ORCH_TEST_EXAMPLES"), "10"),
 		"--seed", cmp.Or(os.Getenv("ORCH_TEST_SEED"), "1"),
 		"--workers", "2", "--continue-on-failure", "--no-shrink", "--warnings", "off",
 		"--generation-database", "none", "--output-sanitize", "false", "--request-timeout", "60",
-	)
+	}, flags...)...)
 	run.Dir = t.TempDir()
-	run.Env = append(os.Environ(), "PYTHONPATH="+hooks, "PYTHONDONTWRITEBYTECODE=1", "SCHEMATHESIS_HOOKS=hooks", "ORCH_TEST_API="+server.API())
+	run.Env = append(os.Environ(), "PYTHONPATH="+hooks, "PYTHONDONTWRITEBYTECODE=1", "SCHEMATHESIS_HOOKS=hooks", "ORCH_TEST_API="+api)
 	report, err := run.CombinedOutput()
 	for _, line := range figures.FindAllString(string(report), -1) {
 		t.Log(line)

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import urllib.request
+import uuid
 
 import schemathesis
 from schemathesis.core.failures import AcceptedNegativeData, Failure
@@ -22,17 +23,18 @@ def create(path, body):
 
 def seed():
     """One object of each kind, by the beginning of the paths that speak of it."""
-    flow = create("/flows/", {"name": "seeded"})
-    run = create("/flow_runs/", {"flow_id": flow, "name": "seeded", "state": {"type": "RUNNING"}})
+    name = "seeded-" + uuid.uuid4().hex
+    flow = create("/flows/", {"name": name})
+    run = create("/flow_runs/", {"flow_id": flow, "name": name, "state": {"type": "RUNNING"}})
     return {
         "/flows/": flow,
         "/flow_runs/": run,
-        "/task_runs/": create("/task_runs/", {"flow_run_id": run, "task_key": "seeded", "dynamic_key": "0"}),
-        "/deployments/": create("/deployments/", {"name": "seeded", "flow_id": flow}),
-        "/variables/": create("/variables/", {"name": "seeded", "value": 1}),
-        "/artifacts/": create("/artifacts/", {"key": "seeded", "type": "markdown", "data": "x"}),
-        "/concurrency_limits/": create("/concurrency_limits/", {"tag": "seeded", "concurrency_limit": 1}),
-        "/v2/concurrency_limits/": create("/v2/concurrency_limits/", {"name": "seeded", "limit": 1}),
+        "/task_runs/": create("/task_runs/", {"flow_run_id": run, "task_key": name, "dynamic_key": "0"}),
+        "/deployments/": create("/deployments/", {"name": name, "flow_id": flow}),
+        "/variables/": create("/variables/", {"name": name, "value": 1}),
+        "/artifacts/": create("/artifacts/", {"key": name, "type": "markdown", "data": "x"}),
+        "/concurrency_limits/": create("/concurrency_limits/", {"tag": name, "concurrency_limit": 1}),
+        "/v2/concurrency_limits/": create("/v2/concurrency_limits/", {"name": name, "limit": 1}),
     }
 
 
