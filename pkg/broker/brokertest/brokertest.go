@@ -60,6 +60,7 @@ func Run(t *testing.T, open func(t *testing.T) Broker) {
 		{"Live/BrokerStopped", liveFeedWithoutBroker},
 		{"Restart/AcknowledgedIsThere", restart},
 		{"KeyValue/Watch", watch},
+		{"KeyValue/CatchUp", catchUp},
 		{"KeyValue/LastContact", lastContact},
 		{"KeyValue/Swap", swap},
 		{"Journal/NotesInOrder", journal},

@@ -27,13 +27,13 @@ func New(registry *tenancy.Registry, disableOpenWebhooks func(ctx context.Contex
 	return &Service{registry: registry, disable: disableOpenWebhooks}
 }
 
-func (s *Service) get(ctx context.Context) (request.Info, *orchv1.Account, error) {
+func (s *Service) get(ctx context.Context) (*orchv1.Account, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
-		return info, nil, err
+		return nil, err
 	}
 	a, err := s.registry.Accounts.Get(ctx, tenancy.Server, info.Account)
-	return info, a, tenancy.Missing(err, "Account")
+	return a, tenancy.Missing(err, "Account")
 }
 
 // present fills in what an account shows and does not store.
@@ -61,7 +61,7 @@ func (s *Service) mutate(ctx context.Context, kind string, edit func(*orchv1.Acc
 
 // ReadAccount answers an account.
 func (s *Service) ReadAccount(ctx context.Context, _ *orchv1.ReadAccountRequest) (*orchv1.Account, error) {
-	_, a, err := s.get(ctx)
+	a, err := s.get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (s *Service) ReadAccount(ctx context.Context, _ *orchv1.ReadAccountRequest)
 
 // ReadAccountSettings answers the settings of an account.
 func (s *Service) ReadAccountSettings(ctx context.Context, _ *orchv1.ReadAccountSettingsRequest) (*orchv1.AccountSettings, error) {
-	_, a, err := s.get(ctx)
+	a, err := s.get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +79,6 @@ func (s *Service) ReadAccountSettings(ctx context.Context, _ *orchv1.ReadAccount
 
 // ReadAccountDomains answers that there are none.
 func (s *Service) ReadAccountDomains(ctx context.Context, _ *orchv1.ReadAccountDomainsRequest) (*orchv1.AccountDomainList, error) {
-	_, _, err := s.get(ctx)
+	_, err := s.get(ctx)
 	return &orchv1.AccountDomainList{}, err
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -18,8 +19,6 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
-
-	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
 // Service serves roles.
@@ -48,11 +47,8 @@ func workspaceRole(role access.Role) *orchv1.WorkspaceRole {
 
 // matches tells whether a role is among those that were asked for; an operand that is null asks for nothing.
 func matches(filter *orchv1.RoleFilter, id, name string) bool {
-	if any := filter.GetId().GetAny_(); any != nil && !slices.Contains(any.GetValues(), id) {
-		return false
-	}
-	any := filter.GetName().GetAny_()
-	return any == nil || slices.Contains(any.GetValues(), name)
+	ids, names := filter.GetId().GetAny_(), filter.GetName().GetAny_()
+	return (ids == nil || slices.Contains(ids.GetValues(), id)) && (names == nil || slices.Contains(names.GetValues(), name))
 }
 
 // ReadAccountRoles answers the account roles that match, by falling power.

@@ -5,10 +5,9 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
-
-	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -21,7 +20,7 @@ const maxKeys = 200
 var errNoKey = rpc.Detail(http.StatusNotFound, "API key not found")
 
 // CreateUserApiKey makes a key. This answer alone shows it.
-func (s *Service) CreateUserApiKey(ctx context.Context, r *orchv1.CreateUserApiKeyRequest) (*orchv1.ApiKey, error) { //nolint:revive,stylecheck // The contract's name.
+func (s *Service) CreateUserApiKey(ctx context.Context, r *orchv1.CreateUserApiKeyRequest) (*orchv1.ApiKey, error) { //nolint:staticcheck // The contract's name.
 	info, id, err := self(ctx, r.GetUserId())
 	if err != nil {
 		return nil, err
@@ -31,7 +30,7 @@ func (s *Service) CreateUserApiKey(ctx context.Context, r *orchv1.CreateUserApiK
 		return nil, err
 	}
 	stored, shown := of.NewKey(of.Words.UserKeyPrefix(), create.GetName(), create.Expiration)
-	_, err = s.mutate(ctx, info, id, func(current *orchv1.User) (*orchv1.User, tenancy.Deed, error) {
+	err = s.mutate(ctx, info, id, func(current *orchv1.User) (*orchv1.User, tenancy.Deed, error) {
 		next := proto.Clone(current).(*orchv1.User)
 		next.Keys = append(tenancy.Alive(next.GetKeys(), of.Store.Now()), stored)
 		if len(next.GetKeys()) > maxKeys {
@@ -50,7 +49,7 @@ func keyDeed(k *orchv1.ApiKey, action string) tenancy.Deed {
 }
 
 // ReadUserApiKeys answers a user's keys that have not expired, the oldest first.
-func (s *Service) ReadUserApiKeys(ctx context.Context, r *orchv1.ReadUserApiKeysRequest) (*orchv1.ApiKeyList, error) { //nolint:revive,stylecheck // The contract's name.
+func (s *Service) ReadUserApiKeys(ctx context.Context, r *orchv1.ReadUserApiKeysRequest) (*orchv1.ApiKeyList, error) { //nolint:staticcheck // The contract's name.
 	_, id, err := self(ctx, r.GetUserId())
 	if err != nil {
 		return nil, err
@@ -67,7 +66,7 @@ func (s *Service) ReadUserApiKeys(ctx context.Context, r *orchv1.ReadUserApiKeys
 }
 
 // ReadUserApiKey answers a key, without the key itself.
-func (s *Service) ReadUserApiKey(ctx context.Context, r *orchv1.ReadUserApiKeyRequest) (*orchv1.ApiKey, error) { //nolint:revive,stylecheck // The contract's name.
+func (s *Service) ReadUserApiKey(ctx context.Context, r *orchv1.ReadUserApiKeyRequest) (*orchv1.ApiKey, error) { //nolint:staticcheck // The contract's name.
 	_, id, err := self(ctx, r.GetUserId())
 	if err != nil {
 		return nil, err
@@ -89,12 +88,12 @@ func indexOf(u *orchv1.User, id string) int {
 }
 
 // DeleteUserApiKey deletes a key.
-func (s *Service) DeleteUserApiKey(ctx context.Context, r *orchv1.DeleteUserApiKeyRequest) (*emptypb.Empty, error) { //nolint:revive,stylecheck // The contract's name.
+func (s *Service) DeleteUserApiKey(ctx context.Context, r *orchv1.DeleteUserApiKeyRequest) (*emptypb.Empty, error) { //nolint:staticcheck // The contract's name.
 	info, id, err := self(ctx, r.GetUserId())
 	if err != nil {
 		return nil, err
 	}
-	_, err = s.mutate(ctx, info, id, func(current *orchv1.User) (*orchv1.User, tenancy.Deed, error) {
+	err = s.mutate(ctx, info, id, func(current *orchv1.User) (*orchv1.User, tenancy.Deed, error) {
 		at := indexOf(current, r.GetId())
 		if at < 0 {
 			return nil, tenancy.Deed{}, errNoKey

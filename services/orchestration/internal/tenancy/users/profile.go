@@ -55,7 +55,7 @@ func (s *Service) UpdateUser(ctx context.Context, r *orchv1.UpdateUserRequest) (
 		return nil, err
 	}
 	update := r.GetUser()
-	_, err = s.mutate(ctx, info, id, func(current *orchv1.User) (*orchv1.User, tenancy.Deed, error) {
+	err = s.mutate(ctx, info, id, func(current *orchv1.User) (*orchv1.User, tenancy.Deed, error) {
 		next := proto.Clone(current).(*orchv1.User)
 		for field, value := range map[*string]*string{
 			&next.Handle: update.Handle, &next.FirstName: update.FirstName, &next.LastName: update.LastName, &next.Email: update.Email,

@@ -49,18 +49,18 @@ func me(info request.Info) uuid.UUID {
 }
 
 // mutate changes a user, and spreads the change. Edit says what was done; an empty deed means nothing.
-func (s *Service) mutate(ctx context.Context, info request.Info, id uuid.UUID, edit func(*orchv1.User) (*orchv1.User, tenancy.Deed, error)) (*orchv1.User, error) {
+func (s *Service) mutate(ctx context.Context, info request.Info, id uuid.UUID, edit func(*orchv1.User) (*orchv1.User, tenancy.Deed, error)) error {
 	of := s.registry
 	if info.Account == uuid.Nil { // What people do to themselves is told in the first of their accounts.
 		accounts, err := s.myAccounts(ctx, info)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if len(accounts) > 0 {
 			info.Account = accounts[0]
 		}
 	}
-	changed, err := of.Users.Mutate(ctx, tenancy.Server, id, func(current *orchv1.User, _ int64) (*store.Change[*orchv1.User], error) {
+	_, err := of.Users.Mutate(ctx, tenancy.Server, id, func(current *orchv1.User, _ int64) (*store.Change[*orchv1.User], error) {
 		next, deed, err := edit(current)
 		if err != nil || next == nil {
 			return nil, err
@@ -69,8 +69,8 @@ func (s *Service) mutate(ctx context.Context, info request.Info, id uuid.UUID, e
 		return &store.Change[*orchv1.User]{Message: next, Effects: effects}, err
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	of.Spread(ctx, query.User, id)
-	return changed, nil
+	return nil
 }
