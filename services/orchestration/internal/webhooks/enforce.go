@@ -166,14 +166,33 @@ func (s *Service) DisableOpen(ctx context.Context, account uuid.UUID) error {
 			return err
 		}
 		isOpen := bson.D{{Key: "enabled", Value: true}, {Key: "service_account_id", Value: bson.D{{Key: "$exists", Value: false}}}}
-		err = s.webhooks.Drain(ctx, ws, isOpen, func(id uuid.UUID) error {
-			err := s.disableOpen(ctx, ws, id)
-			s.spread(ctx, id)
-			return err
-		})
+		err = s.webhooks.Drain(ctx, ws, isOpen, func(id uuid.UUID) error { return s.disableOpen(ctx, ws, id) })
 		if err != nil {
 			return err
 		}
+		if err := s.spreadUnbound(ctx, ws); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spreadUnbound carries the changes of all webhooks without a service account to the catalogue: somebody else may have
+// disabled some of them, who has not come to that yet.
+func (s *Service) spreadUnbound(ctx context.Context, ws uuid.UUID) error {
+	var ids []uuid.UUID
+	var bad error
+	unbound := bson.D{{Key: "service_account_id", Value: bson.D{{Key: "$exists", Value: false}}}}
+	err := s.webhooks.Each(ctx, ws, unbound, bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}, func(w *orchv1.Webhook) bool {
+		id, err := uuid.Parse(w.GetId())
+		ids, bad = append(ids, id), err
+		return err == nil
+	})
+	if err := errors.Join(err, bad); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		s.spread(ctx, id)
 	}
 	return nil
 }
