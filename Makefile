@@ -17,7 +17,7 @@ COMMANDS := $(addprefix ./,$(wildcard services/*/cmd/*))
 
 .PHONY: help
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z][a-z0-9-]*:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 ## Use
 
@@ -55,6 +55,14 @@ race: ## run the tests of all modules under the race detector, those that take m
 .PHONY: e2e
 e2e: ## run the tests that start real processes
 	go test -count=1 -timeout=20m -tags=e2e $(TESTFLAGS) ./test/e2e/... ./test/traffic
+
+.PHONY: e2e-sdk
+e2e-sdk: $(VENV)/prefect ## run the Python SDK against both forms of the server and the Python server; SDKFLAGS="-reference=false" leaves that out
+	go test -count=1 -v -timeout=60m -tags=e2esdk -run=Scenarios $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect $(SDKFLAGS)
+
+.PHONY: e2e-sdk-faults
+e2e-sdk-faults: $(VENV)/prefect ## kill the servers while flows of the Python SDK run
+	go test -count=1 -v -timeout=30m -tags=e2esdk -run=Faults $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect $(SDKFLAGS)
 
 .PHONY: test-traffic
 test-traffic: ## replay what recorded clients asked of the reference, and compare the answers

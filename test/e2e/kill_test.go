@@ -20,13 +20,7 @@ const enough = 5000
 // TestKill kills the server again and again under eight clients that post webhooks and set states. After the last
 // restart every 204 has its event and every 201 its state, each exactly once.
 func TestKill(t *testing.T) {
-	dir := t.TempDir()
-	address := freeAddress(t)
-	start := func() *Orch {
-		return ready(t, Start(t, "orch server", []string{"ORCH_INTERNAL_LISTEN=127.0.0.1:0", "ORCH_LOG_FORMAT=json"},
-			programs.Path("orch"), "server", "--data-dir", dir, "--listen", address))
-	}
-	o := start()
+	o := StartSingleAt(t, programs, t.TempDir(), FreeAddress(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	c := &Client{
@@ -71,10 +65,8 @@ func TestKill(t *testing.T) {
 				t.Fatalf("only %d acknowledged", c.Ledger.Acknowledged())
 			}
 		}
-		o.Kill()
+		o.Restart(t, o.Processes[0])
 		kills++
-		again := start()
-		o.Processes = again.Processes
 	}
 	stop()
 	clients.Wait()

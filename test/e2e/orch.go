@@ -31,11 +31,27 @@ func (o *Orch) Kill() {
 	}
 }
 
-// StartSingle starts the single binary on a data directory and waits until it is ready.
+// Restart kills one of the processes, starts it again at once and waits until the whole is ready. A single binary needs an
+// address of its own for that: see [StartSingleAt].
+func (o *Orch) Restart(t testing.TB, p *Process) {
+	t.Helper()
+	if err := p.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	o.WaitReady(t)
+}
+
+// StartSingle starts the single binary on a data directory and any free address, and waits until it is ready.
 func StartSingle(t testing.TB, programs Programs, dataDir string, env ...string) *Orch {
 	t.Helper()
+	return StartSingleAt(t, programs, dataDir, "127.0.0.1:0", env...)
+}
+
+// StartSingleAt starts the single binary on a data directory and an address, and waits until it is ready.
+func StartSingleAt(t testing.TB, programs Programs, dataDir, address string, env ...string) *Orch {
+	t.Helper()
 	p := Start(t, "orch server", append([]string{"ORCH_INTERNAL_LISTEN=127.0.0.1:0", "ORCH_LOG_FORMAT=json"}, env...),
-		programs.Path("orch"), "server", "--data-dir", dataDir, "--listen", "127.0.0.1:0")
+		programs.Path("orch"), "server", "--data-dir", dataDir, "--listen", address)
 	return ready(t, p)
 }
 
@@ -54,11 +70,12 @@ func ready(t testing.TB, p *Process) *Orch {
 }
 
 // StartThree starts `orch infra` and the three services as processes of their own and waits until they are ready.
-func StartThree(t testing.TB, programs Programs, dataDir string) *Orch {
+// What is in env is for the services.
+func StartThree(t testing.TB, programs Programs, dataDir string, env ...string) *Orch {
 	t.Helper()
 	port := make([]string, 7)
 	for i := range port {
-		port[i] = freeAddress(t)
+		port[i] = FreeAddress(t)
 	}
 	o := &Orch{URL: "http://" + port[0]}
 	infra := Start(t, "orch infra", nil, programs.Path("orch"), "infra", "--data-dir", dataDir,
@@ -69,7 +86,7 @@ func StartThree(t testing.TB, programs Programs, dataDir string) *Orch {
 	if _, err := infra.Line(ctx, "secrets"); err != nil {
 		t.Fatal(err)
 	}
-	env := []string{
+	env = append([]string{
 		"ORCH_LOG_FORMAT=json",
 		"ORCH_MONGODB_URI=mongodb://" + port[1] + "/?directConnection=true",
 		"ORCH_NATS_URL=nats://" + port[2],
@@ -77,7 +94,7 @@ func StartThree(t testing.TB, programs Programs, dataDir string) *Orch {
 		"ORCH_GATEWAY_LISTEN=" + port[0], "ORCH_GATEWAY_INTERNAL_LISTEN=127.0.0.1:0",
 		"ORCH_HOOKS_LISTEN=" + port[3], "ORCH_HOOKS_ADDR=" + port[3], "ORCH_HOOKS_INTERNAL_LISTEN=127.0.0.1:0",
 		"ORCH_ORCHESTRATION_LISTEN=" + port[4], "ORCH_ORCHESTRATION_ADDR=" + port[4], "ORCH_ORCHESTRATION_INTERNAL_LISTEN=127.0.0.1:0",
-	}
+	}, env...)
 	o.Processes = []*Process{infra}
 	for _, name := range []string{"orchestration", "hooks", "gateway"} {
 		o.Processes = append(o.Processes, Start(t, name, env, programs.Path(name)))
@@ -95,14 +112,14 @@ func (o *Orch) WaitReady(t testing.TB) {
 		path   string
 		status int
 	}{{"/api/ready", http.StatusOK}, {"/hooks/nobody", http.StatusNotFound}} {
-		if err := waitFor(ctx, o.URL+probe.path, probe.status); err != nil {
+		if err := WaitFor(ctx, o.URL+probe.path, probe.status); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// waitFor asks until an address answers with a status.
-func waitFor(ctx context.Context, url string, status int) error {
+// WaitFor asks until an address answers with a status.
+func WaitFor(ctx context.Context, url string, status int) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	last := "no answer"
@@ -127,8 +144,8 @@ func waitFor(ctx context.Context, url string, status int) error {
 	}
 }
 
-// freeAddress is a loopback address that nobody listens on now.
-func freeAddress(t testing.TB) string {
+// FreeAddress is a loopback address that nobody listens on now.
+func FreeAddress(t testing.TB) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -80,17 +80,10 @@ type Process struct {
 // Start starts a program; it is killed when the test ends, if it still runs.
 func Start(t testing.TB, name string, env []string, program string, args ...string) *Process {
 	t.Helper()
-	p := &Process{name: name, cmd: exec.Command(program, args...), ended: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), env...)
-	p.cmd.Stdout = &p.output
-	p.cmd.Stderr = &p.output
-	if err := p.cmd.Start(); err != nil {
-		t.Fatalf("start %s: %v", name, err)
+	p := &Process{name: name}
+	if err := p.run(exec.Command(program, args...), append(os.Environ(), env...)); err != nil {
+		t.Fatal(err)
 	}
-	go func() {
-		p.err = p.cmd.Wait()
-		close(p.ended)
-	}()
 	t.Cleanup(func() {
 		p.Kill()
 		if t.Failed() {
@@ -99,6 +92,30 @@ func Start(t testing.TB, name string, env []string, program string, args ...stri
 	})
 	return p
 }
+
+// run starts the command and watches for its end.
+func (p *Process) run(cmd *exec.Cmd, env []string) error {
+	ended := make(chan struct{})
+	cmd.Env, cmd.Stdout, cmd.Stderr = env, &p.output, &p.output
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", p.name, err)
+	}
+	p.cmd, p.ended = cmd, ended
+	go func() {
+		p.err = cmd.Wait()
+		close(ended)
+	}()
+	return nil
+}
+
+// Restart kills the process and starts the same program at once with the same arguments and environment.
+func (p *Process) Restart() error {
+	p.Kill()
+	return p.run(exec.Command(p.cmd.Path, p.cmd.Args[1:]...), p.cmd.Env)
+}
+
+// Name is what the process was called at its start.
+func (p *Process) Name() string { return p.name }
 
 // Pid is the process's id.
 func (p *Process) Pid() int { return p.cmd.Process.Pid }

@@ -1,0 +1,134 @@
+//go:build e2esdk
+
+package sdk
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/test/e2e"
+)
+
+// scenarios must pass against every server.
+var scenarios = []string{
+	"a_flow_tasks", "b_fail_crash", "e_pause_suspend", "f_concurrency", "h_blocks", "k_extras", "l_background_tasks",
+}
+
+// unfinished are run as far as they go; the reason is what they still lack.
+var unfinished = []struct{ script, reason string }{
+	{"c_serve", "no scheduler yet makes runs of a deployment's schedules"},
+	{"d_worker", "no service yet judges the readiness of pools and workers"},
+}
+
+// server is one that scenarios run against, with the times of the runs that passed.
+type server struct {
+	name, api string
+	took      map[string][]time.Duration
+}
+
+// best is the shortest time of a scenario: what else the machine did is in the others.
+func (s server) best(script string) (time.Duration, bool) {
+	if len(s.took[script]) == 0 {
+		return 0, false
+	}
+	return slices.Min(s.took[script]), true
+}
+
+// TestScenarios runs every scenario against both forms of the product and the Python server by turns, so that what else the
+// machine does hits all of them, and compares the times.
+func TestScenarios(t *testing.T) {
+	var servers []server
+	for _, form := range forms {
+		servers = append(servers, server{form.name, form.start(t).API(), map[string][]time.Duration{}})
+	}
+	ours := len(servers)
+	if *reference {
+		servers = append(servers, server{"Python server", startReference(t), map[string][]time.Duration{}})
+	}
+	for _, script := range scenarios {
+		for round := range *rounds {
+			for turn := range servers {
+				s := servers[(turn+round)%len(servers)]
+				r := runScript(t, s.api, script)
+				t.Logf("%s against %s: %.1f s", script, s.name, r.took.Seconds())
+				if r.err != nil {
+					t.Errorf("%s against %s: %v\n%s", script, s.name, r.err, r.output)
+					continue
+				}
+				s.took[script] = append(s.took[script], r.took)
+			}
+		}
+	}
+	t.Logf("best of %d, in seconds\n%s", *rounds, table(servers))
+	if !*reference {
+		return
+	}
+	for _, script := range scenarios {
+		theirs, ok := servers[ours].best(script)
+		for _, s := range servers[:ours] {
+			if took, passed := s.best(script); ok && passed && took > theirs {
+				t.Errorf("%s against %s takes %s, %s against %s", script, s.name, took, theirs, servers[ours].name)
+			}
+		}
+	}
+}
+
+func table(servers []server) string {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "scenario\t")
+	for _, s := range servers {
+		fmt.Fprintf(w, "%s\t", s.name)
+	}
+	for _, script := range scenarios {
+		fmt.Fprintf(w, "\n%s\t", script)
+		for _, s := range servers {
+			if took, ok := s.best(script); ok {
+				fmt.Fprintf(w, "%.2f\t", took.Seconds())
+			} else {
+				fmt.Fprint(w, "failed\t")
+			}
+		}
+	}
+	w.Flush()
+	return text.String()
+}
+
+// TestUnfinishedScenarios says how far the scenarios come that need what is not there yet.
+func TestUnfinishedScenarios(t *testing.T) {
+	for _, form := range forms {
+		t.Run(form.name, func(t *testing.T) {
+			o := form.start(t)
+			for _, scenario := range unfinished {
+				r := runScript(t, o.API(), scenario.script)
+				if r.err == nil {
+					t.Logf("%s passes now", scenario.script)
+					continue
+				}
+				t.Logf("%s does not pass (%s):\n%s", scenario.script, scenario.reason, r.output)
+			}
+		})
+	}
+}
+
+// startReference starts the Python server on a database of its own and returns the address of its API.
+func startReference(t *testing.T) string {
+	t.Helper()
+	address := e2e.FreeAddress(t)
+	host, port, _ := strings.Cut(address, ":")
+	p := e2e.Start(t, "Python server", []string{
+		"PREFECT_HOME=" + t.TempDir(), "PREFECT_SERVER_UI_ENABLED=false", "PREFECT_SERVER_ANALYTICS_ENABLED=false", "DO_NOT_TRACK=1",
+	}, filepath.Join(*environment, "bin", "prefect"), "server", "start", "--host", host, "--port", port)
+	t.Cleanup(func() { require.NoError(t, p.Stop(time.Minute)) }) // Its children end with it, which a kill would not see to.
+	api := "http://" + address + "/api"
+	require.NoError(t, e2e.WaitFor(t.Context(), api+"/health", http.StatusOK))
+	return api
+}

@@ -1,0 +1,53 @@
+//go:build e2esdk
+
+package sdk
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long a script may take before it gives up by itself; a busy machine makes each of them several times slower.
+const patience = 3 * time.Minute
+
+// result is what became of a script.
+type result struct {
+	took   time.Duration
+	output string
+	err    error
+}
+
+// runScript runs one of the scripts against an API, with nothing of the SDK's settings in its environment but what is given.
+func runScript(t testing.TB, api, script string, env ...string) result {
+	t.Helper()
+	directory, err := filepath.Abs("scenarios")
+	if err != nil {
+		return result{err: fmt.Errorf("find the scenarios: %w", err)}
+	}
+	python, err := filepath.Abs(filepath.Join(*environment, "bin", "python"))
+	if err != nil {
+		return result{err: fmt.Errorf("find Python: %w", err)}
+	}
+	// It ends itself before that, unless it is stuck outside of Python.
+	ctx, cancel := context.WithTimeout(t.Context(), patience+30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, python, script+".py")
+	cmd.Dir = directory
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "PREFECT_") })
+	cmd.Env = append(cmd.Env, "PREFECT_API_URL="+api, "PYTHONDONTWRITEBYTECODE=1", "TMPDIR="+t.TempDir(),
+		fmt.Sprintf("SCENARIO_TIMEOUT=%.0f", patience.Seconds()))
+	cmd.Env = append(cmd.Env, env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	began := time.Now()
+	output, err := cmd.CombinedOutput()
+	return result{took: time.Since(began), output: string(output), err: err}
+}
