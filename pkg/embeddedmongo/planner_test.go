@@ -253,8 +253,10 @@ func TestFewMatchesAreReadWholeAndSorted(t *testing.T) {
 	}
 	find := func(from int) D {
 		return D{
-			{Key: "find", Value: "c"}, {Key: "filter", Value: D{{Key: "ws", Value: 1}, {Key: "due", Value: M{"$gte": from}}}},
-			{Key: "sort", Value: D{{Key: "at", Value: 1}}}, {Key: "limit", Value: 50},
+			{Key: "find", Value: "c"},
+			{Key: "filter", Value: D{{Key: "ws", Value: 1}, {Key: "due", Value: M{"$gte": from}}}},
+			{Key: "sort", Value: D{{Key: "at", Value: 1}}},
+			{Key: "limit", Value: 50},
 		}
 	}
 	e := explain(t, c, find(10))

@@ -51,8 +51,17 @@ func TestNames(t *testing.T) {
 		require.NoError(t, checkNames(ok[0], ok[1]), ok)
 	}
 	for _, bad := range [][2]string{
-		{"", "c"}, {"d", ""}, {"a.b", "c"}, {"a b", "c"}, {"a$", "c"}, {"d", "$c"}, {"d", ".c"}, {"d", "c."}, {"d", "a\x00b"},
-		{string(bytes.Repeat([]byte("d"), 64)), "c"}, {"d", string(bytes.Repeat([]byte("c"), 255))},
+		{"", "c"},
+		{"d", ""},
+		{"a.b", "c"},
+		{"a b", "c"},
+		{"a$", "c"},
+		{"d", "$c"},
+		{"d", ".c"},
+		{"d", "c."},
+		{"d", "a\x00b"},
+		{string(bytes.Repeat([]byte("d"), 64)), "c"},
+		{"d", string(bytes.Repeat([]byte("c"), 255))},
 	} {
 		require.Error(t, checkNames(bad[0], bad[1]), bad)
 	}

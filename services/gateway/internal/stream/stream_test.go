@@ -65,7 +65,7 @@ func serve(t *testing.T) (open func(path string) *websocket.Conn, proxy *testkit
 		web.Close()
 	})
 	return func(path string) *websocket.Conn {
-		conn, _, err := websocket.Dial(t.Context(), strings.Replace(web.URL, "http", "ws", 1)+path, nil)
+		conn, _, err := websocket.Dial(t.Context(), strings.Replace(web.URL, "http", "ws", 1)+path, nil) //nolint:bodyclose // The connection is the body; Dial leaves nothing else to close.
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conn.CloseNow() })
 		return conn

@@ -149,11 +149,14 @@ func (w *taskWorker) offer(ctx context.Context, claimed *orchv1.ClaimTaskRunResp
 		var answer struct {
 			Type string `json:"type"`
 		}
-		switch json.Unmarshal(data, &answer); {
-		case answer.Type == "ack":
+		if err := json.Unmarshal(data, &answer); err != nil {
+			return violation, false
+		}
+		switch answer.Type {
+		case "ack":
 			taken = true
 			return ending{}, true
-		case answer.Type == "quit":
+		case "quit":
 			return ending{}, false
 		}
 		return violation, false

@@ -19,7 +19,7 @@ const KindUnbind = "service_account_webhooks"
 
 // DeleteServiceAccount deletes a service account. Its keys are refused first; then its webhooks and its roles go.
 func (s *Service) DeleteServiceAccount(ctx context.Context, r *orchv1.DeleteServiceAccountRequest) (*emptypb.Empty, error) {
-	info, id, err := locate(ctx, r.GetId())
+	info, id, err := tenancy.Locate(ctx, r.GetId(), noun)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ const maxKeys = 50
 // RotateServiceAccountApiKey gives a service account a new key, which this answer alone shows. The old ones stay valid
 // for as long as was asked for, and never longer than they were.
 func (s *Service) RotateServiceAccountApiKey(ctx context.Context, r *orchv1.RotateServiceAccountApiKeyRequest) (*orchv1.ServiceAccount, error) { //nolint:staticcheck // The contract's name.
-	info, id, err := locate(ctx, r.GetId())
+	info, id, err := tenancy.Locate(ctx, r.GetId(), noun)
 	if err != nil {
 		return nil, err
 	}

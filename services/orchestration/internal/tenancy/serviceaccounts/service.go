@@ -11,7 +11,6 @@ import (
 	"context"
 
 	"github.com/google/uuid"
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
@@ -19,8 +18,6 @@ import (
 	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
-	"github.com/orch-project/orch/services/orchestration/internal/page"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
@@ -52,15 +49,6 @@ func present(b *orchv1.ServiceAccount) *orchv1.ServiceAccount {
 		b.ApiKey = tenancy.ShowKey(b.GetKeys()[n-1])
 	}
 	return b
-}
-
-func locate(ctx context.Context, id string) (request.Info, uuid.UUID, error) {
-	info, err := request.Incoming(ctx)
-	if err != nil {
-		return info, uuid.Nil, err
-	}
-	parsed, err := call.ParseID(id)
-	return info, parsed, tenancy.Missing(err, noun)
 }
 
 // mutate changes a service account and spreads the change; nil from edit means no change. Whoever changes one must have
@@ -96,7 +84,7 @@ func deed(b *orchv1.ServiceAccount, id uuid.UUID, action string) tenancy.Deed {
 
 // ReadServiceAccount answers a service account.
 func (s *Service) ReadServiceAccount(ctx context.Context, r *orchv1.ReadServiceAccountRequest) (*orchv1.ServiceAccount, error) {
-	info, id, err := locate(ctx, r.GetId())
+	info, id, err := tenancy.Locate(ctx, r.GetId(), noun)
 	if err != nil {
 		return nil, err
 	}
@@ -114,19 +102,7 @@ func (s *Service) ReadServiceAccounts(ctx context.Context, r *orchv1.ReadService
 		return nil, err
 	}
 	q := r.GetQuery()
-	limit, err := page.Limit(q.GetLimit())
-	if err != nil {
-		return nil, err
-	}
-	criteria, err := query.Compile(q.GetServiceAccounts())
-	if err != nil {
-		return nil, err
-	}
-	filter, err := criteria.BSON()
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.registry.ServiceAccounts.Find(ctx, info.Account, filter, bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}, q.GetOffset(), limit)
+	found, err := tenancy.List(ctx, s.registry.ServiceAccounts, info.Account, q.GetServiceAccounts(), nil, q.GetOffset(), q.GetLimit())
 	for _, b := range found {
 		present(b)
 	}
@@ -135,7 +111,7 @@ func (s *Service) ReadServiceAccounts(ctx context.Context, r *orchv1.ReadService
 
 // UpdateServiceAccount changes what was sent; null leaves it.
 func (s *Service) UpdateServiceAccount(ctx context.Context, r *orchv1.UpdateServiceAccountRequest) (*emptypb.Empty, error) {
-	info, id, err := locate(ctx, r.GetId())
+	info, id, err := tenancy.Locate(ctx, r.GetId(), noun)
 	if err != nil {
 		return nil, err
 	}

@@ -115,19 +115,9 @@ func (s *Service) ReadAccountMemberships(ctx context.Context, r *orchv1.ReadAcco
 	return list, nil
 }
 
-// locate reads the account of a call and the id of a membership.
-func locate(ctx context.Context, id string) (request.Info, uuid.UUID, error) {
-	info, err := request.Incoming(ctx)
-	if err != nil {
-		return info, uuid.Nil, err
-	}
-	parsed, err := call.ParseID(id)
-	return info, parsed, tenancy.Missing(err, "Account membership")
-}
-
 // UpdateAccountMembership gives a member another role.
 func (s *Service) UpdateAccountMembership(ctx context.Context, r *orchv1.UpdateAccountMembershipRequest) (*emptypb.Empty, error) {
-	info, id, err := locate(ctx, r.GetId())
+	info, id, err := tenancy.Locate(ctx, r.GetId(), "Account membership")
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +163,7 @@ func (s *Service) keepsOwner(ctx context.Context, account uuid.UUID, m *orchv1.A
 
 // DeleteAccountMembership ends a membership, with every role that the user has in the account's workspaces.
 func (s *Service) DeleteAccountMembership(ctx context.Context, r *orchv1.DeleteAccountMembershipRequest) (*emptypb.Empty, error) {
-	info, id, err := locate(ctx, r.GetId())
+	info, id, err := tenancy.Locate(ctx, r.GetId(), "Account membership")
 	if err != nil {
 		return nil, err
 	}

@@ -5,19 +5,11 @@ package workspaceaccess
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/google/uuid"
-	"go.mongodb.org/mongo-driver/v2/bson"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/request"
-	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
-	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
@@ -32,141 +24,6 @@ type Service struct {
 
 // New returns the service.
 func New(registry *tenancy.Registry) *Service { return &Service{registry: registry} }
-
-// grant is one role for one actor: bot or user is set.
-type grant struct{ role, bot, user string }
-
-// GrantUserAccess gives users roles.
-func (s *Service) GrantUserAccess(ctx context.Context, r *orchv1.GrantUserAccessRequest) (*orchv1.WorkspaceAccessList, error) {
-	asked := r.GetGrants().GetList().GetValues()
-	if one := r.GetGrants().GetOne(); one != nil {
-		asked = append(asked, one)
-	}
-	var grants []grant
-	for _, g := range asked {
-		grants = append(grants, grant{role: g.GetWorkspaceRoleId(), user: g.GetUserId()})
-	}
-	return s.give(ctx, grants)
-}
-
-// GrantBotAccess gives service accounts roles.
-func (s *Service) GrantBotAccess(ctx context.Context, r *orchv1.GrantBotAccessRequest) (*orchv1.WorkspaceAccessList, error) {
-	asked := r.GetGrants().GetList().GetValues()
-	if one := r.GetGrants().GetOne(); one != nil {
-		asked = append(asked, one)
-	}
-	var grants []grant
-	for _, g := range asked {
-		grants = append(grants, grant{role: g.GetWorkspaceRoleId(), bot: g.GetBotId()})
-	}
-	return s.give(ctx, grants)
-}
-
-// give writes nothing unless all grants can be given.
-func (s *Service) give(ctx context.Context, grants []grant) (*orchv1.WorkspaceAccessList, error) {
-	info, err := request.Incoming(ctx)
-	if err != nil {
-		return nil, err
-	}
-	wanted := make([]*orchv1.WorkspaceAccess, 0, len(grants))
-	for _, g := range grants {
-		if err := s.registry.CheckWorkspaceRole(ctx, info, g.role); err != nil {
-			return nil, err
-		}
-		a, err := s.resolve(ctx, info, g)
-		if err != nil {
-			return nil, err
-		}
-		wanted = append(wanted, a)
-	}
-	list := &orchv1.WorkspaceAccessList{}
-	for _, a := range wanted {
-		given, err := s.upsert(ctx, info, a)
-		if err != nil {
-			return nil, err
-		}
-		list.Accesses = append(list.Accesses, present(info, given))
-	}
-	return list, nil
-}
-
-// resolve finds the actor of a grant among the account's.
-func (s *Service) resolve(ctx context.Context, info request.Info, g grant) (*orchv1.WorkspaceAccess, error) {
-	a := &orchv1.WorkspaceAccess{WorkspaceRoleId: g.role}
-	field := "user_id"
-	var err error
-	var id uuid.UUID
-	if g.bot != "" {
-		field = "bot_id"
-		if id, err = call.ParseID(g.bot); err == nil {
-			var b *orchv1.ServiceAccount
-			b, err = s.registry.ServiceAccounts.Get(ctx, info.Account, id)
-			a.ActorId, a.BotId = b.GetActorId(), proto.String(b.GetId())
-		}
-	} else if id, err = call.ParseID(g.user); err == nil {
-		var m *orchv1.AccountMembership
-		m, err = s.registry.Memberships.Get(ctx, info.Account, tenancy.MembershipID(info.Account, id))
-		a.ActorId, a.UserId = m.GetActorId(), proto.String(m.GetUserId())
-	}
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, rpc.Invalid(rpc.BodyFault("value_error", "Value error, the account has nobody of this id", field))
-	}
-	return a, err
-}
-
-// upsert gives an actor its role. One that has a role keeps the id of its access.
-func (s *Service) upsert(ctx context.Context, info request.Info, wanted *orchv1.WorkspaceAccess) (*orchv1.WorkspaceAccess, error) {
-	of := s.registry
-	for range 2 { // Another call may make it between the look and the insert.
-		current, err := of.Access.First(ctx, info.Workspace, bson.D{{Key: "actor_id", Value: store.Binary(uuid.MustParse(wanted.GetActorId()))}})
-		if err == nil {
-			return s.change(ctx, info, current.GetId(), wanted.GetWorkspaceRoleId())
-		}
-		if !errors.Is(err, store.ErrNotFound) {
-			return nil, err
-		}
-		id := of.Store.NewID()
-		a := proto.Clone(wanted).(*orchv1.WorkspaceAccess)
-		a.Id = id.String()
-		effects, err := of.Effects(info, of.Follow(directory.Access, info.Workspace, id), deed(info, a, id, "created"))
-		if err != nil {
-			return nil, err
-		}
-		if err = of.Access.Insert(ctx, info.Workspace, a, effects...); err == nil {
-			of.Spread(ctx, query.WorkspaceAccess, id)
-			return a, nil
-		}
-		if !errors.Is(err, store.ErrDuplicate) {
-			return nil, err
-		}
-	}
-	return nil, fmt.Errorf("give access to a workspace: %w", store.ErrContention)
-}
-
-func (s *Service) change(ctx context.Context, info request.Info, text, role string) (*orchv1.WorkspaceAccess, error) {
-	of := s.registry
-	id, err := call.ParseID(text)
-	if err != nil {
-		return nil, err
-	}
-	changed, err := of.Access.Mutate(ctx, info.Workspace, id, func(current *orchv1.WorkspaceAccess, _ int64) (*store.Change[*orchv1.WorkspaceAccess], error) {
-		if current.GetWorkspaceRoleId() == role {
-			return nil, nil
-		}
-		if err := s.mayTake(ctx, info, current); err != nil {
-			return nil, err
-		}
-		next := proto.Clone(current).(*orchv1.WorkspaceAccess)
-		next.WorkspaceRoleId = role
-		effects, err := of.Effects(info, of.Follow(directory.Access, info.Workspace, id), deed(info, next, id, "updated"))
-		return &store.Change[*orchv1.WorkspaceAccess]{Message: next, Effects: effects}, err
-	})
-	if err != nil {
-		return nil, tenancy.Missing(err, noun)
-	}
-	of.Spread(ctx, query.WorkspaceAccess, id)
-	return changed, nil
-}
 
 // mayTake refuses to take away a role that allows more than the caller's own. One that was deleted may always go.
 func (s *Service) mayTake(ctx context.Context, info request.Info, a *orchv1.WorkspaceAccess) error {
@@ -190,70 +47,5 @@ func present(info request.Info, a *orchv1.WorkspaceAccess) *orchv1.WorkspaceAcce
 	return a
 }
 
-// ReadUserAccess answers a user's access.
-func (s *Service) ReadUserAccess(ctx context.Context, r *orchv1.ReadUserAccessRequest) (*orchv1.WorkspaceAccess, error) {
-	return s.read(ctx, r.GetId(), isUser)
-}
-
-// ReadBotAccess answers a service account's access.
-func (s *Service) ReadBotAccess(ctx context.Context, r *orchv1.ReadBotAccessRequest) (*orchv1.WorkspaceAccess, error) {
-	return s.read(ctx, r.GetId(), isBot)
-}
-
 func isUser(a *orchv1.WorkspaceAccess) bool { return a.UserId != nil }
 func isBot(a *orchv1.WorkspaceAccess) bool  { return a.BotId != nil }
-
-func (s *Service) read(ctx context.Context, text string, of func(*orchv1.WorkspaceAccess) bool) (*orchv1.WorkspaceAccess, error) {
-	info, err := request.Incoming(ctx)
-	if err != nil {
-		return nil, err
-	}
-	id, err := call.ParseID(text)
-	if err != nil {
-		return nil, tenancy.Missing(err, noun)
-	}
-	a, err := s.registry.Access.Get(ctx, info.Workspace, id)
-	if err == nil && !of(a) {
-		err = store.ErrNotFound
-	}
-	if err != nil {
-		return nil, tenancy.Missing(err, noun)
-	}
-	return present(info, a), nil
-}
-
-// RevokeUserAccess takes a user's role away.
-func (s *Service) RevokeUserAccess(ctx context.Context, r *orchv1.RevokeUserAccessRequest) (*emptypb.Empty, error) {
-	return s.revoke(ctx, r.GetId(), isUser)
-}
-
-// RevokeBotAccess takes a service account's role away.
-func (s *Service) RevokeBotAccess(ctx context.Context, r *orchv1.RevokeBotAccessRequest) (*emptypb.Empty, error) {
-	return s.revoke(ctx, r.GetId(), isBot)
-}
-
-func (s *Service) revoke(ctx context.Context, text string, kind func(*orchv1.WorkspaceAccess) bool) (*emptypb.Empty, error) {
-	info, err := request.Incoming(ctx)
-	if err != nil {
-		return nil, err
-	}
-	id, err := call.ParseID(text)
-	if err != nil {
-		return nil, tenancy.Missing(err, noun)
-	}
-	of := s.registry
-	err = of.Access.Delete(ctx, info.Workspace, id, func(current *orchv1.WorkspaceAccess) ([]store.Effect, error) {
-		if !kind(current) {
-			return nil, store.ErrNotFound
-		}
-		if err := s.mayTake(ctx, info, current); err != nil {
-			return nil, err
-		}
-		return of.Effects(info, of.Follow(directory.Access, info.Workspace, id), deed(info, current, id, "deleted"))
-	})
-	if err != nil {
-		return nil, tenancy.Missing(err, noun)
-	}
-	of.Spread(ctx, query.WorkspaceAccess, id)
-	return &emptypb.Empty{}, nil
-}

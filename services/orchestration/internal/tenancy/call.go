@@ -1,0 +1,49 @@
+package tenancy
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/page"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// Locate reads what a call is bound to and the id of the thing that it is about. What is no id names nothing: the error
+// says that the thing was not found.
+func Locate(ctx context.Context, id, what string) (request.Info, uuid.UUID, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return info, uuid.Nil, err
+	}
+	parsed, err := call.ParseID(id)
+	return info, parsed, Missing(err, what)
+}
+
+// List reads an account's documents that match a filter message, by name. Within, which may be nil, narrows them further.
+func List[M proto.Message](
+	ctx context.Context, of *store.Collection[M], account uuid.UUID, matching proto.Message, within bson.D, offset int64, limit *orchv1.PageLimit,
+) ([]M, error) {
+	size, err := page.Limit(limit)
+	if err != nil {
+		return nil, err
+	}
+	criteria, err := query.Compile(matching)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := criteria.BSON()
+	if err != nil {
+		return nil, err
+	}
+	if within != nil {
+		filter = bson.D{{Key: "$and", Value: bson.A{filter, within}}}
+	}
+	return of.Find(ctx, account, filter, bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}, offset, size)
+}

@@ -1,0 +1,41 @@
+package workspaces
+
+import (
+	"context"
+
+	"github.com/orch-project/orch/pkg/access"
+	"github.com/orch-project/orch/pkg/directory"
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+)
+
+// CreateWorkspace makes a workspace.
+func (s *Service) CreateWorkspace(ctx context.Context, r *orchv1.CreateWorkspaceRequest) (*orchv1.Workspace, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.registry.Accounts.Get(ctx, tenancy.Server, info.Account); err != nil {
+		return nil, tenancy.Missing(err, "Account")
+	}
+	create, of := r.GetWorkspace(), s.registry
+	id := of.Store.NewID()
+	w := &orchv1.Workspace{
+		Id: id.String(), AccountId: info.Account.String(), Name: create.GetName(), Description: create.Description,
+		Handle: create.GetHandle(), DefaultWorkspaceRoleId: access.WorkspaceViewer,
+	}
+	if create.Handle == nil {
+		w.Handle = tenancy.Handle(create.GetName())
+	}
+	effects, err := of.Effects(info, of.Follow(directory.Workspace, info.Account, id), deed(w, id, "created"))
+	if err != nil {
+		return nil, err
+	}
+	if err := of.Workspaces.Insert(ctx, info.Account, w, effects...); err != nil {
+		return nil, tenancy.Taken(err, taken)
+	}
+	of.Spread(ctx, query.Workspace, id)
+	return w, nil
+}

@@ -1,0 +1,46 @@
+package workspaces
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/orch-project/orch/pkg/directory"
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+)
+
+// KindEmpty is the effect that deletes what a deleted workspace held.
+const KindEmpty = "workspace_empty"
+
+// DeleteWorkspace deletes a workspace; nobody can enter it from now on, and what it held follows.
+func (s *Service) DeleteWorkspace(ctx context.Context, r *orchv1.DeleteWorkspaceRequest) (*emptypb.Empty, error) {
+	info, id, err := s.locate(ctx, r.GetId())
+	if err != nil {
+		return nil, err
+	}
+	if id == request.DefaultWorkspace {
+		return nil, rpc.Detail(http.StatusConflict, "The default workspace cannot be deleted: it is what addresses without ids mean.")
+	}
+	of := s.registry
+	err = of.Workspaces.Delete(ctx, info.Account, id, func(current *orchv1.Workspace) ([]store.Effect, error) {
+		effects, err := of.Effects(info, of.Follow(directory.Workspace, info.Account, id), deed(current, id, "deleted"))
+		return append(effects, of.Store.About(KindEmpty, info.Account, id)), err
+	})
+	if err != nil {
+		return nil, tenancy.Missing(err, "Workspace")
+	}
+	of.Spread(ctx, query.Workspace, id)
+	return &emptypb.Empty{}, nil
+}
+
+// Empty carries out effects of KindEmpty.
+func (s *Service) Empty(ctx context.Context, effects []store.Effect) error {
+	return store.EachSubject(effects, func(_, workspace uuid.UUID) error { return s.empty(ctx, workspace) })
+}

@@ -1,0 +1,23 @@
+package webhooks
+
+import (
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+)
+
+// told is the effect that tells what was done to a webhook.
+func (s *Service) told(info request.Info, ws uuid.UUID, w *orchv1.Webhook, action string) (store.Effect, error) {
+	var err error
+	if info.Account, err = uuid.Parse(w.GetAccount()); err != nil {
+		return store.Effect{}, err
+	}
+	id, err := uuid.Parse(w.GetId())
+	if err != nil {
+		return store.Effect{}, err
+	}
+	return s.tenancy.Audit(info, tenancy.Deed{Kind: "webhook", Action: action, Of: id, Name: w.GetName(), Workspace: ws})
+}

@@ -1,0 +1,80 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// settle looks again, after a write: an open webhook is disabled if the switch was thrown meanwhile, and one whose
+// service account was deleted meanwhile goes with it.
+func (s *Service) settle(ctx context.Context, ws, id uuid.UUID) error {
+	w, err := s.webhooks.Get(ctx, ws, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if open(w) {
+		forbidden, err := s.enforced(ctx, w)
+		if err != nil || !forbidden {
+			return err
+		}
+		return s.disableOpen(ctx, ws, id)
+	}
+	if w.ServiceAccountId == nil {
+		return nil
+	}
+	account, err := uuid.Parse(w.GetAccount())
+	if err != nil {
+		return err
+	}
+	bound, err := uuid.Parse(w.GetServiceAccountId())
+	if err != nil {
+		return err
+	}
+	exists, err := s.tenancy.HasServiceAccount(ctx, account, bound)
+	if err != nil || exists {
+		return err
+	}
+	return s.deleteBound(ctx, ws, id, w.GetServiceAccountId())
+}
+
+// disableOpen disables a webhook if it is still open.
+func (s *Service) disableOpen(ctx context.Context, ws, id uuid.UUID) error {
+	_, err := s.webhooks.Mutate(ctx, ws, id, func(current *orchv1.Webhook, _ int64) (*store.Change[*orchv1.Webhook], error) {
+		if !open(current) {
+			return nil, nil
+		}
+		next := proto.Clone(current).(*orchv1.Webhook)
+		next.Enabled = false
+		told, err := s.told(request.Info{}, ws, next, "updated")
+		return &store.Change[*orchv1.Webhook]{Message: next, Effects: []store.Effect{s.publish(ws, id, next.GetSlug()), told}}, err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// deleteBound deletes a webhook if it is still bound to a service account that is gone.
+func (s *Service) deleteBound(ctx context.Context, ws, id uuid.UUID, serviceAccount string) error {
+	err := s.webhooks.Delete(ctx, ws, id, func(current *orchv1.Webhook) ([]store.Effect, error) {
+		if current.GetServiceAccountId() != serviceAccount {
+			return nil, store.ErrNotFound // It was bound to another one meanwhile.
+		}
+		told, err := s.told(request.Info{}, ws, current, "deleted")
+		return []store.Effect{s.publish(ws, id, current.GetSlug()), told}, err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
