@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
 func webhookCreateCommand(c *connection) *cobra.Command {
@@ -14,7 +16,7 @@ func webhookCreateCommand(c *connection) *cobra.Command {
 		Long: `Make a webhook, and show its address. Whoever knows the address can post to it, unless requests must be signed
 (--scheme, --secret-file) or carry a service account's key (--service-account).`,
 		Example: `  orch webhook create pushes --template-file push.jinja --scheme github --secret-file secret.txt
-  orch webhook create alarms -t '{"event": "alarm", "resource": {"orch.resource.id": "{{ body.host }}"}}'`,
+  orch webhook create alarms -t '{"event": "alarm", "resource": {"` + vocabulary.Orch.ResourceID() + `": "{{ body.host }}"}}'`,
 		Args: cobra.ExactArgs(1),
 	}
 	flags := newWebhookFlags(cmd)
