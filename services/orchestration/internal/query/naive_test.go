@@ -108,6 +108,11 @@ func holds(m protoreflect.Message, doc fields, path string, others func(name pro
 			"orch.v1.TaskRunFilter.subflow_runs", "orch.v1.DeploymentFilter.flow_or_deployment_name":
 			results = append(results, others(fd.FullName(), m.Get(fd).Message()))
 			continue
+		case "orch.v1.FlowRunFilter.start_time":
+			f := m.Get(fd).Message().Interface().(*orchv1.OptionalTimeFilter)
+			bounds, null := &orchv1.OptionalTimeFilter{Before_: f.Before_, After_: f.After_}, &orchv1.OptionalTimeFilter{IsNull_: f.IsNull_}
+			results = append(results, holds(bounds.ProtoReflect(), doc, "sort_start", others) && holds(null.ProtoReflect(), doc, "start_time", others))
+			continue
 		case "orch.v1.FlowRunFilterCreatedBy.id_":
 			at += ".id"
 		case "orch.v1.FlowRunFilterCreatedBy.type_":

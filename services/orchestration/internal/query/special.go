@@ -17,6 +17,8 @@ func specialField(name protoreflect.FullName) compiler {
 		return flowHasDeployment
 	case "orch.v1.FlowRunFilter.parent_flow_run_id":
 		return runIsSubflowOf
+	case "orch.v1.FlowRunFilter.start_time":
+		return runStart
 	case "orch.v1.TaskRunFilter.subflow_runs":
 		return taskHasSubflow
 	case "orch.v1.DeploymentFilter.flow_or_deployment_name":
@@ -57,6 +59,28 @@ func runIsSubflowOf(m protoreflect.Message, _ string) (node, error) {
 		return in, err
 	}
 	return exists{rel: runParentTask, in: in}, nil
+}
+
+// runStart compares the time at which a run started, or is expected to when it has not: the time that START_TIME sorts
+// by. Only is_null_ asks for the start itself.
+func runStart(m protoreflect.Message, path string) (node, error) {
+	var kids []node
+	fds := m.Descriptor().Fields()
+	for i := range fds.Len() {
+		fd, field := fds.Get(i), "sort_start"
+		if !m.Has(fd) {
+			continue
+		}
+		if fd.Name() == "is_null_" {
+			field = "start_time"
+		}
+		n, err := compileOperator(m, fd, join2(path, field), false)
+		if err != nil {
+			return nil, err
+		}
+		kids = append(kids, n)
+	}
+	return and(kids...), nil
 }
 
 func taskHasSubflow(m protoreflect.Message, _ string) (node, error) {
