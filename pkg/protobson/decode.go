@@ -245,6 +245,9 @@ func (c *codec) readMessage(v bsoncore.Value, m protoreflect.Message, depth int)
 	if depth >= maxDepth {
 		return ErrDepth
 	}
+	if v.Type == bsoncore.TypeNull && p.fields[0].presence {
+		return nil
+	}
 	return p.fields[0].readInto(m, v, depth+1)
 }
 

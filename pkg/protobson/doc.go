@@ -11,8 +11,9 @@
 //	map with (rest).pairs         array of {k, v}, ordered by k: its keys may hold "." and "$"
 //	other map                     document
 //	message                       document, keyed by proto field name, in field order
-//	inline message                the value of its one field; as an item of a list, where that value is an array, a
-//	                              document {name: value}: arrays straight inside arrays cannot be matched or indexed
+//	inline message                the value of its one field, null where that can be unset and is; as an item of a list,
+//	                              where that value is an array, a document {name: value}: arrays straight inside arrays
+//	                              cannot be matched or indexed
 //	tuple message                 array of its fields in number order, null for what is unset
 //	union                         {member: value}
 //

@@ -118,6 +118,9 @@ func TestStoredForm(t *testing.T) {
 		{"inline scalar", &orchv1.WebhookQuery{Limit: &orchv1.PageLimit{Value: 5}}, bson.D{
 			{Key: "limit", Value: int64(5)}, {Key: "offset", Value: int64(0)},
 		}},
+		{"inline message that holds nothing", &orchv1.NextRuns{Runs: map[string]*orchv1.NextRun{"a": {}}}, bson.D{
+			{Key: "runs", Value: bson.D{{Key: "a", Value: nil}}},
+		}},
 		{"tuple", &orchv1.EventRelatedFilter{ResourcesInRoles: &orchv1.ResourceInRoleList{
 			Values: []*orchv1.ResourceInRole{{Id: "x", Role: "flow"}, {}},
 		}}, bson.D{

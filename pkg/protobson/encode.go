@@ -52,8 +52,9 @@ func (p *plan) appendFields(dst []byte, m protoreflect.Message, idKey string, de
 		if f == p.id {
 			key = idKey
 		}
-		dst = bsoncore.AppendHeader(dst, f.bsonType(), key)
-		if dst, err = f.appendValue(dst, m.Get(f.fd), depth); err != nil {
+		value := m.Get(f.fd)
+		dst = bsoncore.AppendHeader(dst, f.typeOf(value), key)
+		if dst, err = f.appendValue(dst, value, depth); err != nil {
 			return nil, at(f.key, err)
 		}
 	}
@@ -76,10 +77,9 @@ func (f *field) appendList(dst []byte, l protoreflect.List, depth int) ([]byte, 
 		return nil, ErrDepth
 	}
 	start, dst := bsoncore.AppendArrayStart(dst)
-	t := f.item.bsonType()
 	var err error
 	for i := range l.Len() {
-		dst = appendIndex(dst, t, i)
+		dst = appendIndex(dst, f.item.typeOf(l.Get(i)), i)
 		if dst, err = f.item.append(dst, l.Get(i), depth+1); err != nil {
 			return nil, atIndex(i, err)
 		}
@@ -100,14 +100,13 @@ func (f *field) appendMap(dst []byte, m protoreflect.Map, depth int) ([]byte, er
 	// A key that is no string is ordered by its text, as the store would.
 	slices.SortFunc(keys, func(a, b protoreflect.MapKey) int { return strings.Compare(a.String(), b.String()) })
 	start, dst := bsoncore.AppendDocumentStart(dst)
-	t := f.item.bsonType()
 	for i, k := range keys {
 		var err error
 		if f.container == pairs {
 			dst = appendIndex(dst, bsoncore.TypeEmbeddedDocument, i)
-			dst, err = f.appendPair(dst, k, m.Get(k), t, depth+1)
+			dst, err = f.appendPair(dst, k, m.Get(k), depth+1)
 		} else if err = checkKey(k.String()); err == nil {
-			dst = bsoncore.AppendHeader(dst, t, k.String())
+			dst = bsoncore.AppendHeader(dst, f.item.typeOf(m.Get(k)), k.String())
 			dst, err = f.item.append(dst, m.Get(k), depth+1)
 		}
 		if err != nil {
@@ -117,16 +116,14 @@ func (f *field) appendMap(dst []byte, m protoreflect.Map, depth int) ([]byte, er
 	return bsoncore.AppendDocumentEnd(dst, start)
 }
 
-func (f *field) appendPair(
-	dst []byte, k protoreflect.MapKey, v protoreflect.Value, t bsoncore.Type, depth int,
-) ([]byte, error) {
+func (f *field) appendPair(dst []byte, k protoreflect.MapKey, v protoreflect.Value, depth int) ([]byte, error) {
 	start, dst := bsoncore.AppendDocumentStart(dst)
 	dst = bsoncore.AppendHeader(dst, scalarTypes[f.mapKey.kind], "k")
 	dst, err := f.mapKey.append(dst, k.Value(), depth)
 	if err != nil {
 		return nil, err
 	}
-	dst = bsoncore.AppendHeader(dst, t, "v")
+	dst = bsoncore.AppendHeader(dst, f.item.typeOf(v), "v")
 	if dst, err = f.item.append(dst, v, depth+1); err != nil {
 		return nil, err
 	}
@@ -153,6 +150,9 @@ func (c *codec) appendMessage(dst []byte, m protoreflect.Message, depth int) ([]
 	}
 	p := c.use()
 	if p.form == formInline && !c.boxed {
+		if p.fields[0].unset(m) {
+			return dst, nil // Null has no bytes.
+		}
 		return p.fields[0].appendValue(dst, m.Get(p.fields[0].fd), depth)
 	}
 	start, dst := bsoncore.AppendDocumentStart(dst)
@@ -181,8 +181,9 @@ func (p *plan) appendTuple(dst []byte, m protoreflect.Message, depth int) ([]byt
 			dst = appendIndex(dst, bsoncore.TypeNull, i)
 			continue
 		}
-		dst = appendIndex(dst, f.bsonType(), i)
-		if dst, err = f.appendValue(dst, m.Get(f.fd), depth); err != nil {
+		value := m.Get(f.fd)
+		dst = appendIndex(dst, f.typeOf(value), i)
+		if dst, err = f.appendValue(dst, value, depth); err != nil {
 			return nil, atIndex(i, err)
 		}
 	}

@@ -265,3 +265,28 @@ func (f *field) bsonType() bsoncore.Type {
 	}
 	return f.item.bsonType()
 }
+
+// typeOf is bsonType of the field's value v: null where that is an inline message whose field is unset.
+func (f *field) typeOf(v protoreflect.Value) bsoncore.Type {
+	if f.container != single {
+		return f.bsonType()
+	}
+	return f.item.typeOf(v)
+}
+
+// typeOf is bsonType of a value v, as field.typeOf is.
+func (c *codec) typeOf(v protoreflect.Value) bsoncore.Type {
+	if c.kind == kindMessage && !c.boxed {
+		if p := c.use(); p.form == formInline {
+			inner := p.fields[0]
+			if inner.unset(v.Message()) {
+				return bsoncore.TypeNull
+			}
+			return inner.typeOf(v.Message().Get(inner.fd))
+		}
+	}
+	return c.bsonType()
+}
+
+// unset tells whether a field that can be unset is.
+func (f *field) unset(m protoreflect.Message) bool { return f.presence && !m.Has(f.fd) }

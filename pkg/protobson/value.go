@@ -20,7 +20,7 @@ func Value(fd protoreflect.FieldDescriptor, v protoreflect.Value) (bson.RawValue
 	if err != nil {
 		return bson.RawValue{}, at(f.key, err)
 	}
-	return bson.RawValue{Type: bson.Type(f.bsonType()), Value: data}, nil
+	return bson.RawValue{Type: bson.Type(f.typeOf(v)), Value: data}, nil
 }
 
 // Item gives the stored form of one item of a list, or of the value of a field that is no list.
@@ -33,7 +33,7 @@ func Item(fd protoreflect.FieldDescriptor, v protoreflect.Value) (bson.RawValue,
 	if err != nil {
 		return bson.RawValue{}, at(f.key, err)
 	}
-	return bson.RawValue{Type: bson.Type(f.item.bsonType()), Value: data}, nil
+	return bson.RawValue{Type: bson.Type(f.item.typeOf(v)), Value: data}, nil
 }
 
 // Key gives the name under which a field is stored inside its message; false when it is computed and so not stored.
@@ -67,11 +67,12 @@ func Set(m proto.Message, mask []string) (set, unset bson.D, err error) {
 			continue
 		}
 		// Depth 1 is the document itself.
-		data, err := f.appendValue(nil, r.Get(f.fd), 1)
+		value := r.Get(f.fd)
+		data, err := f.appendValue(nil, value, 1)
 		if err != nil {
 			return nil, nil, at(f.key, err)
 		}
-		set = append(set, bson.E{Key: f.key, Value: bson.RawValue{Type: bson.Type(f.bsonType()), Value: data}})
+		set = append(set, bson.E{Key: f.key, Value: bson.RawValue{Type: bson.Type(f.typeOf(value)), Value: data}})
 	}
 	return set, unset, nil
 }

@@ -215,6 +215,8 @@ func (c *codec) wireMessage(b []byte, v bsoncore.Value, depth int) (_ []byte, ok
 		return p.wireFields(b, v.Data, false, depth+1)
 	case p.form == formTuple:
 		return b, false
+	case v.Type == bsoncore.TypeNull && p.fields[0].presence:
+		return b, true
 	}
 	return p.fields[0].wire(b, v, depth+1)
 }

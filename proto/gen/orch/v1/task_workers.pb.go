@@ -513,9 +513,9 @@ const file_orch_v1_task_workers_proto_rawDesc = "" +
 	"\ttask_keys\x18\x02 \x03(\tR\btaskKeys\"Y\n" +
 	"\x14ClaimTaskRunResponse\x12+\n" +
 	"\btask_run\x18\x01 \x01(\v2\x10.orch.v1.TaskRunR\ataskRun\x12\x14\n" +
-	"\x05claim\x18\x02 \x01(\tR\x05claim\"R\n" +
-	"\x14SettleTaskRunRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05claim\x18\x02 \x01(\tR\x05claim\"Z\n" +
+	"\x14SettleTaskRunRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\tR\x05claim\x12\x14\n" +
 	"\x05taken\x18\x03 \x01(\bR\x05taken\"8\n" +
 	"\x16LeaveTaskWorkerRequest\x12\x1e\n" +
