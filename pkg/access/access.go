@@ -2,7 +2,8 @@
 //
 //	route ── asks for ──► scope ◄── is had by ── role ◄── is given to ── actor (user or service account)
 //
-// Scopes are the words that operations name in their (api) option; nothing else makes one. The built-in roles are made
+// Scopes are the words that operations name in their (api) option, and fields of their requests in their (rest) option;
+// nothing else makes one. The built-in roles are made
 // of them by their verbs, so that a new operation is allowed to the right people without a change here.
 package access
 
@@ -16,6 +17,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/orch-project/orch/pkg/openapi"
+	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -65,7 +67,8 @@ var of = sync.OnceValue(func() map[orchv1.Realm]Set {
 	scopes := map[orchv1.Realm]Set{}
 	for _, sd := range openapi.Services() {
 		for i := range sd.Methods().Len() {
-			option := Option(sd.Methods().Get(i))
+			md := sd.Methods().Get(i)
+			option := Option(md)
 			if option.GetScope() == "" {
 				continue
 			}
@@ -73,10 +76,58 @@ var of = sync.OnceValue(func() map[orchv1.Realm]Set {
 				scopes[option.GetRealm()] = Set{}
 			}
 			scopes[option.GetRealm()][option.GetScope()] = true
+			for _, guarded := range Guarded(md.Input()) {
+				scopes[option.GetRealm()][guarded.Scope] = true
+			}
 		}
 	}
 	return scopes
 })
+
+// GuardedField is a field of a request that takes a scope of its own to set.
+type GuardedField struct {
+	// Path leads from the request to the field, message by message.
+	Path  []protoreflect.FieldDescriptor
+	Scope string
+}
+
+// Guarded finds the fields of a request that take a scope of their own, at any depth but in lists and maps.
+func Guarded(md protoreflect.MessageDescriptor) []GuardedField {
+	return guarded(md, nil, map[protoreflect.FullName]bool{})
+}
+
+func guarded(md protoreflect.MessageDescriptor, path []protoreflect.FieldDescriptor, above map[protoreflect.FullName]bool) []GuardedField {
+	if above[md.FullName()] { // Messages may contain themselves.
+		return nil
+	}
+	above[md.FullName()] = true
+	defer delete(above, md.FullName())
+	var found []GuardedField
+	for i := range md.Fields().Len() {
+		fd := md.Fields().Get(i)
+		to := append(slices.Clip(path), fd)
+		if scope := restjson.Options(fd).GetScope(); scope != "" {
+			found = append(found, GuardedField{Path: to, Scope: scope})
+		}
+		if fd.Message() != nil && !fd.IsList() && !fd.IsMap() {
+			found = append(found, guarded(fd.Message(), to, above)...)
+		}
+	}
+	return found
+}
+
+// Set tells whether a request sets the field to anything but its zero value.
+func (g GuardedField) Set(request protoreflect.Message) bool {
+	last := len(g.Path) - 1
+	for _, fd := range g.Path[:last] {
+		if !request.Has(fd) {
+			return false
+		}
+		request = request.Get(fd).Message()
+	}
+	fd := g.Path[last]
+	return request.Has(fd) && !request.Get(fd).Equal(fd.Default())
+}
 
 // Option is what an operation says of itself beside its HTTP binding.
 func Option(md protoreflect.MethodDescriptor) *orchv1.RestMethod {

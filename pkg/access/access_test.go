@@ -35,6 +35,10 @@ func TestEveryRouteStatesItsScope(t *testing.T) {
 			}
 			scope := option.GetScope()
 			require.Regexp(t, "^(see|run|write|manage|take|administer)_[a-z_]+$", scope, "%s needs (api).scope", md.FullName())
+			for _, guarded := range access.Guarded(md.Input()) {
+				require.Regexp(t, "^(run|read|write|manage|take|administer)_[a-z_]+$", guarded.Scope, "%s: everybody who looks has see_*", md.FullName())
+				require.True(t, access.Scopes(option.GetRealm()).Has(guarded.Scope), guarded.Scope)
+			}
 			path := rule.GetGet() + rule.GetPost() + rule.GetPut() + rule.GetPatch() + rule.GetDelete()
 			require.Equal(t, strings.HasPrefix(path, "/accounts/{account_id}"), option.GetRealm() == orchv1.Realm_REALM_ACCOUNT, "%s: %s", md.FullName(), path)
 			for realm := range orchv1.Realm_name {
@@ -59,6 +63,9 @@ func TestRolesGrow(t *testing.T) {
 	require.True(t, owner.Covers(developer) && developer.Covers(runner) && runner.Covers(viewer) && owner.Covers(worker))
 	require.False(t, developer.Has("manage_workspace_access") || viewer.Covers(runner) || developer.Covers(owner))
 	require.True(t, runner.Has("run_deployments") && worker.Has("manage_flow_runs") && !worker.Has("see_webhooks"))
+	for who, may := range map[*access.Set]bool{&owner: true, &developer: true, &worker: true, &runner: false, &viewer: false} {
+		require.Equal(t, may, who.Has("read_block_secrets"))
+	}
 	for scope := range viewer {
 		require.True(t, strings.HasPrefix(scope, "see_"), scope)
 	}
@@ -76,4 +83,26 @@ func TestSets(t *testing.T) {
 	require.Equal(t, []string{"x", "y"}, access.Union(a, b).Sorted())
 	require.Equal(t, []string{"y"}, access.Union(nil, b).Sorted())
 	require.Equal(t, []string{"y"}, b.Sorted(), "a union changes neither side")
+}
+
+// TestGuardedFieldsAreFound: a flag in the query and one in a body are looked at where they are set, and only there.
+func TestGuardedFieldsAreFound(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		request proto.Message
+		want    bool
+	}{
+		{&orchv1.ReadBlockDocumentRequest{IncludeSecrets: true}, true},
+		{&orchv1.ReadBlockDocumentRequest{}, false},
+		{&orchv1.ReadBlockDocumentsRequest{Query: &orchv1.BlockDocumentQuery{IncludeSecrets: true}}, true},
+		{&orchv1.ReadBlockDocumentsRequest{Query: &orchv1.BlockDocumentQuery{}}, false},
+		{&orchv1.ReadBlockDocumentsRequest{}, false},
+	} {
+		m := c.request.ProtoReflect()
+		found := access.Guarded(m.Descriptor())
+		require.Len(t, found, 1)
+		require.Equal(t, "read_block_secrets", found[0].Scope)
+		require.Equal(t, c.want, found[0].Set(m))
+	}
+	require.Empty(t, access.Guarded((&orchv1.ReadFlowRequest{}).ProtoReflect().Descriptor()))
 }

@@ -66,7 +66,7 @@ var WorkspaceRoles = sync.OnceValue(func() []Role {
 
 // ofWorkers is what executing runs takes beside seeing.
 var ofWorkers = NewSet("run_deployments", "manage_flow_runs", "manage_task_runs", "take_concurrency_slots",
-	"write_artifacts", "write_variables", "write_logs", "write_workers", "manage_events", "manage_flows")
+	"write_artifacts", "write_variables", "write_logs", "read_block_secrets", "write_workers", "manage_events", "manage_flows")
 
 // governing is what programs need not see.
 var governing = NewSet("see_workspace_access", "see_webhooks", "see_automations")

@@ -47,6 +47,20 @@ func (g *Gateway) admit(r *http.Request, op *transcode.Operation, vars map[strin
 	return request.Outgoing(r.Context(), of.info), nil
 }
 
+// permit decides whether a call that was admitted may use a scope more, held where the operation's own is.
+func (g *Gateway) permit(r *http.Request, op *transcode.Operation, vars map[string]string, scope string) error {
+	if g.mode != authn.ByKey {
+		return nil // Whoever is let in may do everything.
+	}
+	of, _ := r.Context().Value(boundKey{}).(bound)
+	need, err := needOf(op, of.place, vars)
+	if err != nil {
+		return err
+	}
+	need.Scope = scope
+	return g.authorize(r, nil, need)
+}
+
 // needOf says what a call needs: its operation names scope and realm, its path what they are held in.
 func needOf(op *transcode.Operation, place address.Place, vars map[string]string) (authn.Need, error) {
 	need := authn.Need{Account: request.DefaultAccount, Workspace: request.DefaultWorkspace}

@@ -154,6 +154,7 @@ func (g *Gateway) build() error {
 		Services: openapi.Services(),
 		Caller:   g.callerOf,
 		Admit:    g.admit,
+		Permit:   g.permit,
 		Log:      g.log,
 	})
 	if err != nil {

@@ -1017,6 +1017,8 @@ func Of(fullName string) string {
 		return "The key must be present on input; it may still be null if the field is optional (rule 3)."
 	case "orch.v1.RestField.schema":
 		return "The published schema name of this field's message, when one message has several names (rule 13)."
+	case "orch.v1.RestField.scope":
+		return "The permission that a caller needs, beside the operation's, to set the field to anything but its zero value. It does not begin with \"see_\", which everybody has who may look at all."
 	case "orch.v1.RestField.secret":
 		return "On input only: kept secret. Never answered, and not in the echo of a 422."
 	case "orch.v1.RestField.unique":

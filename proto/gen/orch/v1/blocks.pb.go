@@ -2613,13 +2613,13 @@ const file_orch_v1_blocks_proto_rawDesc = "" +
 	"\rblock_schemas\x18\x01 \x01(\v2\x1a.orch.v1.BlockSchemaFilterH\x00R\fblockSchemas\x88\x01\x01\x12(\n" +
 	"\x05limit\x18\x02 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
 	"\x06offset\x18\x03 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset:7\xd2\xf3\x183:1Body_read_block_schemas_block_schemas_filter_postB\x10\n" +
-	"\x0e_block_schemas\"\xb3\x04\n" +
+	"\x0e_block_schemas\"\xc8\x04\n" +
 	"\x12BlockDocumentQuery\x12J\n" +
 	"\x0fblock_documents\x18\x01 \x01(\v2\x1c.orch.v1.BlockDocumentFilterH\x00R\x0eblockDocuments\x88\x01\x01\x12>\n" +
 	"\vblock_types\x18\x02 \x01(\v2\x18.orch.v1.BlockTypeFilterH\x01R\n" +
 	"blockTypes\x88\x01\x01\x12D\n" +
-	"\rblock_schemas\x18\x03 \x01(\v2\x1a.orch.v1.BlockSchemaFilterH\x02R\fblockSchemas\x88\x01\x01\x124\n" +
-	"\x0finclude_secrets\x18\x04 \x01(\bB\v\xca\xf3\x18\a\"\x05falseR\x0eincludeSecrets\x12E\n" +
+	"\rblock_schemas\x18\x03 \x01(\v2\x1a.orch.v1.BlockSchemaFilterH\x02R\fblockSchemas\x88\x01\x01\x12I\n" +
+	"\x0finclude_secrets\x18\x04 \x01(\bB \xca\xf3\x18\x1c\"\x05false\xc2\x01\x12read_block_secretsR\x0eincludeSecrets\x12E\n" +
 	"\x04sort\x18\x05 \x01(\x0e2\x1a.orch.v1.BlockDocumentSortB\x10\xca\xf3\x18\f\"\n" +
 	"\"NAME_ASC\"H\x03R\x04sort\x88\x01\x01\x12(\n" +
 	"\x05limit\x18\x06 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
@@ -2667,17 +2667,17 @@ const file_orch_v1_blocks_proto_rawDesc = "" +
 	"\x18DeleteBlockSchemaRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\"a\n" +
 	"\x1aCreateBlockDocumentRequest\x12C\n" +
-	"\x0eblock_document\x18\x01 \x01(\v2\x1c.orch.v1.BlockDocumentCreateR\rblockDocument\"j\n" +
+	"\x0eblock_document\x18\x01 \x01(\v2\x1c.orch.v1.BlockDocumentCreateR\rblockDocument\"\x7f\n" +
 	"\x18ReadBlockDocumentRequest\x12\x16\n" +
-	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x126\n" +
-	"\x0finclude_secrets\x18\x02 \x01(\bB\r\xca\xf3\x18\t\"\x05falsex\x01R\x0eincludeSecrets\"\x9c\x01\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12K\n" +
+	"\x0finclude_secrets\x18\x02 \x01(\bB\"\xca\xf3\x18\x1e\"\x05falsex\x01\xc2\x01\x12read_block_secretsR\x0eincludeSecrets\"\xb1\x01\n" +
 	"\x1eReadBlockDocumentByNameRequest\x12\x12\n" +
 	"\x04slug\x18\x01 \x01(\tR\x04slug\x12.\n" +
-	"\x13block_document_name\x18\x02 \x01(\tR\x11blockDocumentName\x126\n" +
-	"\x0finclude_secrets\x18\x03 \x01(\bB\r\xca\xf3\x18\t\"\x05falsex\x01R\x0eincludeSecrets\"m\n" +
+	"\x13block_document_name\x18\x02 \x01(\tR\x11blockDocumentName\x12K\n" +
+	"\x0finclude_secrets\x18\x03 \x01(\bB\"\xca\xf3\x18\x1e\"\x05falsex\x01\xc2\x01\x12read_block_secretsR\x0eincludeSecrets\"\x82\x01\n" +
 	"\x1fReadBlockDocumentsOfTypeRequest\x12\x12\n" +
-	"\x04slug\x18\x01 \x01(\tR\x04slug\x126\n" +
-	"\x0finclude_secrets\x18\x02 \x01(\bB\r\xca\xf3\x18\t\"\x05falsex\x01R\x0eincludeSecrets\"N\n" +
+	"\x04slug\x18\x01 \x01(\tR\x04slug\x12K\n" +
+	"\x0finclude_secrets\x18\x02 \x01(\bB\"\xca\xf3\x18\x1e\"\x05falsex\x01\xc2\x01\x12read_block_secretsR\x0eincludeSecrets\"N\n" +
 	"\x19ReadBlockDocumentsRequest\x121\n" +
 	"\x05query\x18\x01 \x01(\v2\x1b.orch.v1.BlockDocumentQueryR\x05query\"T\n" +
 	"\x1aCountBlockDocumentsRequest\x126\n" +

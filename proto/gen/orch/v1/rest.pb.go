@@ -236,6 +236,9 @@ type RestField struct {
 	Pairs bool `protobuf:"varint,21,opt,name=pairs,proto3" json:"pairs,omitempty"`
 	// On input only: kept secret. Never answered, and not in the echo of a 422.
 	Secret bool `protobuf:"varint,23,opt,name=secret,proto3" json:"secret,omitempty"`
+	// The permission that a caller needs, beside the operation's, to set the field to anything but its zero value. It does
+	// not begin with "see_", which everybody has who may look at all.
+	Scope string `protobuf:"bytes,24,opt,name=scope,proto3" json:"scope,omitempty"`
 	// The path of the document field that a filter field speaks of, when it is not the field's own name.
 	Path          string `protobuf:"bytes,22,opt,name=path,proto3" json:"path,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -424,6 +427,13 @@ func (x *RestField) GetSecret() bool {
 		return x.Secret
 	}
 	return false
+}
+
+func (x *RestField) GetScope() string {
+	if x != nil {
+		return x.Scope
+	}
+	return ""
 }
 
 func (x *RestField) GetPath() string {
@@ -793,7 +803,7 @@ var File_orch_v1_rest_proto protoreflect.FileDescriptor
 
 const file_orch_v1_rest_proto_rawDesc = "" +
 	"\n" +
-	"\x12orch/v1/rest.proto\x12\aorch.v1\x1a google/protobuf/descriptor.proto\"\x82\x05\n" +
+	"\x12orch/v1/rest.proto\x12\aorch.v1\x1a google/protobuf/descriptor.proto\"\x98\x05\n" +
 	"\tRestField\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
 	"\x06format\x18\x02 \x01(\x0e2\x0f.orch.v1.FormatR\x06format\x12\x1a\n" +
@@ -821,7 +831,8 @@ const file_orch_v1_rest_proto_rawDesc = "" +
 	"deprecated\x12\x16\n" +
 	"\x06schema\x18\x14 \x01(\tR\x06schema\x12\x14\n" +
 	"\x05pairs\x18\x15 \x01(\bR\x05pairs\x12\x16\n" +
-	"\x06secret\x18\x17 \x01(\bR\x06secret\x12\x12\n" +
+	"\x06secret\x18\x17 \x01(\bR\x06secret\x12\x14\n" +
+	"\x05scope\x18\x18 \x01(\tR\x05scope\x12\x12\n" +
 	"\x04path\x18\x16 \x01(\tR\x04pathB\x06\n" +
 	"\x04_minB\x06\n" +
 	"\x04_max\"\xd0\x01\n" +

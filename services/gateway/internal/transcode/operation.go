@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	"github.com/orch-project/orch/pkg/access"
 	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -45,6 +46,7 @@ type Operation struct {
 	altStatus    []int32
 	responseBody protoreflect.FieldDescriptor // nil: the whole message.
 	redact       redactor
+	guarded      []access.GuardedField
 }
 
 // param is a field that is read from path, query or header.
@@ -106,6 +108,7 @@ func newOperation(md protoreflect.MethodDescriptor, rule *annotations.HttpRule) 
 		return nil, err
 	}
 	op.bindParams(md.Input())
+	op.guarded = access.Guarded(md.Input())
 	return op, nil
 }
 

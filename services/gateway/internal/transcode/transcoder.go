@@ -32,6 +32,9 @@ type Options struct {
 	// must know of it. Vars are the path's variables, still escaped. The operation is nil when the path is unknown, so
 	// that strangers learn nothing of the paths. Its error is the answer.
 	Admit func(r *http.Request, op *Operation, vars map[string]string) (context.Context, error)
+	// Permit decides whether a request that was admitted may use a scope more, which its fields ask for. Its error is the
+	// answer.
+	Permit func(r *http.Request, op *Operation, vars map[string]string, scope string) error
 	// Log gets the failures of the server.
 	Log *slog.Logger
 }
@@ -118,6 +121,10 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 		op.refuse(w, invalid(faults), body.Bytes())
 		return
 	}
+	if err := t.permit(r, found, request); err != nil {
+		writeHTTPError(w, rpc.HTTPError(err), nil)
+		return
+	}
 	response, reply, err := t.opts.Caller(op.RPC).Call(ctx, op.RPC, request.Interface())
 	for name, value := range reply.Header {
 		w.Header().Set(name, value)
@@ -150,6 +157,19 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 	default:
 		writeBody(w, r, status, contentType, out)
 	}
+}
+
+// permit asks for the scopes of the guarded fields that a request sets.
+func (t *Transcoder) permit(r *http.Request, found match, request protoreflect.Message) error {
+	for _, field := range found.op.guarded {
+		if !field.Set(request) {
+			continue
+		}
+		if err := t.opts.Permit(r, found.op, found.vars, field.Scope); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var answers = sync.Pool{New: func() any { return new([]byte) }}
