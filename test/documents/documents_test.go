@@ -106,12 +106,14 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// Decisions are numbered without a gap, and each says when it was made, why, and what follows.
+// Decisions are numbered without a gap and listed, and each says when it was made, why, and what follows.
 func TestDecisionsAreComplete(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(root, "docs", "adr", "*.md"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
+	architecture, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
+	require.NoError(t, err)
 	for i, file := range files {
 		require.Regexp(t, `^`+regexp.QuoteMeta(number(i+1))+`-[a-z0-9-]+\.md$`, filepath.Base(file))
 		text, err := os.ReadFile(file)
@@ -119,6 +121,7 @@ func TestDecisionsAreComplete(t *testing.T) {
 		for _, part := range []string{"# " + number(i+1) + ": ", "Status: ", "## Context\n", "## Decision\n", "## Consequences\n"} {
 			require.Contains(t, string(text), part, file)
 		}
+		require.Contains(t, string(architecture), "](adr/"+filepath.Base(file)+")", "the list of decisions")
 	}
 }
 
