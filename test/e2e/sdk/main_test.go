@@ -16,7 +16,7 @@ import (
 var (
 	environment = flag.String("environment", "../../../.venv/prefect", "the Python environment with the SDK and the Python server")
 	reference   = flag.Bool("reference", true, "run the scenarios against the Python server too, and compare the times")
-	rounds      = flag.Int("rounds", 2, "how often each scenario runs against each server; the best time counts")
+	rounds      = flag.Int("rounds", 2, "how often each scenario runs against each server at least; the best time counts")
 )
 
 // programs are built once for all tests.
