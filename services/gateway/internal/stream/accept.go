@@ -28,7 +28,11 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string,
 			return err
 		}
 	}
-	k := &socket{log: s.opts.Log.With("route", template)}
+	legacyAdmit := func() error {
+		_, err := admit("", true, to.scope)
+		return err
+	}
+	k := &socket{admitted: legacyAdmit, log: s.opts.Log.With("route", template)}
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:       vocabulary.Subprotocols(),
 		InsecureSkipVerify: true, // The guard has looked at the Origin.
@@ -57,7 +61,9 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string,
 		k.info = info
 		k.log = k.log.With("request_id", info.ID)
 		conn.SetReadLimit(to.limit)
+		leave := k.staysAdmitted(ctx, s.opts.Readmit)
 		end = to.serve(s, request.Outgoing(ctx, info), k)
+		leave()
 	}
 	if end != gone && !end.ok() {
 		k.log.InfoContext(ctx, "closing a websocket", "code", int(end.code), "reason", end.reason)
@@ -97,6 +103,10 @@ func handshake(ctx context.Context, k *socket, admit Admit, scope string) (reque
 		token = *first.Token
 	}
 	info, err := admit(token, false, scope)
+	k.admitted = func() error {
+		_, err := admit(token, false, scope)
+		return err
+	}
 	if err != nil {
 		return request.Info{}, ending{websocket.StatusPolicyViolation, status.Convert(err).Message()}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/request"
@@ -23,6 +24,9 @@ const (
 	pathTasks     = "/task_runs/subscriptions/scheduled"
 )
 
+// readmitEvery is how long a socket may outlive what lets its client have it. Asking costs a look into memory.
+const readmitEvery = 3 * time.Second
+
 // Options are what a Server needs.
 type Options struct {
 	// Caller serves the rpcs of the domain.
@@ -33,7 +37,9 @@ type Options struct {
 	Words vocabulary.Vocabulary
 	// Max bounds the open sockets; further ones are refused with 503.
 	Max int
-	Log *slog.Logger
+	// Readmit is how often it is asked again whether a client may have its socket. Default 3 s.
+	Readmit time.Duration
+	Log     *slog.Logger
 }
 
 // Admit tells on whose behalf a socket works whose client sent a token, which is empty when none was sent; scope is
@@ -69,6 +75,9 @@ type route struct {
 
 // New returns a server.
 func New(opts Options) *Server {
+	if opts.Readmit <= 0 {
+		opts.Readmit = readmitEvery
+	}
 	s := &Server{opts: opts, sockets: map[*socket]struct{}{}, intake: newPublishing(opts.Broker.Publisher())}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.events = newFeed[passed](s.ctx, s.feedEvents)

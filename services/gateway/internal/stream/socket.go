@@ -5,13 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/coder/websocket"
+	"google.golang.org/grpc/status"
 
 	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
 )
 
 const (
@@ -48,6 +51,8 @@ type socket struct {
 	conn *websocket.Conn
 	info request.Info
 	log  *slog.Logger
+	// admitted asks again whether the client may have the socket.
+	admitted func() error
 	// barrier is called with every ping, before what came after it is read; the pong is sent when it returns true. Set
 	// before the first read, or nil.
 	barrier func(context.Context) bool
@@ -112,6 +117,36 @@ func (k *socket) hello(ctx context.Context, out any, code websocket.StatusCode, 
 		return refused
 	}
 	return ending{}
+}
+
+// staysAdmitted asks at every interval whether the client may still have the socket, and closes it when not: a key may be
+// revoked, and a role taken away, while it is open. A server that cannot tell for now leaves the socket as it is. The
+// function that it returns ends the asking.
+func (k *socket) staysAdmitted(ctx context.Context, every time.Duration) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			err := k.admitted()
+			if err == nil || rpc.HTTPError(err).GetStatus() >= http.StatusInternalServerError {
+				continue
+			}
+			k.log.InfoContext(ctx, "closing a websocket whose client may not have it any more", "error", err)
+			k.end(ending{websocket.StatusPolicyViolation, status.Convert(err).Message()})
+			return
+		}
+	})
+	return func() {
+		cancel()
+		asking.Wait()
+	}
 }
 
 // untilGone returns a context that ends when the client leaves, of whom nothing more is expected: a message ends the

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -136,4 +137,63 @@ func TestEventsInEndsWithoutTheBroker(t *testing.T) {
 	require.Contains(t, closing.Reason, "broker")
 	require.Error(t, <-pong)
 	proxy.Heal()
+}
+
+// TestRevokedClientsLoseTheirSockets: what lets a client have a socket is asked again while it is open, and an idle one
+// is closed too. While it cannot be told, nothing is closed.
+func TestRevokedClientsLoseTheirSockets(t *testing.T) {
+	t.Parallel()
+	quiet := slog.New(slog.DiscardHandler)
+	nats := testkit.StartNATS(t, embeddednats.Options{})
+	conn, err := broker.Connect(t.Context(), broker.Config{InProcess: nats, Logger: quiet})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close()) }()
+	s := stream.New(stream.Options{
+		Caller: rpc.NewLocal(), Broker: conn, Words: vocabulary.Orch, Max: 100, Readmit: 5 * time.Millisecond, Log: quiet,
+	})
+	var verdict atomic.Pointer[error]
+	var asked atomic.Int64
+	set := func(err error) { verdict.Store(&err) }
+	set(nil)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := s.Serve(w, r, r.URL.Path, func(string, bool, string) (request.Info, error) {
+			asked.Add(1)
+			return request.Info{Account: request.DefaultAccount, Workspace: request.DefaultWorkspace}, *verdict.Load()
+		})
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusForbidden)
+		}
+	}))
+	defer web.Close()
+	defer func() { require.NoError(t, s.Close(t.Context())) }()
+	url := strings.Replace(web.URL, "http", "ws", 1)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for _, proper := range []bool{false, true} {
+		set(nil)
+		options := &websocket.DialOptions{}
+		if proper {
+			options.Subprotocols = []string{vocabulary.Subprotocols()[0]}
+		}
+		k, _, err := websocket.Dial(ctx, url+"/events/in", options)
+		require.NoError(t, err)
+		if proper {
+			require.NoError(t, k.Write(ctx, websocket.MessageText, []byte(`{"type":"auth","token":"key"}`)))
+			_, _, err = k.Read(ctx)
+			require.NoError(t, err)
+		}
+		closed := make(chan error, 1)
+		go func() {
+			_, _, err := k.Read(ctx)
+			closed <- err
+		}()
+		set(rpc.Detail(http.StatusServiceUnavailable, "it cannot be told"))
+		before := asked.Load()
+		require.Eventually(t, func() bool { return asked.Load() > before+3 }, patience, time.Millisecond)
+		require.NoError(t, k.Ping(ctx), "it is open")
+		set(rpc.Detail(http.StatusUnauthorized, "Unauthorized"))
+		closing, ok := errors.AsType[websocket.CloseError](<-closed)
+		require.True(t, ok)
+		require.Equal(t, websocket.StatusPolicyViolation, closing.Code)
+	}
 }
