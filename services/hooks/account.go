@@ -9,27 +9,32 @@ import (
 // minute is the span of the rate that the settings give to each account, in seconds.
 const minute = 60
 
-// accounts are the rules of accounts that the catalogue has none for: those of the settings. Each account is counted for
-// itself. It is safe for concurrent use.
+// accounts are the rules that hold for accounts: what the catalogue has of them, with the settings' where it says nothing.
+// Each account is counted for itself. It is safe for concurrent use.
 type accounts struct {
-	known sync.Map // The account's id to its *orchv1.AccountDefinition.
+	known sync.Map // The account's id to its rules.
 }
+
+// rules are what holds for an account as long as the catalogue has the same of it. The guard tells a change by the
+// pointer, so it must not be another one for every request.
+type rules struct{ own, whole *orchv1.AccountDefinition }
 
 // account is what is to be kept over all webhooks of an account; nil when nothing is.
 func (h *Hooks) account(id string) *orchv1.AccountDefinition {
-	if own := h.catalog.Account(id); own != nil {
+	own := h.catalog.Account(id)
+	if h.cfg.AccountRate == 0 && len(h.cfg.AllowedIPs) == 0 {
 		return own
 	}
-	if h.cfg.AccountRate == 0 && len(h.cfg.AllowedIPs) == 0 {
-		return nil
+	if known, ok := h.accounts.known.Load(id); ok && known.(rules).own == own {
+		return known.(rules).whole
 	}
-	if known, ok := h.accounts.known.Load(id); ok {
-		return known.(*orchv1.AccountDefinition)
+	whole := &orchv1.AccountDefinition{Id: id, RateLimit: own.GetRateLimit(), AllowedIps: own.GetAllowedIps()}
+	if whole.RateLimit == nil && h.cfg.AccountRate > 0 {
+		whole.RateLimit = &orchv1.WebhookRateLimit{Requests: h.cfg.AccountRate, Seconds: minute}
 	}
-	rules := &orchv1.AccountDefinition{Id: id, AllowedIps: h.cfg.AllowedIPs}
-	if h.cfg.AccountRate > 0 {
-		rules.RateLimit = &orchv1.WebhookRateLimit{Requests: h.cfg.AccountRate, Seconds: minute}
+	if len(whole.AllowedIps) == 0 {
+		whole.AllowedIps = h.cfg.AllowedIPs
 	}
-	known, _ := h.accounts.known.LoadOrStore(id, rules)
-	return known.(*orchv1.AccountDefinition)
+	h.accounts.known.Store(id, rules{own, whole})
+	return whole
 }

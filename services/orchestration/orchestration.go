@@ -53,6 +53,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/taskruns"
 	"github.com/orch-project/orch/services/orchestration/internal/taskworkers"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy/accounts"
 	"github.com/orch-project/orch/services/orchestration/internal/variables"
 	"github.com/orch-project/orch/services/orchestration/internal/webhooks"
 )
@@ -192,6 +193,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	handlers, err := outbox.Merge(outbox.Handlers{
 		events.KindPublish:            o.events.PublishEffects,
 		webhooks.KindCatalogue:        o.webhooks.Publish,
+		accounts.KindIntake:           o.webhooks.PublishAccounts,
 		artifacts.KindFollow:          o.artifacts.Follow,
 		artifacts.KindDeleteOfFlowRun: o.artifacts.DeleteOfFlowRuns,
 	}, o.runs.Handlers(), o.tasks.Handlers(), o.deployments.Handlers(), o.limits.Handlers(), o.logs.Handlers(), o.blocks.Handlers(), o.hosted.handlers())

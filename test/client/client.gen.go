@@ -1492,6 +1492,12 @@ type AccountSettings struct {
 	// EnforceWebhookAuthentication No webhook without a service account is enabled.
 	EnforceWebhookAuthentication *bool `json:"enforce_webhook_authentication,omitempty"`
 	ManagedExecution             *bool `json:"managed_execution,omitempty"`
+
+	// WebhookAllowedIps The addresses and networks that may post to the account's webhooks; empty for what the server's settings say.
+	WebhookAllowedIps *[]string `json:"webhook_allowed_ips,omitempty"`
+
+	// WebhookRateLimit How many requests are taken over all webhooks of the account; null for what the server's settings say.
+	WebhookRateLimit *WebhookRateLimit `json:"webhook_rate_limit,omitempty"`
 }
 
 // AccountSettingsUpdate AccountSettingsUpdate is flat, unlike the settings inside an account.
@@ -1500,6 +1506,10 @@ type AccountSettingsUpdate struct {
 	AllowPublicWorkspaces        *bool `json:"allow_public_workspaces,omitempty"`
 	EnforceWebhookAuthentication *bool `json:"enforce_webhook_authentication,omitempty"`
 	ManagedExecution             *bool `json:"managed_execution,omitempty"`
+
+	// WebhookAllowedIps Addresses or networks, such as "192.30.252.0/22".
+	WebhookAllowedIps *[]string         `json:"webhook_allowed_ips,omitempty"`
+	WebhookRateLimit  *WebhookRateLimit `json:"webhook_rate_limit,omitempty"`
 }
 
 // AccountUpdate defines model for AccountUpdate.

@@ -129,8 +129,14 @@ func Of(fullName string) string {
 		return "AccountSettings are switches of an account."
 	case "orch.v1.AccountSettings.enforce_webhook_authentication":
 		return "No webhook without a service account is enabled."
+	case "orch.v1.AccountSettings.webhook_allowed_ips":
+		return "The addresses and networks that may post to the account's webhooks; empty for what the server's settings say."
+	case "orch.v1.AccountSettings.webhook_rate_limit":
+		return "How many requests are taken over all webhooks of the account; null for what the server's settings say."
 	case "orch.v1.AccountSettingsUpdate":
 		return "AccountSettingsUpdate is flat, unlike the settings inside an account."
+	case "orch.v1.AccountSettingsUpdate.webhook_allowed_ips":
+		return "Addresses or networks, such as \"192.30.252.0/22\"."
 	case "orch.v1.Action":
 		return "Action is something that an automation does."
 	case "orch.v1.ActionSource":

@@ -215,8 +215,12 @@ type AccountSettings struct {
 	ManagedExecution      bool                   `protobuf:"varint,3,opt,name=managed_execution,json=managedExecution,proto3" json:"managed_execution,omitempty"`
 	// No webhook without a service account is enabled.
 	EnforceWebhookAuthentication bool `protobuf:"varint,4,opt,name=enforce_webhook_authentication,json=enforceWebhookAuthentication,proto3" json:"enforce_webhook_authentication,omitempty"`
-	unknownFields                protoimpl.UnknownFields
-	sizeCache                    protoimpl.SizeCache
+	// How many requests are taken over all webhooks of the account; null for what the server's settings say.
+	WebhookRateLimit *WebhookRateLimit `protobuf:"bytes,5,opt,name=webhook_rate_limit,json=webhookRateLimit,proto3,oneof" json:"webhook_rate_limit,omitempty"`
+	// The addresses and networks that may post to the account's webhooks; empty for what the server's settings say.
+	WebhookAllowedIps []string `protobuf:"bytes,6,rep,name=webhook_allowed_ips,json=webhookAllowedIps,proto3" json:"webhook_allowed_ips,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *AccountSettings) Reset() {
@@ -275,6 +279,20 @@ func (x *AccountSettings) GetEnforceWebhookAuthentication() bool {
 		return x.EnforceWebhookAuthentication
 	}
 	return false
+}
+
+func (x *AccountSettings) GetWebhookRateLimit() *WebhookRateLimit {
+	if x != nil {
+		return x.WebhookRateLimit
+	}
+	return nil
+}
+
+func (x *AccountSettings) GetWebhookAllowedIps() []string {
+	if x != nil {
+		return x.WebhookAllowedIps
+	}
+	return nil
 }
 
 type AccountCreate struct {
@@ -429,8 +447,11 @@ type AccountSettingsUpdate struct {
 	AiLogSummaries               bool                   `protobuf:"varint,2,opt,name=ai_log_summaries,json=aiLogSummaries,proto3" json:"ai_log_summaries,omitempty"`
 	ManagedExecution             bool                   `protobuf:"varint,3,opt,name=managed_execution,json=managedExecution,proto3" json:"managed_execution,omitempty"`
 	EnforceWebhookAuthentication bool                   `protobuf:"varint,4,opt,name=enforce_webhook_authentication,json=enforceWebhookAuthentication,proto3" json:"enforce_webhook_authentication,omitempty"`
-	unknownFields                protoimpl.UnknownFields
-	sizeCache                    protoimpl.SizeCache
+	WebhookRateLimit             *WebhookRateLimit      `protobuf:"bytes,5,opt,name=webhook_rate_limit,json=webhookRateLimit,proto3,oneof" json:"webhook_rate_limit,omitempty"`
+	// Addresses or networks, such as "192.30.252.0/22".
+	WebhookAllowedIps []string `protobuf:"bytes,6,rep,name=webhook_allowed_ips,json=webhookAllowedIps,proto3" json:"webhook_allowed_ips,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *AccountSettingsUpdate) Reset() {
@@ -489,6 +510,20 @@ func (x *AccountSettingsUpdate) GetEnforceWebhookAuthentication() bool {
 		return x.EnforceWebhookAuthentication
 	}
 	return false
+}
+
+func (x *AccountSettingsUpdate) GetWebhookRateLimit() *WebhookRateLimit {
+	if x != nil {
+		return x.WebhookRateLimit
+	}
+	return nil
+}
+
+func (x *AccountSettingsUpdate) GetWebhookAllowedIps() []string {
+	if x != nil {
+		return x.WebhookAllowedIps
+	}
+	return nil
 }
 
 type AccountDomain struct {
@@ -879,7 +914,7 @@ var File_orch_v1_accounts_proto protoreflect.FileDescriptor
 
 const file_orch_v1_accounts_proto_rawDesc = "" +
 	"\n" +
-	"\x16orch/v1/accounts.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x12orch/v1/rest.proto\"\x82\a\n" +
+	"\x16orch/v1/accounts.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x12orch/v1/rest.proto\x1a\x16orch/v1/webhooks.proto\"\x82\a\n" +
 	"\aAccount\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -907,12 +942,15 @@ const file_orch_v1_accounts_proto_rawDesc = "" +
 	"\x05_linkB\x1a\n" +
 	"\x18_auth_expiration_secondsB\x11\n" +
 	"\x0f_image_locationB\x14\n" +
-	"\x12_automations_limit\"\xe6\x01\n" +
+	"\x12_automations_limit\"\xfb\x02\n" +
 	"\x0fAccountSettings\x126\n" +
 	"\x17allow_public_workspaces\x18\x01 \x01(\bR\x15allowPublicWorkspaces\x12(\n" +
 	"\x10ai_log_summaries\x18\x02 \x01(\bR\x0eaiLogSummaries\x12+\n" +
 	"\x11managed_execution\x18\x03 \x01(\bR\x10managedExecution\x12D\n" +
-	"\x1eenforce_webhook_authentication\x18\x04 \x01(\bR\x1cenforceWebhookAuthentication\"\xda\x01\n" +
+	"\x1eenforce_webhook_authentication\x18\x04 \x01(\bR\x1cenforceWebhookAuthentication\x12L\n" +
+	"\x12webhook_rate_limit\x18\x05 \x01(\v2\x19.orch.v1.WebhookRateLimitH\x00R\x10webhookRateLimit\x88\x01\x01\x12.\n" +
+	"\x13webhook_allowed_ips\x18\x06 \x03(\tR\x11webhookAllowedIpsB\x15\n" +
+	"\x13_webhook_rate_limit\"\xda\x01\n" +
 	"\rAccountCreate\x12\x1f\n" +
 	"\x04name\x18\x01 \x01(\tB\v\xca\xf3\x18\a\x18\x01@\x01H\xff\x01R\x04name\x12=\n" +
 	"\x06handle\x18\x02 \x01(\tB \xca\xf3\x18\x1cHdj\x18^[a-z0-9]+(-[a-z0-9]+)*$H\x00R\x06handle\x88\x01\x01\x12V\n" +
@@ -931,12 +969,15 @@ const file_orch_v1_accounts_proto_rawDesc = "" +
 	"\x05_linkB\x1a\n" +
 	"\x18_auth_expiration_secondsB\f\n" +
 	"\n" +
-	"_plan_type\"\xf4\x01\n" +
+	"_plan_type\"\x91\x03\n" +
 	"\x15AccountSettingsUpdate\x126\n" +
 	"\x17allow_public_workspaces\x18\x01 \x01(\bR\x15allowPublicWorkspaces\x12(\n" +
 	"\x10ai_log_summaries\x18\x02 \x01(\bR\x0eaiLogSummaries\x12+\n" +
 	"\x11managed_execution\x18\x03 \x01(\bR\x10managedExecution\x12D\n" +
-	"\x1eenforce_webhook_authentication\x18\x04 \x01(\bR\x1cenforceWebhookAuthentication:\x06\xd2\xf3\x18\x02\b\x01\"+\n" +
+	"\x1eenforce_webhook_authentication\x18\x04 \x01(\bR\x1cenforceWebhookAuthentication\x12L\n" +
+	"\x12webhook_rate_limit\x18\x05 \x01(\v2\x19.orch.v1.WebhookRateLimitH\x00R\x10webhookRateLimit\x88\x01\x01\x126\n" +
+	"\x13webhook_allowed_ips\x18\x06 \x03(\tB\x06\xca\xf3\x18\x02XdR\x11webhookAllowedIps:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
+	"\x13_webhook_rate_limit\"+\n" +
 	"\rAccountDomain\x12\x1a\n" +
 	"\x04name\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04name\"E\n" +
 	"\x11AccountDomainList\x120\n" +
@@ -1003,36 +1044,39 @@ var file_orch_v1_accounts_proto_goTypes = []any{
 	(*UpdateAccountSettingsRequest)(nil), // 11: orch.v1.UpdateAccountSettingsRequest
 	(*ReadAccountDomainsRequest)(nil),    // 12: orch.v1.ReadAccountDomainsRequest
 	(*timestamppb.Timestamp)(nil),        // 13: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil),        // 14: google.protobuf.FieldMask
-	(*emptypb.Empty)(nil),                // 15: google.protobuf.Empty
+	(*WebhookRateLimit)(nil),             // 14: orch.v1.WebhookRateLimit
+	(*fieldmaskpb.FieldMask)(nil),        // 15: google.protobuf.FieldMask
+	(*emptypb.Empty)(nil),                // 16: google.protobuf.Empty
 }
 var file_orch_v1_accounts_proto_depIdxs = []int32{
 	13, // 0: orch.v1.Account.created:type_name -> google.protobuf.Timestamp
 	13, // 1: orch.v1.Account.updated:type_name -> google.protobuf.Timestamp
 	1,  // 2: orch.v1.Account.settings:type_name -> orch.v1.AccountSettings
-	5,  // 3: orch.v1.AccountDomainList.domains:type_name -> orch.v1.AccountDomain
-	2,  // 4: orch.v1.CreateAccountRequest.account:type_name -> orch.v1.AccountCreate
-	3,  // 5: orch.v1.UpdateAccountRequest.account:type_name -> orch.v1.AccountUpdate
-	14, // 6: orch.v1.UpdateAccountRequest.update_mask:type_name -> google.protobuf.FieldMask
-	4,  // 7: orch.v1.UpdateAccountSettingsRequest.settings:type_name -> orch.v1.AccountSettingsUpdate
-	14, // 8: orch.v1.UpdateAccountSettingsRequest.update_mask:type_name -> google.protobuf.FieldMask
-	7,  // 9: orch.v1.AccountService.CreateAccount:input_type -> orch.v1.CreateAccountRequest
-	8,  // 10: orch.v1.AccountService.ReadAccount:input_type -> orch.v1.ReadAccountRequest
-	9,  // 11: orch.v1.AccountService.UpdateAccount:input_type -> orch.v1.UpdateAccountRequest
-	10, // 12: orch.v1.AccountService.ReadAccountSettings:input_type -> orch.v1.ReadAccountSettingsRequest
-	11, // 13: orch.v1.AccountService.UpdateAccountSettings:input_type -> orch.v1.UpdateAccountSettingsRequest
-	12, // 14: orch.v1.AccountService.ReadAccountDomains:input_type -> orch.v1.ReadAccountDomainsRequest
-	0,  // 15: orch.v1.AccountService.CreateAccount:output_type -> orch.v1.Account
-	0,  // 16: orch.v1.AccountService.ReadAccount:output_type -> orch.v1.Account
-	15, // 17: orch.v1.AccountService.UpdateAccount:output_type -> google.protobuf.Empty
-	1,  // 18: orch.v1.AccountService.ReadAccountSettings:output_type -> orch.v1.AccountSettings
-	15, // 19: orch.v1.AccountService.UpdateAccountSettings:output_type -> google.protobuf.Empty
-	6,  // 20: orch.v1.AccountService.ReadAccountDomains:output_type -> orch.v1.AccountDomainList
-	15, // [15:21] is the sub-list for method output_type
-	9,  // [9:15] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	14, // 3: orch.v1.AccountSettings.webhook_rate_limit:type_name -> orch.v1.WebhookRateLimit
+	14, // 4: orch.v1.AccountSettingsUpdate.webhook_rate_limit:type_name -> orch.v1.WebhookRateLimit
+	5,  // 5: orch.v1.AccountDomainList.domains:type_name -> orch.v1.AccountDomain
+	2,  // 6: orch.v1.CreateAccountRequest.account:type_name -> orch.v1.AccountCreate
+	3,  // 7: orch.v1.UpdateAccountRequest.account:type_name -> orch.v1.AccountUpdate
+	15, // 8: orch.v1.UpdateAccountRequest.update_mask:type_name -> google.protobuf.FieldMask
+	4,  // 9: orch.v1.UpdateAccountSettingsRequest.settings:type_name -> orch.v1.AccountSettingsUpdate
+	15, // 10: orch.v1.UpdateAccountSettingsRequest.update_mask:type_name -> google.protobuf.FieldMask
+	7,  // 11: orch.v1.AccountService.CreateAccount:input_type -> orch.v1.CreateAccountRequest
+	8,  // 12: orch.v1.AccountService.ReadAccount:input_type -> orch.v1.ReadAccountRequest
+	9,  // 13: orch.v1.AccountService.UpdateAccount:input_type -> orch.v1.UpdateAccountRequest
+	10, // 14: orch.v1.AccountService.ReadAccountSettings:input_type -> orch.v1.ReadAccountSettingsRequest
+	11, // 15: orch.v1.AccountService.UpdateAccountSettings:input_type -> orch.v1.UpdateAccountSettingsRequest
+	12, // 16: orch.v1.AccountService.ReadAccountDomains:input_type -> orch.v1.ReadAccountDomainsRequest
+	0,  // 17: orch.v1.AccountService.CreateAccount:output_type -> orch.v1.Account
+	0,  // 18: orch.v1.AccountService.ReadAccount:output_type -> orch.v1.Account
+	16, // 19: orch.v1.AccountService.UpdateAccount:output_type -> google.protobuf.Empty
+	1,  // 20: orch.v1.AccountService.ReadAccountSettings:output_type -> orch.v1.AccountSettings
+	16, // 21: orch.v1.AccountService.UpdateAccountSettings:output_type -> google.protobuf.Empty
+	6,  // 22: orch.v1.AccountService.ReadAccountDomains:output_type -> orch.v1.AccountDomainList
+	17, // [17:23] is the sub-list for method output_type
+	11, // [11:17] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_accounts_proto_init() }
@@ -1041,9 +1085,12 @@ func file_orch_v1_accounts_proto_init() {
 		return
 	}
 	file_orch_v1_rest_proto_init()
+	file_orch_v1_webhooks_proto_init()
 	file_orch_v1_accounts_proto_msgTypes[0].OneofWrappers = []any{}
+	file_orch_v1_accounts_proto_msgTypes[1].OneofWrappers = []any{}
 	file_orch_v1_accounts_proto_msgTypes[2].OneofWrappers = []any{}
 	file_orch_v1_accounts_proto_msgTypes[3].OneofWrappers = []any{}
+	file_orch_v1_accounts_proto_msgTypes[4].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

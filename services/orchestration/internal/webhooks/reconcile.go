@@ -41,8 +41,11 @@ func (r Reconciler) Run(ctx context.Context) error {
 	}
 }
 
-// Reconcile writes the definition of every webhook whose entry is missing or old.
+// Reconcile writes the definition of every webhook and every account whose entry is missing or old.
 func (s *Service) Reconcile(ctx context.Context) error {
+	if err := s.reconcileAccounts(ctx); err != nil {
+		return err
+	}
 	return s.webhooks.EachOfAll(ctx, func(ws uuid.UUID, revision int64, w *orchv1.Webhook) error {
 		id, err := uuid.Parse(w.GetId())
 		if err != nil {

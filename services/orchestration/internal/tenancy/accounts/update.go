@@ -3,14 +3,18 @@ package accounts
 import (
 	"context"
 	"net/http"
+	"slices"
+	"strconv"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/orch-project/orch/pkg/directory"
+	"github.com/orch-project/orch/pkg/peer"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
@@ -58,6 +62,9 @@ func (s *Service) UpdateAccount(ctx context.Context, r *orchv1.UpdateAccountRequ
 // left.
 func (s *Service) UpdateAccountSettings(ctx context.Context, r *orchv1.UpdateAccountSettingsRequest) (*emptypb.Empty, error) {
 	update := r.GetSettings()
+	if err := checkNetworks(update.GetWebhookAllowedIps()); err != nil {
+		return nil, err
+	}
 	info, err := s.mutate(ctx, "account-settings", func(a *orchv1.Account) error {
 		settings := a.GetSettings()
 		if settings == nil {
@@ -74,6 +81,10 @@ func (s *Service) UpdateAccountSettings(ctx context.Context, r *orchv1.UpdateAcc
 				settings.ManagedExecution = update.GetManagedExecution()
 			case "enforce_webhook_authentication":
 				settings.EnforceWebhookAuthentication = update.GetEnforceWebhookAuthentication()
+			case "webhook_rate_limit":
+				settings.WebhookRateLimit = update.GetWebhookRateLimit()
+			case "webhook_allowed_ips":
+				settings.WebhookAllowedIps = update.GetWebhookAllowedIps()
 			}
 		}
 		return nil
@@ -81,12 +92,32 @@ func (s *Service) UpdateAccountSettings(ctx context.Context, r *orchv1.UpdateAcc
 	if err != nil {
 		return nil, err
 	}
+	s.registry.Spread(ctx, query.Account, info.Account)
 	if update.GetEnforceWebhookAuthentication() {
 		if err := s.disable(ctx, info.Account); err != nil {
 			return nil, err
 		}
 	}
 	return &emptypb.Empty{}, nil
+}
+
+// checkNetworks refuses what is no address or network.
+func checkNetworks(list []string) error {
+	var faults []*orchv1.FieldError
+	for i, text := range list {
+		if _, err := peer.ParseNetwork(text); err != nil {
+			faults = append(faults, rpc.BodyFault("value_error", "Value error, "+err.Error(), "webhook_allowed_ips", strconv.Itoa(i)))
+		}
+	}
+	if len(faults) > 0 {
+		return rpc.Invalid(faults...)
+	}
+	return nil
+}
+
+// sameIntake tells whether two settings mean the same for the requests that webhooks get.
+func sameIntake(a, b *orchv1.AccountSettings) bool {
+	return proto.Equal(a.GetWebhookRateLimit(), b.GetWebhookRateLimit()) && slices.Equal(a.GetWebhookAllowedIps(), b.GetWebhookAllowedIps())
 }
 
 // decide makes the decision of a change to an account.
@@ -104,6 +135,9 @@ func (s *Service) decide(info request.Info, kind string, edit func(*orchv1.Accou
 		// An interruption must not leave webhooks open.
 		if next.GetSettings().GetEnforceWebhookAuthentication() && !current.GetSettings().GetEnforceWebhookAuthentication() {
 			effects = append(effects, s.registry.Store.About(KindEnforce, tenancy.Server, info.Account))
+		}
+		if !sameIntake(next.GetSettings(), current.GetSettings()) {
+			effects = append(effects, s.registry.Store.About(KindIntake, tenancy.Server, info.Account))
 		}
 		return &store.Change[*orchv1.Account]{Message: next, Effects: effects}, err
 	}

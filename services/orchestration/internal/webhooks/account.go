@@ -1,0 +1,63 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/catalogue"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+)
+
+// PublishAccounts carries out effects of accounts.KindIntake: it brings the entries of accounts up to date.
+func (s *Service) PublishAccounts(ctx context.Context, effects []store.Effect) error {
+	return store.EachSubject(effects, func(_, account uuid.UUID) error {
+		err := s.catalogue.Swap(ctx, catalogue.AccountKey(account), func([]byte) ([]byte, error) { return s.accountEntry(ctx, account) })
+		if err != nil {
+			return fmt.Errorf("bring an account of the catalogue up to date: %w", err)
+		}
+		return nil
+	})
+}
+
+// accountEntry is what the catalogue must hold of an account. Like a webhook's it is read after the entry that it
+// replaces. An account without rules of its own has an entry that names none; one that is gone leaves its last, as no
+// webhook asks for it any more.
+func (s *Service) accountEntry(ctx context.Context, account uuid.UUID) ([]byte, error) {
+	a, revision, err := s.tenancy.Accounts.GetRevision(ctx, tenancy.Server, account)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return catalogue.EncodeAccount(&orchv1.AccountDefinition{
+		Id: account.String(), Revision: revision,
+		RateLimit: a.GetSettings().GetWebhookRateLimit(), AllowedIps: a.GetSettings().GetWebhookAllowedIps(),
+	})
+}
+
+// reconcileAccounts writes the definition of every account whose entry is missing or old. Accounts that never had rules
+// need none.
+func (s *Service) reconcileAccounts(ctx context.Context) error {
+	return s.tenancy.Accounts.EachOfAll(ctx, func(_ uuid.UUID, revision int64, a *orchv1.Account) error {
+		id, err := uuid.Parse(a.GetId())
+		if err != nil {
+			return fmt.Errorf("read the id of an account: %w", err)
+		}
+		ruled := a.GetSettings().GetWebhookRateLimit() != nil || len(a.GetSettings().GetWebhookAllowedIps()) > 0
+		return s.catalogue.Swap(ctx, catalogue.AccountKey(id), func(current []byte) ([]byte, error) {
+			if len(current) == 0 && !ruled {
+				return nil, nil
+			}
+			if known, err := catalogue.DecodeAccount(current); err == nil && known.GetRevision() >= revision {
+				return nil, nil
+			}
+			return s.accountEntry(ctx, id)
+		})
+	})
+}
