@@ -147,17 +147,17 @@ func TestRevokedKeysDieAtOnce(t *testing.T) {
 		require.Eventually(t, func() bool { return h.do(key, "POST", ask, "").status == want }, 5*time.Second, time.Millisecond, what)
 		t.Logf("%s: %s", what, time.Since(start))
 	}
-	make := func(name string) (id, key string) {
+	newBot := func(name string) (id, key string) {
 		bot := h.must(h.owner, 201, "POST", accountPath+"/bots/", fmt.Sprintf(`{"name": %q}`, name))
 		require.Equal(t, 403, h.do(at(bot, "api_key", "key"), "POST", ask, "").status, "no role yet")
 		h.must(h.owner, 200, "POST", "/bot_access/", fmt.Sprintf(`{"workspace_role_id": %q, "bot_id": %q}`, access.WorkspaceViewer, at(bot, "id")))
 		require.Equal(t, 200, h.do(at(bot, "api_key", "key"), "POST", ask, "").status, "a new key works at once")
 		return at(bot, "id"), at(bot, "api_key", "key")
 	}
-	id, key := make("deleted")
+	id, key := newBot("deleted")
 	h.must(h.owner, 204, "DELETE", accountPath+"/bots/"+id, "")
 	dies(key, 401, "deleted service account")
-	id, key = make("rotated")
+	id, key = newBot("rotated")
 	h.must(h.owner, 201, "POST", accountPath+"/bots/"+id+"/rotate_api_key", `{}`)
 	dies(key, 401, "rotated key")
 

@@ -34,6 +34,8 @@ func related(n int) string {
 
 // TestEventsInRefusesWhatPostRefuses: each bad event ends its socket with a code and a reason, is refused by POST too,
 // and takes neither the events before it nor other clients with it.
+//
+//nolint:tparallel // The bystander is asked when all others have been refused.
 func TestEventsInRefusesWhatPostRefuses(t *testing.T) {
 	t.Parallel()
 	s := start(t, t.TempDir())

@@ -33,17 +33,17 @@ func TestSocketsGreet(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/work_pools/p/workers/connect", "/events/up", "/flows/"} {
-		_, response, err := s.tryDial(path, "prefect", nil)
+		_, status, _, err := s.tryDial(path, "prefect", nil)
 		require.Error(t, err)
-		require.Equal(t, http.StatusNotFound, response.StatusCode, path)
+		require.Equal(t, http.StatusNotFound, status, path)
 	}
 	require.Equal(t, http.StatusNotFound, s.ask(http.MethodGet, "/events/in", "", nil), "no upgrade, no socket")
-	_, response, err := s.tryDial("/v1/events/in", "prefect", nil)
+	_, status, _, err := s.tryDial("/v1/events/in", "prefect", nil)
 	require.NoError(t, err)
-	require.Equal(t, http.StatusSwitchingProtocols, response.StatusCode)
-	_, response, err = s.tryDial("/events/in", "prefect", http.Header{"Origin": {"http://evil.example"}})
+	require.Equal(t, http.StatusSwitchingProtocols, status)
+	_, status, _, err = s.tryDial("/events/in", "prefect", http.Header{"Origin": {"http://evil.example"}})
 	require.Error(t, err)
-	require.Equal(t, http.StatusForbidden, response.StatusCode)
+	require.Equal(t, http.StatusForbidden, status)
 }
 
 func TestSocketsAuthenticate(t *testing.T) {
@@ -65,27 +65,27 @@ func TestSocketsAuthenticate(t *testing.T) {
 		c.send(`{"type":"auth","token":"user:pass"}`)
 		require.JSONEq(t, `{"type":"auth_success"}`, c.receive())
 
-		_, response, err := s.tryDial(path, "", nil)
+		_, status, _, err := s.tryDial(path, "", nil)
 		require.Error(t, err)
-		require.Equal(t, http.StatusUnauthorized, response.StatusCode, "a legacy client cannot send a token")
+		require.Equal(t, http.StatusUnauthorized, status, "a legacy client cannot send a token")
 		s.dial(path, "", http.Header{"Authorization": {"Basic dXNlcjpwYXNz"}})
 	}
-	_, response, err := s.tryDial("/work_pools/p/workers/connect", "prefect", nil)
+	_, status, _, err := s.tryDial("/work_pools/p/workers/connect", "prefect", nil)
 	require.Error(t, err)
-	require.Equal(t, http.StatusNotFound, response.StatusCode, "workers try it without credentials, and do without it")
+	require.Equal(t, http.StatusNotFound, status, "workers try it without credentials, and do without it")
 }
 
 func TestSocketsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := start(t, t.TempDir(), "ORCH_GATEWAY_MAX_SOCKETS=2")
 	one, _ := s.open("/events/in"), s.open("/events/in")
-	_, response, err := s.tryDial("/events/in", "prefect", nil)
+	_, status, header, err := s.tryDial("/events/in", "prefect", nil)
 	require.Error(t, err)
-	require.Equal(t, http.StatusServiceUnavailable, response.StatusCode)
-	require.NotEmpty(t, response.Header.Get("Retry-After"))
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.NotEmpty(t, header.Get("Retry-After"))
 	require.NoError(t, one.Close(websocket.StatusNormalClosure, ""))
 	require.Eventually(t, func() bool {
-		_, _, err := s.tryDial("/events/in", "prefect", nil)
+		_, _, _, err := s.tryDial("/events/in", "prefect", nil)
 		return err == nil
 	}, patience, tick)
 }

@@ -29,27 +29,31 @@ type client struct {
 // dial opens a socket without a handshake. The subprotocol may be empty.
 func (s *server) dial(path, subprotocol string, header http.Header) *client {
 	s.t.Helper()
-	c, response, err := s.tryDial(path, subprotocol, header)
+	c, status, _, err := s.tryDial(path, subprotocol, header)
 	require.NoError(s.t, err)
-	require.Equal(s.t, http.StatusSwitchingProtocols, response.StatusCode)
+	require.Equal(s.t, http.StatusSwitchingProtocols, status)
 	require.Equal(s.t, subprotocol, c.Subprotocol())
 	return c
 }
 
-func (s *server) tryDial(path, subprotocol string, header http.Header) (*client, *http.Response, error) {
+// tryDial also answers the status and the header that the server gave; 0 when it gave none.
+func (s *server) tryDial(path, subprotocol string, header http.Header) (*client, int, http.Header, error) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
 	opts := &websocket.DialOptions{HTTPClient: s.http, HTTPHeader: header}
 	if subprotocol != "" {
 		opts.Subprotocols = []string{subprotocol}
 	}
-	conn, response, err := websocket.Dial(ctx, strings.Replace(s.api, "http", "ws", 1)+path, opts)
+	conn, response, err := websocket.Dial(ctx, strings.Replace(s.api, "http", "ws", 1)+path, opts) //nolint:bodyclose // Dial leaves none open.
+	if response == nil {
+		return nil, 0, nil, err
+	}
 	if err != nil {
-		return nil, response, err
+		return nil, response.StatusCode, response.Header, err
 	}
 	conn.SetReadLimit(-1)
 	s.t.Cleanup(func() { _ = conn.CloseNow() })
-	return &client{s.t, conn}, response, nil
+	return &client{s.t, conn}, response.StatusCode, response.Header, nil
 }
 
 // open opens a socket and authenticates.

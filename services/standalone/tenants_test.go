@@ -23,7 +23,7 @@ var uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-
 func (h *hosted) furnish(at tenant, name string) []string {
 	h.t.Helper()
 	var ids []string
-	create := func(status int, path, body string, keys ...string) string {
+	create := func(status int, path, body string) string {
 		h.t.Helper()
 		got := h.do(at.key, "POST", path, body)
 		require.Contains(h.t, []int{status, 200, 201}, got.status, "%s: %s", path, got.body)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -67,12 +68,7 @@ func (c *Conn) Call(method, path string, body []byte, wanted ...int) (Answer, er
 		c.Close()
 		return answer, fmt.Errorf("%s %s: %w", method, path, err)
 	}
-	for _, w := range wanted {
-		if answer.Status == w {
-			return answer, nil
-		}
-	}
-	if len(wanted) == 0 && answer.Status < http.StatusMultipleChoices {
+	if slices.Contains(wanted, answer.Status) || len(wanted) == 0 && answer.Status < http.StatusMultipleChoices {
 		return answer, nil
 	}
 	text, _ := answer.Text() // It only decorates the error.

@@ -63,8 +63,8 @@ func (s *Server) postgres() (string, error) {
 func postgresPrograms() (string, error) {
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if path, err := exec.LookPath("initdb"); err == nil {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			found = append(found, real)
+		if resolved, err := filepath.EvalSymlinks(path); err == nil {
+			found = append(found, resolved)
 		}
 	}
 	if len(found) == 0 {

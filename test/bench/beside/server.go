@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -34,8 +35,8 @@ func (s *Server) PID() int { return s.process.cmd.Process.Pid }
 // Stop ends the server and what was started for it, and removes its files.
 func (s *Server) Stop() error {
 	var errs []error
-	for i := len(s.stops) - 1; i >= 0; i-- {
-		errs = append(errs, s.stops[i]())
+	for _, stop := range slices.Backward(s.stops) {
+		errs = append(errs, stop())
 	}
 	s.stops = nil
 	return errors.Join(errs...)

@@ -89,7 +89,7 @@ func load(ctx context.Context, address, path string, clients int, length time.Du
 
 // post posts the body once.
 func post(client *http.Client, url string) error {
-	r, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(body)) //nolint:noctx // What was sent is waited for.
+	r, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func brokerAlone(ctx context.Context, publishers int, length time.Duration) (flo
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	log := slog.New(slog.DiscardHandler)
 	nats, err := embeddednats.Start(embeddednats.Options{Dir: dir, Logger: log})
 	if err != nil {
 		return 0, err

@@ -43,7 +43,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := error(nil)
+	var err error
 	if *baseline {
 		err = serveNothing(ctx)
 	} else {

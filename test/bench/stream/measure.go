@@ -34,7 +34,7 @@ func readOnly(w http.ResponseWriter, r *http.Request) {
 }
 
 func dial(ctx context.Context, url string) (*websocket.Conn, error) {
-	conn, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{Subprotocols: []string{"orch"}})
+	conn, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{Subprotocols: []string{"orch"}}) //nolint:bodyclose // Dial leaves none open.
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", url, err)
 	}

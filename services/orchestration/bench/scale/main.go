@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -40,7 +41,7 @@ func run(ctx context.Context, dir string, few, many int, bound float64) (err err
 			return err
 		}
 	}
-	_, _ = fmt.Fprintf(os.Stdout, "%-58s %12s %12s %8s\n", "median of "+fmt.Sprint(repeats), fmt.Sprint(few), fmt.Sprint(many), "ratio")
+	_, _ = fmt.Fprintf(os.Stdout, "%-58s %12s %12s %8s\n", "median of "+strconv.Itoa(repeats), strconv.Itoa(few), strconv.Itoa(many), "ratio")
 	var errs []error
 	for i, q := range questions() {
 		ratio := float64(times[1][i]) / float64(times[0][i])

@@ -36,8 +36,8 @@ const (
 	// Configuration has the documents that administrators set, one of each kind in a workspace.
 	Configuration Collection = "configuration"
 
-	// Those of the hosted form. Accounts and users belong to the server, what else there is to an account, and access to
-	// its workspace.
+	// Account is the first of the hosted form's. Accounts and users belong to the server, what else there is to an account,
+	// and access to its workspace.
 	Account         Collection = "account"
 	Workspace       Collection = "workspace"
 	User            Collection = "user"

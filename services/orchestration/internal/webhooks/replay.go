@@ -115,7 +115,8 @@ func (s *Service) replay(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook, d
 		deliverylog.Fail(made, r, err, text)
 	}
 	made.Latency = time.Since(start).Seconds()
-	return made, s.noteReplay(ctx, ws, d, made)
+	s.noteReplay(ctx, ws, d, made)
+	return made, nil
 }
 
 // eventID is the id that the event of a replay must have; uuid.Nil means any. The first replay of a delivery that failed
@@ -153,7 +154,7 @@ func (s *Service) send(ctx context.Context, ws uuid.UUID, event *orchv1.Received
 
 // noteReplay stores the new delivery, and in the old one that it was replayed with success. The event is published
 // already: what fails here is said in the log and nowhere else.
-func (s *Service) noteReplay(ctx context.Context, ws uuid.UUID, d, made *orchv1.WebhookDelivery) error {
+func (s *Service) noteReplay(ctx context.Context, ws uuid.UUID, d, made *orchv1.WebhookDelivery) {
 	doc, err := store.NewDocument(ws, made, s.webhooks.Store().Now().Add(s.retention))
 	if err == nil {
 		err = s.deliveries.InsertNew(ctx, []bson.Raw{doc})
@@ -165,7 +166,6 @@ func (s *Service) noteReplay(ctx context.Context, ws uuid.UUID, d, made *orchv1.
 		s.log.WarnContext(ctx, "noting a replay", "delivery", d.GetId(), "error", err)
 	}
 	presentDelivery(made)
-	return nil
 }
 
 func (s *Service) markReplayed(ctx context.Context, ws uuid.UUID, d *orchv1.WebhookDelivery, event string) error {
