@@ -1,0 +1,165 @@
+package deliveries
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/webhook/deliverylog"
+	"github.com/orch-project/orch/pkg/webhook/receive"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// entries collects what is appended; err refuses it.
+type entries struct {
+	all [][]byte
+	err error
+}
+
+func (e *entries) Append(_ context.Context, entry []byte) error {
+	if e.err == nil {
+		e.all = append(e.all, entry)
+	}
+	return e.err
+}
+
+func (e *entries) deliveries(t *testing.T) []*orchv1.WebhookDelivery {
+	t.Helper()
+	var all []*orchv1.WebhookDelivery
+	for _, entry := range e.all {
+		batch := &orchv1.WebhookDeliveryBatch{}
+		require.NoError(t, proto.Unmarshal(entry, batch))
+		all = append(all, batch.GetDeliveries()...)
+	}
+	return all
+}
+
+func note(hook *orchv1.WebhookDefinition, status int, body string) Note {
+	return Note{ID: uuid.New(), Hook: hook, Status: status, Request: &receive.Request{Method: "POST", Raw: []byte(body), Wire: []byte(body)}}
+}
+
+func newHook() *orchv1.WebhookDefinition {
+	return &orchv1.WebhookDefinition{Id: uuid.NewString(), Workspace: uuid.NewString()}
+}
+
+// counter is a counter that can be read.
+type counter struct {
+	prometheus.Counter
+	n float64
+}
+
+func (c *counter) Add(n float64) { c.n += n }
+
+func TestNotesAreHandedOverTogetherAndAtTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		journal := &entries{}
+		r := New(Options{Journal: journal})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- r.Run(ctx) }()
+		hook := newHook()
+		r.Note(note(hook, 204, "1"))
+		r.Note(note(hook, 204, "2"))
+		time.Sleep(interval) // The bubble's clock.
+		synctest.Wait()
+		require.Len(t, journal.all, 1)
+		require.Len(t, journal.deliveries(t), 2)
+		r.Note(note(hook, 204, "3"))
+		cancel()
+		require.NoError(t, <-done)
+		require.Len(t, journal.deliveries(t), 3, "what waits when the process ends")
+	})
+}
+
+// Of one webhook the last notes stay, and successes do not push out failures.
+func TestFailuresOutlastSuccesses(t *testing.T) {
+	t.Parallel()
+	journal, forgotten := &entries{}, &counter{}
+	r := New(Options{Journal: journal, Forgotten: forgotten})
+	hook := newHook()
+	r.Note(note(hook, 400, "failed"))
+	for range 3 * perHook {
+		r.Note(note(hook, 204, "fine"))
+	}
+	last := note(hook, 204, "last")
+	r.Note(last)
+	r.Note(note(newHook(), 204, "another webhook's"))
+	r.flush(t.Context())
+	bodies := map[string]int{}
+	var ids []string
+	for _, d := range journal.deliveries(t) {
+		bodies[string(d.GetRawBody())]++
+		ids = append(ids, d.GetId())
+	}
+	require.Equal(t, map[string]int{"failed": 1, "fine": perHook - 1, "last": 1, "another webhook's": 1}, bodies)
+	require.Contains(t, ids, last.ID.String())
+	require.InDelta(t, 2*perHook+1, forgotten.n, 0)
+	require.Zero(t, r.count)
+	require.Zero(t, r.bytes)
+}
+
+func TestWhatWaitsIsBounded(t *testing.T) {
+	t.Parallel()
+	forgotten := &counter{}
+	r := New(Options{Journal: &entries{}, Forgotten: forgotten})
+	for range maxWaiting + 10 {
+		r.Note(note(newHook(), 204, ""))
+	}
+	require.Equal(t, maxWaiting, r.count)
+	require.InDelta(t, 10, forgotten.n, 0)
+
+	large := New(Options{Journal: &entries{}})
+	for range 2 * maxWaitingBytes / deliverylog.MaxBody {
+		large.Note(note(newHook(), 204, strings.Repeat("x", 2*deliverylog.MaxBody)))
+	}
+	require.LessOrEqual(t, large.bytes, maxWaitingBytes)
+	journal := &entries{}
+	large.opts.Journal = journal
+	large.flush(t.Context())
+	for _, entry := range journal.all {
+		require.Less(t, len(entry), 2*maxEntry)
+	}
+	for _, d := range journal.deliveries(t) {
+		require.True(t, d.GetBodyTruncated())
+		require.Len(t, d.GetRawBody(), deliverylog.MaxBody)
+		require.Equal(t, int64(2*deliverylog.MaxBody), d.GetSize(), "as it was sent")
+	}
+}
+
+func TestNotesAreForgottenWhileTheBrokerIsAway(t *testing.T) {
+	t.Parallel()
+	forgotten := &counter{}
+	r := New(Options{Journal: &entries{err: errors.New("away")}, Forgotten: forgotten})
+	r.Note(note(newHook(), 204, ""))
+	r.Note(note(newHook(), 400, ""))
+	r.flush(t.Context())
+	require.InDelta(t, 2, forgotten.n, 0)
+	require.Zero(t, r.count)
+}
+
+func TestStrangersBodiesAreNotKept(t *testing.T) {
+	t.Parallel()
+	journal := &entries{}
+	r := New(Options{Journal: journal})
+	n := note(newHook(), 401, "anything")
+	n.WithoutBody, n.Err, n.From = true, errors.New("no signature"), "192.0.2.7"
+	r.Note(n)
+	r.flush(t.Context())
+	d := journal.deliveries(t)[0]
+	require.Empty(t, d.GetRawBody())
+	require.True(t, d.GetBodyTruncated(), "so that it cannot be replayed")
+	require.Equal(t, "no signature", d.GetError())
+	require.Equal(t, "192.0.2.7", d.GetRemoteAddress())
+}
