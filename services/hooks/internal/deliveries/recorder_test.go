@@ -72,7 +72,7 @@ func TestNotesAreHandedOverTogetherAndAtTheEnd(t *testing.T) {
 		hook := newHook()
 		r.Note(note(hook, 204, "1"))
 		r.Note(note(hook, 204, "2"))
-		time.Sleep(interval) // The bubble's clock.
+		<-time.After(interval) // By the clock of the bubble.
 		synctest.Wait()
 		require.Len(t, journal.all, 1)
 		require.Len(t, journal.deliveries(t), 2)
