@@ -26,6 +26,8 @@ type Info struct {
 	HooksURL string
 	// UserAgent is the client's, empty when it sent none. Some rules depend on the client's version.
 	UserAgent string
+	// APIVersion is the version of the API that the client says it speaks, empty when it names none.
+	APIVersion string
 	// Automation is the automation that makes the request; the zero value means that none does.
 	Automation Automation
 	// ID names the request in the logs of all services.
@@ -72,6 +74,7 @@ const (
 	keyPublicURL = "orch-public-url"
 	keyHooksURL  = "orch-hooks-url"
 	keyUserAgent = "orch-user-agent"
+	keyAPI       = "orch-client-api-version"
 	keyID        = "orch-request-id"
 	// The automation's id and name, the latter in base64: metadata carries plain text only.
 	keyAutomation     = "orch-automation"
@@ -89,6 +92,9 @@ func Outgoing(ctx context.Context, info Info) context.Context {
 		keyUserAgent, info.UserAgent,
 		keyID, info.ID,
 	)
+	if info.APIVersion != "" {
+		md.Set(keyAPI, info.APIVersion)
+	}
 	if info.Automation != (Automation{}) {
 		md.Set(keyAutomation, info.Automation.ID.String())
 		md.Set(keyAutomationName, base64.StdEncoding.EncodeToString([]byte(info.Automation.Name)))
@@ -125,13 +131,14 @@ func Incoming(ctx context.Context) (Info, error) {
 		return Info{}, err
 	}
 	info := Info{
-		Caller:    caller,
-		Account:   account,
-		Workspace: workspace,
-		PublicURL: first(keyPublicURL),
-		HooksURL:  first(keyHooksURL),
-		UserAgent: first(keyUserAgent),
-		ID:        first(keyID),
+		Caller:     caller,
+		Account:    account,
+		Workspace:  workspace,
+		PublicURL:  first(keyPublicURL),
+		HooksURL:   first(keyHooksURL),
+		UserAgent:  first(keyUserAgent),
+		APIVersion: first(keyAPI),
+		ID:         first(keyID),
 	}
 	if text := first(keyAutomation); text != "" {
 		if info.Automation.ID, err = uuid.Parse(text); err != nil {

@@ -91,12 +91,13 @@ func (g *Gateway) serveAPI(w http.ResponseWriter, r *http.Request) {
 // info is what the services must know of a request.
 func (g *Gateway) info(w http.ResponseWriter, r *http.Request, prefix string) request.Info {
 	info := request.Info{
-		Account:   request.DefaultAccount,
-		Workspace: request.DefaultWorkspace,
-		PublicURL: printable(g.book.Root(r) + prefix),
-		HooksURL:  printable(g.book.Hooks(r)),
-		UserAgent: printable(r.UserAgent()),
-		ID:        observe.RequestID(w),
+		Account:    request.DefaultAccount,
+		Workspace:  request.DefaultWorkspace,
+		PublicURL:  printable(g.book.Root(r) + prefix),
+		HooksURL:   printable(g.book.Hooks(r)),
+		UserAgent:  printable(r.UserAgent()),
+		APIVersion: printable(vocabulary.ClientVersion(r.Header)),
+		ID:         observe.RequestID(w),
 	}
 	if id, name, ok := vocabulary.Automation(r.Header); ok {
 		info.Automation = request.Automation{ID: id, Name: name}

@@ -681,6 +681,10 @@ func Of(fullName string) string {
 		return "Pages are counted from 1."
 	case "orch.v1.FlowQuery":
 		return "FlowQuery selects and orders flows, by their own fields and by those of what belongs to them."
+	case "orch.v1.FlowRetry":
+		return "FlowRetry tells the failed task runs of a flow run that it is tried again."
+	case "orch.v1.FlowRetry.state":
+		return "The state in which the flow run waits for it."
 	case "orch.v1.FlowRun":
 		return "FlowRun is an execution of a flow."
 	case "orch.v1.FlowRun.estimated_run_time":

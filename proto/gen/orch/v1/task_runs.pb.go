@@ -2079,6 +2079,60 @@ func (x *SubflowState) GetState() *State {
 	return nil
 }
 
+// FlowRetry tells the failed task runs of a flow run that it is tried again.
+type FlowRetry struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	FlowRunId string                 `protobuf:"bytes,1,opt,name=flow_run_id,json=flowRunId,proto3" json:"flow_run_id,omitempty"`
+	// The state in which the flow run waits for it.
+	State         *State `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowRetry) Reset() {
+	*x = FlowRetry{}
+	mi := &file_orch_v1_task_runs_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowRetry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowRetry) ProtoMessage() {}
+
+func (x *FlowRetry) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_task_runs_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowRetry.ProtoReflect.Descriptor instead.
+func (*FlowRetry) Descriptor() ([]byte, []int) {
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *FlowRetry) GetFlowRunId() string {
+	if x != nil {
+		return x.FlowRunId
+	}
+	return ""
+}
+
+func (x *FlowRetry) GetState() *State {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
 // RecordedTaskRun is what the event of a client that judges its task runs by itself says of the run: the fields in the mask.
 type RecordedTaskRun struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2090,7 +2144,7 @@ type RecordedTaskRun struct {
 
 func (x *RecordedTaskRun) Reset() {
 	*x = RecordedTaskRun{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[23]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2102,7 +2156,7 @@ func (x *RecordedTaskRun) String() string {
 func (*RecordedTaskRun) ProtoMessage() {}
 
 func (x *RecordedTaskRun) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[23]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2115,7 +2169,7 @@ func (x *RecordedTaskRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedTaskRun.ProtoReflect.Descriptor instead.
 func (*RecordedTaskRun) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{23}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RecordedTaskRun) GetTaskRun() *TaskRun {
@@ -2143,7 +2197,7 @@ type RecordedState struct {
 
 func (x *RecordedState) Reset() {
 	*x = RecordedState{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[24]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2155,7 +2209,7 @@ func (x *RecordedState) String() string {
 func (*RecordedState) ProtoMessage() {}
 
 func (x *RecordedState) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[24]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2168,7 +2222,7 @@ func (x *RecordedState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecordedState.ProtoReflect.Descriptor instead.
 func (*RecordedState) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{24}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RecordedState) GetValidatedState() *State {
@@ -2194,7 +2248,7 @@ type CreateTaskRunRequest struct {
 
 func (x *CreateTaskRunRequest) Reset() {
 	*x = CreateTaskRunRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[25]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2206,7 +2260,7 @@ func (x *CreateTaskRunRequest) String() string {
 func (*CreateTaskRunRequest) ProtoMessage() {}
 
 func (x *CreateTaskRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[25]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2219,7 +2273,7 @@ func (x *CreateTaskRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTaskRunRequest.ProtoReflect.Descriptor instead.
 func (*CreateTaskRunRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{25}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CreateTaskRunRequest) GetTaskRun() *TaskRunCreate {
@@ -2239,7 +2293,7 @@ type ListTaskRunsRequest struct {
 
 func (x *ListTaskRunsRequest) Reset() {
 	*x = ListTaskRunsRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[26]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2251,7 +2305,7 @@ func (x *ListTaskRunsRequest) String() string {
 func (*ListTaskRunsRequest) ProtoMessage() {}
 
 func (x *ListTaskRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[26]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2264,7 +2318,7 @@ func (x *ListTaskRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTaskRunsRequest.ProtoReflect.Descriptor instead.
 func (*ListTaskRunsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{26}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListTaskRunsRequest) GetLimit() *PageLimit {
@@ -2290,7 +2344,7 @@ type ReadTaskRunRequest struct {
 
 func (x *ReadTaskRunRequest) Reset() {
 	*x = ReadTaskRunRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[27]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2302,7 +2356,7 @@ func (x *ReadTaskRunRequest) String() string {
 func (*ReadTaskRunRequest) ProtoMessage() {}
 
 func (x *ReadTaskRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[27]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2315,7 +2369,7 @@ func (x *ReadTaskRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadTaskRunRequest.ProtoReflect.Descriptor instead.
 func (*ReadTaskRunRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{27}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReadTaskRunRequest) GetId() string {
@@ -2334,7 +2388,7 @@ type ReadTaskRunsRequest struct {
 
 func (x *ReadTaskRunsRequest) Reset() {
 	*x = ReadTaskRunsRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[28]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2346,7 +2400,7 @@ func (x *ReadTaskRunsRequest) String() string {
 func (*ReadTaskRunsRequest) ProtoMessage() {}
 
 func (x *ReadTaskRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[28]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2359,7 +2413,7 @@ func (x *ReadTaskRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadTaskRunsRequest.ProtoReflect.Descriptor instead.
 func (*ReadTaskRunsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{28}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ReadTaskRunsRequest) GetQuery() *TaskRunQuery {
@@ -2378,7 +2432,7 @@ type PaginateTaskRunsRequest struct {
 
 func (x *PaginateTaskRunsRequest) Reset() {
 	*x = PaginateTaskRunsRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[29]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2390,7 +2444,7 @@ func (x *PaginateTaskRunsRequest) String() string {
 func (*PaginateTaskRunsRequest) ProtoMessage() {}
 
 func (x *PaginateTaskRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[29]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2403,7 +2457,7 @@ func (x *PaginateTaskRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PaginateTaskRunsRequest.ProtoReflect.Descriptor instead.
 func (*PaginateTaskRunsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{29}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PaginateTaskRunsRequest) GetQuery() *TaskRunPageQuery {
@@ -2422,7 +2476,7 @@ type CountTaskRunsRequest struct {
 
 func (x *CountTaskRunsRequest) Reset() {
 	*x = CountTaskRunsRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[30]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2434,7 +2488,7 @@ func (x *CountTaskRunsRequest) String() string {
 func (*CountTaskRunsRequest) ProtoMessage() {}
 
 func (x *CountTaskRunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[30]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2447,7 +2501,7 @@ func (x *CountTaskRunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountTaskRunsRequest.ProtoReflect.Descriptor instead.
 func (*CountTaskRunsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{30}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CountTaskRunsRequest) GetQuery() *TaskRunCountQuery {
@@ -2466,7 +2520,7 @@ type TaskRunHistoryRequest struct {
 
 func (x *TaskRunHistoryRequest) Reset() {
 	*x = TaskRunHistoryRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[31]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2478,7 +2532,7 @@ func (x *TaskRunHistoryRequest) String() string {
 func (*TaskRunHistoryRequest) ProtoMessage() {}
 
 func (x *TaskRunHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[31]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2491,7 +2545,7 @@ func (x *TaskRunHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskRunHistoryRequest.ProtoReflect.Descriptor instead.
 func (*TaskRunHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{31}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TaskRunHistoryRequest) GetQuery() *TaskRunHistoryQuery {
@@ -2511,7 +2565,7 @@ type SetTaskRunStateRequest struct {
 
 func (x *SetTaskRunStateRequest) Reset() {
 	*x = SetTaskRunStateRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[32]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2523,7 +2577,7 @@ func (x *SetTaskRunStateRequest) String() string {
 func (*SetTaskRunStateRequest) ProtoMessage() {}
 
 func (x *SetTaskRunStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[32]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2536,7 +2590,7 @@ func (x *SetTaskRunStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTaskRunStateRequest.ProtoReflect.Descriptor instead.
 func (*SetTaskRunStateRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{32}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SetTaskRunStateRequest) GetId() string {
@@ -2564,7 +2618,7 @@ type UpdateTaskRunRequest struct {
 
 func (x *UpdateTaskRunRequest) Reset() {
 	*x = UpdateTaskRunRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[33]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2576,7 +2630,7 @@ func (x *UpdateTaskRunRequest) String() string {
 func (*UpdateTaskRunRequest) ProtoMessage() {}
 
 func (x *UpdateTaskRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[33]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2589,7 +2643,7 @@ func (x *UpdateTaskRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateTaskRunRequest.ProtoReflect.Descriptor instead.
 func (*UpdateTaskRunRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{33}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *UpdateTaskRunRequest) GetId() string {
@@ -2622,7 +2676,7 @@ type DeleteTaskRunRequest struct {
 
 func (x *DeleteTaskRunRequest) Reset() {
 	*x = DeleteTaskRunRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[34]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2634,7 +2688,7 @@ func (x *DeleteTaskRunRequest) String() string {
 func (*DeleteTaskRunRequest) ProtoMessage() {}
 
 func (x *DeleteTaskRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[34]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2647,7 +2701,7 @@ func (x *DeleteTaskRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteTaskRunRequest.ProtoReflect.Descriptor instead.
 func (*DeleteTaskRunRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{34}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DeleteTaskRunRequest) GetId() string {
@@ -2666,7 +2720,7 @@ type ReadTaskRunStateRequest struct {
 
 func (x *ReadTaskRunStateRequest) Reset() {
 	*x = ReadTaskRunStateRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[35]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2678,7 +2732,7 @@ func (x *ReadTaskRunStateRequest) String() string {
 func (*ReadTaskRunStateRequest) ProtoMessage() {}
 
 func (x *ReadTaskRunStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[35]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2691,7 +2745,7 @@ func (x *ReadTaskRunStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadTaskRunStateRequest.ProtoReflect.Descriptor instead.
 func (*ReadTaskRunStateRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{35}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ReadTaskRunStateRequest) GetId() string {
@@ -2710,7 +2764,7 @@ type ReadTaskRunStatesRequest struct {
 
 func (x *ReadTaskRunStatesRequest) Reset() {
 	*x = ReadTaskRunStatesRequest{}
-	mi := &file_orch_v1_task_runs_proto_msgTypes[36]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2722,7 +2776,7 @@ func (x *ReadTaskRunStatesRequest) String() string {
 func (*ReadTaskRunStatesRequest) ProtoMessage() {}
 
 func (x *ReadTaskRunStatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_task_runs_proto_msgTypes[36]
+	mi := &file_orch_v1_task_runs_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2735,7 +2789,7 @@ func (x *ReadTaskRunStatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadTaskRunStatesRequest.ProtoReflect.Descriptor instead.
 func (*ReadTaskRunStatesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{36}
+	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ReadTaskRunStatesRequest) GetTaskRunId() string {
@@ -3004,7 +3058,10 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"\fSubflowState\x12&\n" +
 	"\vtask_run_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\ttaskRunId\x12&\n" +
 	"\vflow_run_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\tflowRunId\x12$\n" +
-	"\x05state\x18\x03 \x01(\v2\x0e.orch.v1.StateR\x05state\"{\n" +
+	"\x05state\x18\x03 \x01(\v2\x0e.orch.v1.StateR\x05state\"Y\n" +
+	"\tFlowRetry\x12&\n" +
+	"\vflow_run_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\tflowRunId\x12$\n" +
+	"\x05state\x18\x02 \x01(\v2\x0e.orch.v1.StateR\x05state\"{\n" +
 	"\x0fRecordedTaskRun\x12+\n" +
 	"\btask_run\x18\x01 \x01(\v2\x10.orch.v1.TaskRunR\ataskRun\x12;\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
@@ -3087,7 +3144,7 @@ func file_orch_v1_task_runs_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_task_runs_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_orch_v1_task_runs_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_orch_v1_task_runs_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_orch_v1_task_runs_proto_goTypes = []any{
 	(TaskRunSort)(0),                 // 0: orch.v1.TaskRunSort
 	(*TaskRunPolicy)(nil),            // 1: orch.v1.TaskRunPolicy
@@ -3113,40 +3170,41 @@ var file_orch_v1_task_runs_proto_goTypes = []any{
 	(*TaskRunStateRecord)(nil),       // 21: orch.v1.TaskRunStateRecord
 	(*TaskRunCacheEntry)(nil),        // 22: orch.v1.TaskRunCacheEntry
 	(*SubflowState)(nil),             // 23: orch.v1.SubflowState
-	(*RecordedTaskRun)(nil),          // 24: orch.v1.RecordedTaskRun
-	(*RecordedState)(nil),            // 25: orch.v1.RecordedState
-	(*CreateTaskRunRequest)(nil),     // 26: orch.v1.CreateTaskRunRequest
-	(*ListTaskRunsRequest)(nil),      // 27: orch.v1.ListTaskRunsRequest
-	(*ReadTaskRunRequest)(nil),       // 28: orch.v1.ReadTaskRunRequest
-	(*ReadTaskRunsRequest)(nil),      // 29: orch.v1.ReadTaskRunsRequest
-	(*PaginateTaskRunsRequest)(nil),  // 30: orch.v1.PaginateTaskRunsRequest
-	(*CountTaskRunsRequest)(nil),     // 31: orch.v1.CountTaskRunsRequest
-	(*TaskRunHistoryRequest)(nil),    // 32: orch.v1.TaskRunHistoryRequest
-	(*SetTaskRunStateRequest)(nil),   // 33: orch.v1.SetTaskRunStateRequest
-	(*UpdateTaskRunRequest)(nil),     // 34: orch.v1.UpdateTaskRunRequest
-	(*DeleteTaskRunRequest)(nil),     // 35: orch.v1.DeleteTaskRunRequest
-	(*ReadTaskRunStateRequest)(nil),  // 36: orch.v1.ReadTaskRunStateRequest
-	(*ReadTaskRunStatesRequest)(nil), // 37: orch.v1.ReadTaskRunStatesRequest
-	nil,                              // 38: orch.v1.TaskRun.TaskInputsEntry
-	nil,                              // 39: orch.v1.TaskRun.FieldTimesEntry
-	nil,                              // 40: orch.v1.TaskRunCreate.TaskInputsEntry
-	nil,                              // 41: orch.v1.TaskRunSummary.TaskInputsEntry
-	(*timestamppb.Timestamp)(nil),    // 42: google.protobuf.Timestamp
-	(*Labels)(nil),                   // 43: orch.v1.Labels
-	(StateType)(0),                   // 44: orch.v1.StateType
-	(*State)(nil),                    // 45: orch.v1.State
-	(*StateCreate)(nil),              // 46: orch.v1.StateCreate
-	(*PageLimit)(nil),                // 47: orch.v1.PageLimit
-	(*FlowFilter)(nil),               // 48: orch.v1.FlowFilter
-	(*FlowRunFilter)(nil),            // 49: orch.v1.FlowRunFilter
-	(*TaskRunFilter)(nil),            // 50: orch.v1.TaskRunFilter
-	(*DeploymentFilter)(nil),         // 51: orch.v1.DeploymentFilter
-	(*fieldmaskpb.FieldMask)(nil),    // 52: google.protobuf.FieldMask
-	(*CountResponse)(nil),            // 53: orch.v1.CountResponse
-	(*HistoryList)(nil),              // 54: orch.v1.HistoryList
-	(*OrchestrationResult)(nil),      // 55: orch.v1.OrchestrationResult
-	(*emptypb.Empty)(nil),            // 56: google.protobuf.Empty
-	(*StateList)(nil),                // 57: orch.v1.StateList
+	(*FlowRetry)(nil),                // 24: orch.v1.FlowRetry
+	(*RecordedTaskRun)(nil),          // 25: orch.v1.RecordedTaskRun
+	(*RecordedState)(nil),            // 26: orch.v1.RecordedState
+	(*CreateTaskRunRequest)(nil),     // 27: orch.v1.CreateTaskRunRequest
+	(*ListTaskRunsRequest)(nil),      // 28: orch.v1.ListTaskRunsRequest
+	(*ReadTaskRunRequest)(nil),       // 29: orch.v1.ReadTaskRunRequest
+	(*ReadTaskRunsRequest)(nil),      // 30: orch.v1.ReadTaskRunsRequest
+	(*PaginateTaskRunsRequest)(nil),  // 31: orch.v1.PaginateTaskRunsRequest
+	(*CountTaskRunsRequest)(nil),     // 32: orch.v1.CountTaskRunsRequest
+	(*TaskRunHistoryRequest)(nil),    // 33: orch.v1.TaskRunHistoryRequest
+	(*SetTaskRunStateRequest)(nil),   // 34: orch.v1.SetTaskRunStateRequest
+	(*UpdateTaskRunRequest)(nil),     // 35: orch.v1.UpdateTaskRunRequest
+	(*DeleteTaskRunRequest)(nil),     // 36: orch.v1.DeleteTaskRunRequest
+	(*ReadTaskRunStateRequest)(nil),  // 37: orch.v1.ReadTaskRunStateRequest
+	(*ReadTaskRunStatesRequest)(nil), // 38: orch.v1.ReadTaskRunStatesRequest
+	nil,                              // 39: orch.v1.TaskRun.TaskInputsEntry
+	nil,                              // 40: orch.v1.TaskRun.FieldTimesEntry
+	nil,                              // 41: orch.v1.TaskRunCreate.TaskInputsEntry
+	nil,                              // 42: orch.v1.TaskRunSummary.TaskInputsEntry
+	(*timestamppb.Timestamp)(nil),    // 43: google.protobuf.Timestamp
+	(*Labels)(nil),                   // 44: orch.v1.Labels
+	(StateType)(0),                   // 45: orch.v1.StateType
+	(*State)(nil),                    // 46: orch.v1.State
+	(*StateCreate)(nil),              // 47: orch.v1.StateCreate
+	(*PageLimit)(nil),                // 48: orch.v1.PageLimit
+	(*FlowFilter)(nil),               // 49: orch.v1.FlowFilter
+	(*FlowRunFilter)(nil),            // 50: orch.v1.FlowRunFilter
+	(*TaskRunFilter)(nil),            // 51: orch.v1.TaskRunFilter
+	(*DeploymentFilter)(nil),         // 52: orch.v1.DeploymentFilter
+	(*fieldmaskpb.FieldMask)(nil),    // 53: google.protobuf.FieldMask
+	(*CountResponse)(nil),            // 54: orch.v1.CountResponse
+	(*HistoryList)(nil),              // 55: orch.v1.HistoryList
+	(*OrchestrationResult)(nil),      // 56: orch.v1.OrchestrationResult
+	(*emptypb.Empty)(nil),            // 57: google.protobuf.Empty
+	(*StateList)(nil),                // 58: orch.v1.StateList
 }
 var file_orch_v1_task_runs_proto_depIdxs = []int32{
 	2,  // 0: orch.v1.TaskRunPolicy.retry_delay:type_name -> orch.v1.RetryDelay
@@ -3156,110 +3214,111 @@ var file_orch_v1_task_runs_proto_depIdxs = []int32{
 	7,  // 4: orch.v1.TaskInput.flow_run:type_name -> orch.v1.TaskInputFlowRun
 	8,  // 5: orch.v1.TaskInput.parameter:type_name -> orch.v1.TaskInputParameter
 	9,  // 6: orch.v1.TaskInput.constant:type_name -> orch.v1.TaskInputConstant
-	42, // 7: orch.v1.TaskRun.created:type_name -> google.protobuf.Timestamp
-	42, // 8: orch.v1.TaskRun.updated:type_name -> google.protobuf.Timestamp
-	42, // 9: orch.v1.TaskRun.cache_expiration:type_name -> google.protobuf.Timestamp
+	43, // 7: orch.v1.TaskRun.created:type_name -> google.protobuf.Timestamp
+	43, // 8: orch.v1.TaskRun.updated:type_name -> google.protobuf.Timestamp
+	43, // 9: orch.v1.TaskRun.cache_expiration:type_name -> google.protobuf.Timestamp
 	1,  // 10: orch.v1.TaskRun.empirical_policy:type_name -> orch.v1.TaskRunPolicy
-	43, // 11: orch.v1.TaskRun.labels:type_name -> orch.v1.Labels
-	38, // 12: orch.v1.TaskRun.task_inputs:type_name -> orch.v1.TaskRun.TaskInputsEntry
-	44, // 13: orch.v1.TaskRun.state_type:type_name -> orch.v1.StateType
-	42, // 14: orch.v1.TaskRun.expected_start_time:type_name -> google.protobuf.Timestamp
-	42, // 15: orch.v1.TaskRun.next_scheduled_start_time:type_name -> google.protobuf.Timestamp
-	42, // 16: orch.v1.TaskRun.start_time:type_name -> google.protobuf.Timestamp
-	42, // 17: orch.v1.TaskRun.end_time:type_name -> google.protobuf.Timestamp
-	45, // 18: orch.v1.TaskRun.state:type_name -> orch.v1.State
-	42, // 19: orch.v1.TaskRun.sort_start:type_name -> google.protobuf.Timestamp
-	39, // 20: orch.v1.TaskRun.field_times:type_name -> orch.v1.TaskRun.FieldTimesEntry
-	42, // 21: orch.v1.TaskRun.offer_at:type_name -> google.protobuf.Timestamp
-	46, // 22: orch.v1.TaskRunCreate.state:type_name -> orch.v1.StateCreate
-	42, // 23: orch.v1.TaskRunCreate.cache_expiration:type_name -> google.protobuf.Timestamp
+	44, // 11: orch.v1.TaskRun.labels:type_name -> orch.v1.Labels
+	39, // 12: orch.v1.TaskRun.task_inputs:type_name -> orch.v1.TaskRun.TaskInputsEntry
+	45, // 13: orch.v1.TaskRun.state_type:type_name -> orch.v1.StateType
+	43, // 14: orch.v1.TaskRun.expected_start_time:type_name -> google.protobuf.Timestamp
+	43, // 15: orch.v1.TaskRun.next_scheduled_start_time:type_name -> google.protobuf.Timestamp
+	43, // 16: orch.v1.TaskRun.start_time:type_name -> google.protobuf.Timestamp
+	43, // 17: orch.v1.TaskRun.end_time:type_name -> google.protobuf.Timestamp
+	46, // 18: orch.v1.TaskRun.state:type_name -> orch.v1.State
+	43, // 19: orch.v1.TaskRun.sort_start:type_name -> google.protobuf.Timestamp
+	40, // 20: orch.v1.TaskRun.field_times:type_name -> orch.v1.TaskRun.FieldTimesEntry
+	43, // 21: orch.v1.TaskRun.offer_at:type_name -> google.protobuf.Timestamp
+	47, // 22: orch.v1.TaskRunCreate.state:type_name -> orch.v1.StateCreate
+	43, // 23: orch.v1.TaskRunCreate.cache_expiration:type_name -> google.protobuf.Timestamp
 	1,  // 24: orch.v1.TaskRunCreate.empirical_policy:type_name -> orch.v1.TaskRunPolicy
-	43, // 25: orch.v1.TaskRunCreate.labels:type_name -> orch.v1.Labels
-	40, // 26: orch.v1.TaskRunCreate.task_inputs:type_name -> orch.v1.TaskRunCreate.TaskInputsEntry
+	44, // 25: orch.v1.TaskRunCreate.labels:type_name -> orch.v1.Labels
+	41, // 26: orch.v1.TaskRunCreate.task_inputs:type_name -> orch.v1.TaskRunCreate.TaskInputsEntry
 	10, // 27: orch.v1.TaskRunList.task_runs:type_name -> orch.v1.TaskRun
-	42, // 28: orch.v1.TaskRunSummary.created:type_name -> google.protobuf.Timestamp
-	42, // 29: orch.v1.TaskRunSummary.updated:type_name -> google.protobuf.Timestamp
+	43, // 28: orch.v1.TaskRunSummary.created:type_name -> google.protobuf.Timestamp
+	43, // 29: orch.v1.TaskRunSummary.updated:type_name -> google.protobuf.Timestamp
 	1,  // 30: orch.v1.TaskRunSummary.empirical_policy:type_name -> orch.v1.TaskRunPolicy
-	41, // 31: orch.v1.TaskRunSummary.task_inputs:type_name -> orch.v1.TaskRunSummary.TaskInputsEntry
-	42, // 32: orch.v1.TaskRunSummary.start_time:type_name -> google.protobuf.Timestamp
-	42, // 33: orch.v1.TaskRunSummary.end_time:type_name -> google.protobuf.Timestamp
-	45, // 34: orch.v1.TaskRunSummary.state:type_name -> orch.v1.State
+	42, // 31: orch.v1.TaskRunSummary.task_inputs:type_name -> orch.v1.TaskRunSummary.TaskInputsEntry
+	43, // 32: orch.v1.TaskRunSummary.start_time:type_name -> google.protobuf.Timestamp
+	43, // 33: orch.v1.TaskRunSummary.end_time:type_name -> google.protobuf.Timestamp
+	46, // 34: orch.v1.TaskRunSummary.state:type_name -> orch.v1.State
 	14, // 35: orch.v1.TaskRunPage.results:type_name -> orch.v1.TaskRunSummary
 	0,  // 36: orch.v1.TaskRunQuery.sort:type_name -> orch.v1.TaskRunSort
-	47, // 37: orch.v1.TaskRunQuery.limit:type_name -> orch.v1.PageLimit
-	48, // 38: orch.v1.TaskRunQuery.flows:type_name -> orch.v1.FlowFilter
-	49, // 39: orch.v1.TaskRunQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	50, // 40: orch.v1.TaskRunQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	51, // 41: orch.v1.TaskRunQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	48, // 37: orch.v1.TaskRunQuery.limit:type_name -> orch.v1.PageLimit
+	49, // 38: orch.v1.TaskRunQuery.flows:type_name -> orch.v1.FlowFilter
+	50, // 39: orch.v1.TaskRunQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	51, // 40: orch.v1.TaskRunQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	52, // 41: orch.v1.TaskRunQuery.deployments:type_name -> orch.v1.DeploymentFilter
 	0,  // 42: orch.v1.TaskRunPageQuery.sort:type_name -> orch.v1.TaskRunSort
-	47, // 43: orch.v1.TaskRunPageQuery.limit:type_name -> orch.v1.PageLimit
-	48, // 44: orch.v1.TaskRunPageQuery.flows:type_name -> orch.v1.FlowFilter
-	49, // 45: orch.v1.TaskRunPageQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	50, // 46: orch.v1.TaskRunPageQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	51, // 47: orch.v1.TaskRunPageQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	48, // 48: orch.v1.TaskRunCountQuery.flows:type_name -> orch.v1.FlowFilter
-	49, // 49: orch.v1.TaskRunCountQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	50, // 50: orch.v1.TaskRunCountQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	51, // 51: orch.v1.TaskRunCountQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	42, // 52: orch.v1.TaskRunHistoryQuery.history_start:type_name -> google.protobuf.Timestamp
-	42, // 53: orch.v1.TaskRunHistoryQuery.history_end:type_name -> google.protobuf.Timestamp
-	48, // 54: orch.v1.TaskRunHistoryQuery.flows:type_name -> orch.v1.FlowFilter
-	49, // 55: orch.v1.TaskRunHistoryQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
-	50, // 56: orch.v1.TaskRunHistoryQuery.task_runs:type_name -> orch.v1.TaskRunFilter
-	51, // 57: orch.v1.TaskRunHistoryQuery.deployments:type_name -> orch.v1.DeploymentFilter
-	46, // 58: orch.v1.TaskRunTransition.state:type_name -> orch.v1.StateCreate
-	42, // 59: orch.v1.TaskRunStateRecord.timestamp:type_name -> google.protobuf.Timestamp
-	45, // 60: orch.v1.TaskRunStateRecord.state:type_name -> orch.v1.State
-	42, // 61: orch.v1.TaskRunCacheEntry.timestamp:type_name -> google.protobuf.Timestamp
-	42, // 62: orch.v1.TaskRunCacheEntry.expiration:type_name -> google.protobuf.Timestamp
-	45, // 63: orch.v1.TaskRunCacheEntry.state:type_name -> orch.v1.State
-	45, // 64: orch.v1.SubflowState.state:type_name -> orch.v1.State
-	10, // 65: orch.v1.RecordedTaskRun.task_run:type_name -> orch.v1.TaskRun
-	52, // 66: orch.v1.RecordedTaskRun.update_mask:type_name -> google.protobuf.FieldMask
-	45, // 67: orch.v1.RecordedState.validated_state:type_name -> orch.v1.State
-	52, // 68: orch.v1.RecordedState.update_mask:type_name -> google.protobuf.FieldMask
-	11, // 69: orch.v1.CreateTaskRunRequest.task_run:type_name -> orch.v1.TaskRunCreate
-	47, // 70: orch.v1.ListTaskRunsRequest.limit:type_name -> orch.v1.PageLimit
-	16, // 71: orch.v1.ReadTaskRunsRequest.query:type_name -> orch.v1.TaskRunQuery
-	17, // 72: orch.v1.PaginateTaskRunsRequest.query:type_name -> orch.v1.TaskRunPageQuery
-	18, // 73: orch.v1.CountTaskRunsRequest.query:type_name -> orch.v1.TaskRunCountQuery
-	19, // 74: orch.v1.TaskRunHistoryRequest.query:type_name -> orch.v1.TaskRunHistoryQuery
-	20, // 75: orch.v1.SetTaskRunStateRequest.transition:type_name -> orch.v1.TaskRunTransition
-	12, // 76: orch.v1.UpdateTaskRunRequest.task_run:type_name -> orch.v1.TaskRunUpdate
-	52, // 77: orch.v1.UpdateTaskRunRequest.update_mask:type_name -> google.protobuf.FieldMask
-	4,  // 78: orch.v1.TaskRun.TaskInputsEntry.value:type_name -> orch.v1.TaskInputList
-	42, // 79: orch.v1.TaskRun.FieldTimesEntry.value:type_name -> google.protobuf.Timestamp
-	4,  // 80: orch.v1.TaskRunCreate.TaskInputsEntry.value:type_name -> orch.v1.TaskInputList
-	4,  // 81: orch.v1.TaskRunSummary.TaskInputsEntry.value:type_name -> orch.v1.TaskInputList
-	26, // 82: orch.v1.TaskRunService.CreateTaskRun:input_type -> orch.v1.CreateTaskRunRequest
-	27, // 83: orch.v1.TaskRunService.ListTaskRuns:input_type -> orch.v1.ListTaskRunsRequest
-	28, // 84: orch.v1.TaskRunService.ReadTaskRun:input_type -> orch.v1.ReadTaskRunRequest
-	29, // 85: orch.v1.TaskRunService.ReadTaskRuns:input_type -> orch.v1.ReadTaskRunsRequest
-	30, // 86: orch.v1.TaskRunService.PaginateTaskRuns:input_type -> orch.v1.PaginateTaskRunsRequest
-	31, // 87: orch.v1.TaskRunService.CountTaskRuns:input_type -> orch.v1.CountTaskRunsRequest
-	32, // 88: orch.v1.TaskRunService.TaskRunHistory:input_type -> orch.v1.TaskRunHistoryRequest
-	33, // 89: orch.v1.TaskRunService.SetTaskRunState:input_type -> orch.v1.SetTaskRunStateRequest
-	34, // 90: orch.v1.TaskRunService.UpdateTaskRun:input_type -> orch.v1.UpdateTaskRunRequest
-	35, // 91: orch.v1.TaskRunService.DeleteTaskRun:input_type -> orch.v1.DeleteTaskRunRequest
-	36, // 92: orch.v1.TaskRunStateService.ReadTaskRunState:input_type -> orch.v1.ReadTaskRunStateRequest
-	37, // 93: orch.v1.TaskRunStateService.ReadTaskRunStates:input_type -> orch.v1.ReadTaskRunStatesRequest
-	10, // 94: orch.v1.TaskRunService.CreateTaskRun:output_type -> orch.v1.TaskRun
-	13, // 95: orch.v1.TaskRunService.ListTaskRuns:output_type -> orch.v1.TaskRunList
-	10, // 96: orch.v1.TaskRunService.ReadTaskRun:output_type -> orch.v1.TaskRun
-	13, // 97: orch.v1.TaskRunService.ReadTaskRuns:output_type -> orch.v1.TaskRunList
-	15, // 98: orch.v1.TaskRunService.PaginateTaskRuns:output_type -> orch.v1.TaskRunPage
-	53, // 99: orch.v1.TaskRunService.CountTaskRuns:output_type -> orch.v1.CountResponse
-	54, // 100: orch.v1.TaskRunService.TaskRunHistory:output_type -> orch.v1.HistoryList
-	55, // 101: orch.v1.TaskRunService.SetTaskRunState:output_type -> orch.v1.OrchestrationResult
-	56, // 102: orch.v1.TaskRunService.UpdateTaskRun:output_type -> google.protobuf.Empty
-	56, // 103: orch.v1.TaskRunService.DeleteTaskRun:output_type -> google.protobuf.Empty
-	45, // 104: orch.v1.TaskRunStateService.ReadTaskRunState:output_type -> orch.v1.State
-	57, // 105: orch.v1.TaskRunStateService.ReadTaskRunStates:output_type -> orch.v1.StateList
-	94, // [94:106] is the sub-list for method output_type
-	82, // [82:94] is the sub-list for method input_type
-	82, // [82:82] is the sub-list for extension type_name
-	82, // [82:82] is the sub-list for extension extendee
-	0,  // [0:82] is the sub-list for field type_name
+	48, // 43: orch.v1.TaskRunPageQuery.limit:type_name -> orch.v1.PageLimit
+	49, // 44: orch.v1.TaskRunPageQuery.flows:type_name -> orch.v1.FlowFilter
+	50, // 45: orch.v1.TaskRunPageQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	51, // 46: orch.v1.TaskRunPageQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	52, // 47: orch.v1.TaskRunPageQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	49, // 48: orch.v1.TaskRunCountQuery.flows:type_name -> orch.v1.FlowFilter
+	50, // 49: orch.v1.TaskRunCountQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	51, // 50: orch.v1.TaskRunCountQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	52, // 51: orch.v1.TaskRunCountQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	43, // 52: orch.v1.TaskRunHistoryQuery.history_start:type_name -> google.protobuf.Timestamp
+	43, // 53: orch.v1.TaskRunHistoryQuery.history_end:type_name -> google.protobuf.Timestamp
+	49, // 54: orch.v1.TaskRunHistoryQuery.flows:type_name -> orch.v1.FlowFilter
+	50, // 55: orch.v1.TaskRunHistoryQuery.flow_runs:type_name -> orch.v1.FlowRunFilter
+	51, // 56: orch.v1.TaskRunHistoryQuery.task_runs:type_name -> orch.v1.TaskRunFilter
+	52, // 57: orch.v1.TaskRunHistoryQuery.deployments:type_name -> orch.v1.DeploymentFilter
+	47, // 58: orch.v1.TaskRunTransition.state:type_name -> orch.v1.StateCreate
+	43, // 59: orch.v1.TaskRunStateRecord.timestamp:type_name -> google.protobuf.Timestamp
+	46, // 60: orch.v1.TaskRunStateRecord.state:type_name -> orch.v1.State
+	43, // 61: orch.v1.TaskRunCacheEntry.timestamp:type_name -> google.protobuf.Timestamp
+	43, // 62: orch.v1.TaskRunCacheEntry.expiration:type_name -> google.protobuf.Timestamp
+	46, // 63: orch.v1.TaskRunCacheEntry.state:type_name -> orch.v1.State
+	46, // 64: orch.v1.SubflowState.state:type_name -> orch.v1.State
+	46, // 65: orch.v1.FlowRetry.state:type_name -> orch.v1.State
+	10, // 66: orch.v1.RecordedTaskRun.task_run:type_name -> orch.v1.TaskRun
+	53, // 67: orch.v1.RecordedTaskRun.update_mask:type_name -> google.protobuf.FieldMask
+	46, // 68: orch.v1.RecordedState.validated_state:type_name -> orch.v1.State
+	53, // 69: orch.v1.RecordedState.update_mask:type_name -> google.protobuf.FieldMask
+	11, // 70: orch.v1.CreateTaskRunRequest.task_run:type_name -> orch.v1.TaskRunCreate
+	48, // 71: orch.v1.ListTaskRunsRequest.limit:type_name -> orch.v1.PageLimit
+	16, // 72: orch.v1.ReadTaskRunsRequest.query:type_name -> orch.v1.TaskRunQuery
+	17, // 73: orch.v1.PaginateTaskRunsRequest.query:type_name -> orch.v1.TaskRunPageQuery
+	18, // 74: orch.v1.CountTaskRunsRequest.query:type_name -> orch.v1.TaskRunCountQuery
+	19, // 75: orch.v1.TaskRunHistoryRequest.query:type_name -> orch.v1.TaskRunHistoryQuery
+	20, // 76: orch.v1.SetTaskRunStateRequest.transition:type_name -> orch.v1.TaskRunTransition
+	12, // 77: orch.v1.UpdateTaskRunRequest.task_run:type_name -> orch.v1.TaskRunUpdate
+	53, // 78: orch.v1.UpdateTaskRunRequest.update_mask:type_name -> google.protobuf.FieldMask
+	4,  // 79: orch.v1.TaskRun.TaskInputsEntry.value:type_name -> orch.v1.TaskInputList
+	43, // 80: orch.v1.TaskRun.FieldTimesEntry.value:type_name -> google.protobuf.Timestamp
+	4,  // 81: orch.v1.TaskRunCreate.TaskInputsEntry.value:type_name -> orch.v1.TaskInputList
+	4,  // 82: orch.v1.TaskRunSummary.TaskInputsEntry.value:type_name -> orch.v1.TaskInputList
+	27, // 83: orch.v1.TaskRunService.CreateTaskRun:input_type -> orch.v1.CreateTaskRunRequest
+	28, // 84: orch.v1.TaskRunService.ListTaskRuns:input_type -> orch.v1.ListTaskRunsRequest
+	29, // 85: orch.v1.TaskRunService.ReadTaskRun:input_type -> orch.v1.ReadTaskRunRequest
+	30, // 86: orch.v1.TaskRunService.ReadTaskRuns:input_type -> orch.v1.ReadTaskRunsRequest
+	31, // 87: orch.v1.TaskRunService.PaginateTaskRuns:input_type -> orch.v1.PaginateTaskRunsRequest
+	32, // 88: orch.v1.TaskRunService.CountTaskRuns:input_type -> orch.v1.CountTaskRunsRequest
+	33, // 89: orch.v1.TaskRunService.TaskRunHistory:input_type -> orch.v1.TaskRunHistoryRequest
+	34, // 90: orch.v1.TaskRunService.SetTaskRunState:input_type -> orch.v1.SetTaskRunStateRequest
+	35, // 91: orch.v1.TaskRunService.UpdateTaskRun:input_type -> orch.v1.UpdateTaskRunRequest
+	36, // 92: orch.v1.TaskRunService.DeleteTaskRun:input_type -> orch.v1.DeleteTaskRunRequest
+	37, // 93: orch.v1.TaskRunStateService.ReadTaskRunState:input_type -> orch.v1.ReadTaskRunStateRequest
+	38, // 94: orch.v1.TaskRunStateService.ReadTaskRunStates:input_type -> orch.v1.ReadTaskRunStatesRequest
+	10, // 95: orch.v1.TaskRunService.CreateTaskRun:output_type -> orch.v1.TaskRun
+	13, // 96: orch.v1.TaskRunService.ListTaskRuns:output_type -> orch.v1.TaskRunList
+	10, // 97: orch.v1.TaskRunService.ReadTaskRun:output_type -> orch.v1.TaskRun
+	13, // 98: orch.v1.TaskRunService.ReadTaskRuns:output_type -> orch.v1.TaskRunList
+	15, // 99: orch.v1.TaskRunService.PaginateTaskRuns:output_type -> orch.v1.TaskRunPage
+	54, // 100: orch.v1.TaskRunService.CountTaskRuns:output_type -> orch.v1.CountResponse
+	55, // 101: orch.v1.TaskRunService.TaskRunHistory:output_type -> orch.v1.HistoryList
+	56, // 102: orch.v1.TaskRunService.SetTaskRunState:output_type -> orch.v1.OrchestrationResult
+	57, // 103: orch.v1.TaskRunService.UpdateTaskRun:output_type -> google.protobuf.Empty
+	57, // 104: orch.v1.TaskRunService.DeleteTaskRun:output_type -> google.protobuf.Empty
+	46, // 105: orch.v1.TaskRunStateService.ReadTaskRunState:output_type -> orch.v1.State
+	58, // 106: orch.v1.TaskRunStateService.ReadTaskRunStates:output_type -> orch.v1.StateList
+	95, // [95:107] is the sub-list for method output_type
+	83, // [83:95] is the sub-list for method input_type
+	83, // [83:83] is the sub-list for extension type_name
+	83, // [83:83] is the sub-list for extension extendee
+	0,  // [0:83] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_task_runs_proto_init() }
@@ -3296,7 +3355,7 @@ func file_orch_v1_task_runs_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_task_runs_proto_rawDesc), len(file_orch_v1_task_runs_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   41,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

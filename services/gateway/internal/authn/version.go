@@ -3,7 +3,6 @@ package authn
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/orch-project/orch/pkg/rpc"
@@ -18,40 +17,16 @@ func Version(header http.Header) error {
 		if text == "" {
 			continue
 		}
-		version, ok := parseVersion(text)
+		version, ok := vocabulary.ParseVersion(text)
 		if !ok {
 			return rpc.Detail(http.StatusBadRequest, fmt.Sprintf(
 				"Invalid %s header format. Expected header in format 'x.y.z' but received %s", name, strings.ToValidUTF8(text, "\uFFFD")))
 		}
-		if minimum, _ := parseVersion(vocabulary.APIVersionMinimum); less(version, minimum) {
+		if minimum, _ := vocabulary.ParseVersion(vocabulary.APIVersionMinimum); version.Compare(minimum) < 0 {
 			return rpc.Detail(http.StatusBadRequest, fmt.Sprintf(
 				"The client speaks version %s of the API; this server understands %s and later.", text, vocabulary.APIVersionMinimum))
 		}
 		return nil
 	}
 	return nil
-}
-
-func parseVersion(text string) (version [3]int, ok bool) {
-	parts := strings.Split(text, ".")
-	if len(parts) != len(version) {
-		return version, false
-	}
-	for i, part := range parts {
-		n, err := strconv.ParseUint(part, 10, 31)
-		if err != nil {
-			return version, false
-		}
-		version[i] = int(n)
-	}
-	return version, true
-}
-
-func less(a, b [3]int) bool {
-	for i := range a {
-		if a[i] != b[i] {
-			return a[i] < b[i]
-		}
-	}
-	return false
 }

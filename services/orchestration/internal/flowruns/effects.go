@@ -15,8 +15,8 @@ import (
 // KindHistory is the effect that writes a row of the history.
 const KindHistory = "flow_run_state"
 
-// effects are what a written state causes: its row of the history and its event, both known by the state's id, and for
-// a subflow the state of the task run that stands for it.
+// effects are what a written state causes: its row of the history and its event, both known by the state's id, for a
+// subflow the state of the task run that stands for it, and for some retries those of the task runs that failed.
 func (s *Service) effects(ws uuid.UUID, t *rules.Transition, flowName string, revision int64) ([]store.Effect, error) {
 	row, err := record(ws, t, revision)
 	if err != nil {
@@ -26,14 +26,22 @@ func (s *Service) effects(ws uuid.UUID, t *rules.Transition, flowName string, re
 	if err != nil {
 		return nil, err
 	}
+	effects := []store.Effect{row, event}
+	if t.RetriesTasks {
+		retry, err := taskruns.FlowRetry(ws, t.Run.GetId(), t.Proposed, t.Now)
+		if err != nil {
+			return nil, err
+		}
+		effects = append(effects, retry)
+	}
 	if t.Run.ParentTaskRunId == nil {
-		return []store.Effect{row, event}, nil
+		return effects, nil
 	}
 	parent, err := taskruns.SubflowState(ws, t.Run, t.Proposed, t.Now)
 	if err != nil {
 		return nil, err
 	}
-	return []store.Effect{row, event, parent}, nil
+	return append(effects, parent), nil
 }
 
 func record(ws uuid.UUID, t *rules.Transition, revision int64) (store.Effect, error) {

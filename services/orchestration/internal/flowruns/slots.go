@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
@@ -30,6 +31,7 @@ type attempt struct {
 	slots
 	ws     uuid.UUID
 	client rules.Version
+	api    vocabulary.Version
 	taken  uuid.UUID // The lease of the slot that was taken; the nil UUID when none was.
 }
 
@@ -38,6 +40,7 @@ func (s slots) attempt(ctx context.Context, ws uuid.UUID) *attempt {
 	// What the server proposes by itself comes without a client.
 	if info, err := request.Incoming(ctx); err == nil {
 		a.client = rules.ClientVersion(info.UserAgent)
+		a.api, _ = vocabulary.ParseVersion(info.APIVersion) // The gateway has refused what is none.
 	}
 	return a
 }
@@ -45,7 +48,7 @@ func (s slots) attempt(ctx context.Context, ws uuid.UUID) *attempt {
 // make tries what the policy needs, and tells the transition what came of it. It may be called again when another writer
 // won: a slot that is taken stays taken meanwhile.
 func (a *attempt) make(ctx context.Context, policy rules.Policy, t *rules.Transition, run *orchv1.FlowRun, proposal *orchv1.StateCreate) error {
-	t.Client = a.client
+	t.Client, t.API = a.client, a.api
 	t.Need = policy.NeedsSlot(run, proposal, a.client)
 	if t.Need == rules.NoSlot {
 		return nil

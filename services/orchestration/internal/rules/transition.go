@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -17,6 +18,10 @@ type Transition struct {
 
 	// Client is the version of the client that proposes.
 	Client Version
+	// API is the version of the API that it speaks.
+	API vocabulary.Version
+	// RetriesTasks says that the failed task runs of the run are scheduled again with it.
+	RetriesTasks bool
 	// Need says what was tried with the deployment's limit, and Slot what came of it.
 	Need SlotNeed
 	Slot Slot

@@ -162,3 +162,48 @@ func TestTasksAreCancelledWithTheirFlowRun(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, orchv1.StateType_STATE_TYPE_PENDING, untouched.GetState().GetType())
 }
+
+// Of the task runs of a flow run that is tried again those wait anew that had failed before, and only those; carrying the
+// effect out again changes nothing.
+func TestFailedTasksAreRetriedWithTheirFlowRun(t *testing.T) {
+	t.Parallel()
+	s := service(t)
+	ctx, ws, flowRun := t.Context(), request.DefaultWorkspace, uuid.New()
+	states := map[string]orchv1.StateType{}
+	for number := int32(1); number < int32(len(orchv1.StateType_name)); number++ {
+		run, err := s.newRun(&orchv1.TaskRunCreate{TaskKey: "t", DynamicKey: uuid.NewString(), FlowRunId: new(flowRun.String())})
+		require.NoError(t, err)
+		run, err = s.insert(ctx, ws, run, &orchv1.StateCreate{Type: orchv1.StateType(number)}, nil)
+		require.NoError(t, err)
+		states[run.GetId()] = run.GetState().GetType()
+	}
+	retryAt := timestamppb.New(time.Now().Add(time.Minute).Truncate(time.Microsecond))
+	retry := func(at time.Time) {
+		state := &orchv1.State{
+			Id: uuid.NewString(), Type: orchv1.StateType_STATE_TYPE_SCHEDULED, Timestamp: timestamppb.New(at),
+			StateDetails: &orchv1.StateDetails{ScheduledTime: retryAt},
+		}
+		e, err := FlowRetry(ws, flowRun.String(), state, at)
+		require.NoError(t, err)
+		require.NoError(t, s.RetryWithFlow(ctx, []store.Effect{e, e}))
+	}
+	check := func(retried bool) {
+		for id, before := range states {
+			run, revision, err := s.runs.GetRevision(ctx, ws, uuid.MustParse(id))
+			require.NoError(t, err)
+			if before != orchv1.StateType_STATE_TYPE_FAILED || !retried {
+				require.Equal(t, before, run.GetState().GetType())
+				require.Equal(t, int64(1), revision)
+				continue
+			}
+			require.Equal(t, "AwaitingRetry", run.GetState().GetName())
+			require.Equal(t, retryAt.AsTime(), run.GetState().GetStateDetails().GetScheduledTime().AsTime())
+			require.Zero(t, run.GetRunCount())
+			require.Equal(t, int64(2), revision)
+		}
+	}
+	retry(time.Now().Add(-time.Hour))
+	check(false)
+	retry(time.Now().Add(time.Second))
+	check(true)
+}

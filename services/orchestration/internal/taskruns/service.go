@@ -78,6 +78,7 @@ func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) er
 		kindForget:          s.Forget,
 		kindDeleteOfFlowRun: s.DeleteRuns,
 		kindSubflow:         s.FollowSubflow,
+		kindFlowRetry:       s.RetryWithFlow,
 	}
 }
 
