@@ -32,6 +32,9 @@ const handlerPause = time.Second
 type ConsumeOptions struct {
 	// MaxEvents is the largest batch given to the handler. Default 500.
 	MaxEvents int
+	// Pace is the least time from the beginning of one batch to that of the next. After a rest the first batch begins at
+	// once; when events come fast, a handler that pays for each batch pays less often. Default 0.
+	Pace time.Duration
 	// Backoff replaces the rest times of a frame after the handler failed: 1 s, 5 s, 30 s, then 2 min.
 	Backoff []time.Duration
 }

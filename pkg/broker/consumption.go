@@ -41,7 +41,9 @@ func (k *consumption) consume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	incoming := make(chan jetstream.Msg)
+	// With room for what is fetched ahead, a batch finds there what has come. Without, it would find the one frame that
+	// the iterator happens to hold out.
+	incoming := make(chan jetstream.Msg, prefetchFrames)
 	var broken error // Read after incoming is closed.
 	go func() {
 		defer close(incoming)
@@ -58,6 +60,7 @@ func (k *consumption) consume(ctx context.Context) error {
 	defer handBack(messages, incoming)
 
 	var next *frame
+	var last time.Time // When the last batch began.
 	for {
 		if ctx.Err() != nil {
 			if next != nil {
@@ -66,6 +69,8 @@ func (k *consumption) consume(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if next != nil {
+			pause(ctx, k.opts.Pace-time.Since(last))
+			last = time.Now()
 			var batch []*frame
 			batch, next = k.gather(ctx, []*frame{next}, incoming)
 			k.process(ctx, batch)
