@@ -175,7 +175,7 @@ func TestRevokedClientsLoseTheirSockets(t *testing.T) {
 		if proper {
 			options.Subprotocols = []string{vocabulary.Subprotocols()[0]}
 		}
-		k, _, err := websocket.Dial(ctx, url+"/events/in", options)
+		k, _, err := websocket.Dial(ctx, url+"/events/in", options) //nolint:bodyclose // Dial leaves nothing open.
 		require.NoError(t, err)
 		if proper {
 			require.NoError(t, k.Write(ctx, websocket.MessageText, []byte(`{"type":"auth","token":"key"}`)))

@@ -94,5 +94,5 @@ func writeHTTPError(w http.ResponseWriter, e *orchv1.HttpError, request []byte) 
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // The client has gone.
+	_, _ = w.Write(body) //nolint:gosec // JSON, sent as JSON: a browser does not run it. An error means that the client has gone.
 }
