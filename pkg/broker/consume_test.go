@@ -34,3 +34,25 @@ func TestHandledEventsLeaveTheStream(t *testing.T) {
 		require.True(t, time.Now().Before(deadline), "still in the stream")
 	}
 }
+
+// A paced consumer takes what came meanwhile into one batch, however many frames it came in.
+func TestPacedConsumerTakesManyFramesAtOnce(t *testing.T) {
+	t.Parallel()
+	c := connectInProcess(t)
+	const events = 40
+	for range events {
+		require.NoError(t, c.Publisher().Publish(t.Context(), testEvent()))
+	}
+	require.EqualValues(t, events, storedFrames(t, c), "each event has a frame of its own")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	seen, largest := 0, 0
+	require.NoError(t, c.Consume(ctx, DurablePersist, ConsumeOptions{Pace: 200 * time.Millisecond}, func(_ context.Context, batch []Event) error {
+		largest = max(largest, len(batch))
+		if seen += len(batch); seen == events {
+			cancel()
+		}
+		return nil
+	}))
+	require.Greater(t, largest, events/2)
+}
