@@ -7,7 +7,7 @@ BIN  := $(CURDIR)/.cache/bin
 VENV := $(CURDIR)/.venv
 export PATH := $(BIN):$(PATH)
 
-VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+VERSION  := $(shell tools/version)
 LDFLAGS  := -s -w -X main.version=$(VERSION)
 MODULES   = $$(go list -f '{{.Dir}}' -m)
 PACKAGES  = $$(go list -f '{{.Dir}}/...' -m)

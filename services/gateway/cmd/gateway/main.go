@@ -10,7 +10,7 @@ import (
 )
 
 // version is set by the linker.
-var version = "dev"
+var version = "0.0.0+dev"
 
 func main() {
 	program.Main(program.Program[gateway.Config]{

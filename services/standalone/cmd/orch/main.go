@@ -12,7 +12,7 @@ import (
 )
 
 // version is set by the linker.
-var version = "dev"
+var version = "0.0.0+dev"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
