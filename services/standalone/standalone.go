@@ -58,6 +58,9 @@ type Server struct {
 
 // New opens the data directory and the addresses, and wires the parts. Run it, or Close it.
 func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *Server, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err // Before anything is opened or made.
+	}
 	if cfg.DataDir == "" {
 		if cfg.DataDir, err = datadir.Default(); err != nil {
 			return nil, err

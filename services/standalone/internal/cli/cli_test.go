@@ -97,9 +97,10 @@ func TestCheckConfigPrintsEverySettingAndNoSecret(t *testing.T) {
 }
 
 func TestUnsafeAddressIsRefused(t *testing.T) {
-	_, err := orch(t, "", "server", "--data-dir", t.TempDir(), "--listen", "0.0.0.0:0")
-	require.Error(t, err)
-	require.Contains(t, err.Error(), "insecure")
+	dir := filepath.Join(t.TempDir(), "data")
+	_, err := orch(t, "", "server", "--data-dir", dir, "--listen", "0.0.0.0:0")
+	require.ErrorContains(t, err, "insecure")
+	require.NoDirExists(t, dir)
 }
 
 func TestUnknownCommand(t *testing.T) {
