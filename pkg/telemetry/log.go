@@ -49,9 +49,17 @@ func NewLogger(w io.Writer, service string, l Logging) *slog.Logger {
 	if l.Format == FormatText || (l.Format != FormatJSON && terminal) {
 		handler = tint.NewTextHandler(w, &tint.Options{Level: l.Level, TimeFormat: time.TimeOnly, NoColor: !terminal || os.Getenv("NO_COLOR") != ""})
 	} else {
-		handler = slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l.Level})
+		handler = slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l.Level, ReplaceAttr: readable})
 	}
 	return slog.New(handler).With("service", service)
+}
+
+// readable writes durations with their unit, as "1.5ms"; slog's JSON would write nanoseconds without saying so.
+func readable(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
 
 func isTerminal(w io.Writer) bool {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -24,11 +25,12 @@ func TestLoggerWritesJSONToWhatIsNoTerminal(t *testing.T) {
 	var out bytes.Buffer
 	log := telemetry.NewLogger(&out, "gateway", telemetry.Logging{Level: slog.LevelInfo, Format: telemetry.FormatAuto})
 	log.Debug("unheard")
-	log.Info("heard", "request_id", "7")
+	log.Info("heard", "request_id", "7", "took", 1500*time.Microsecond)
 	var line map[string]any
 	require.NoError(t, json.Unmarshal(out.Bytes(), &line))
 	require.Equal(t, "gateway", line["service"])
 	require.Equal(t, "7", line["request_id"])
+	require.Equal(t, "1.5ms", line["took"])
 }
 
 func TestFormatIsOneOfThree(t *testing.T) {

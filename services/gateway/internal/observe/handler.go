@@ -23,6 +23,9 @@ type Options struct {
 	Vocabulary vocabulary.Vocabulary
 }
 
+// routeReady is where probes ask, over and over, while a server that starts or ends is not ready, as it should.
+const routeReady = "/ready"
+
 // observer is the outermost handler.
 type observer struct {
 	opts    Options
@@ -93,7 +96,7 @@ func (o *observer) finish(r *http.Request, rec *record, took time.Duration) {
 		o.metrics.duration.WithLabelValues(rec.route, methodLabel(r.Method), codeLabel(status)).Observe(took.Seconds())
 	}
 	level := slog.LevelDebug
-	if status >= http.StatusInternalServerError || took >= o.opts.Slow && !upgraded {
+	if status >= http.StatusInternalServerError && rec.route != routeReady || took >= o.opts.Slow && !upgraded {
 		level = slog.LevelInfo
 	}
 	o.opts.Log.LogAttrs(r.Context(), level, "request",

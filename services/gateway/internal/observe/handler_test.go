@@ -67,6 +67,17 @@ func TestALogLineNamesTheTemplateAndNeverThePath(t *testing.T) {
 	require.NotContains(t, log, "secret")
 }
 
+func TestFailuresAreLoggedUnlessAProbeWaits(t *testing.T) {
+	t.Parallel()
+	for route, level := range map[string]string{"/flows/": "INFO", routeReady: "DEBUG"} {
+		_, log := watched(t, func(w http.ResponseWriter, _ *http.Request) {
+			SetRoute(w, route)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}, http.Header{})
+		require.Contains(t, log, "level="+level, route)
+	}
+}
+
 func TestHintsSayNothingOfTheOutcome(t *testing.T) {
 	t.Parallel()
 	r := &record{ResponseWriter: httptest.NewRecorder()}
