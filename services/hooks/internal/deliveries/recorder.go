@@ -142,9 +142,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 func (r *Recorder) flush(ctx context.Context) {
 	r.mu.Lock()
 	waiting := r.waiting
-	if len(waiting) > 0 {
-		r.waiting, r.count, r.bytes = map[string]*notes{}, 0, 0
-	}
+	r.waiting, r.count, r.bytes = map[string]*notes{}, 0, 0 // Also when nothing waits: what is walked over must not be added to.
 	r.mu.Unlock()
 
 	batch, size := &orchv1.WebhookDeliveryBatch{}, 0

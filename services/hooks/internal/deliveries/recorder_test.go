@@ -163,3 +163,20 @@ func TestStrangersBodiesAreNotKept(t *testing.T) {
 	require.Equal(t, "no signature", d.GetError())
 	require.Equal(t, "192.0.2.7", d.GetRemoteAddress())
 }
+
+// Notes come while what waits is handed over, also when nothing does. The race detector sees a map that is shared.
+func TestNotesComeWhileNothingIsHandedOver(t *testing.T) {
+	t.Parallel()
+	r, hook := New(Options{Journal: &entries{}}), newHook()
+	noted := make(chan struct{})
+	go func() {
+		defer close(noted)
+		for range 1000 {
+			r.Note(note(hook, 204, ""))
+		}
+	}()
+	for range 1000 {
+		r.flush(t.Context())
+	}
+	<-noted
+}
