@@ -9,6 +9,8 @@ import (
 	"github.com/orch-project/orch/pkg/peer"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/hooks/internal/guard"
 )
 
 // Config are the service's settings. The tags are read by package config.
@@ -26,8 +28,8 @@ type Config struct {
 	// Secrets opens what webhooks verify signatures with.
 	Secrets secrets.Keyring `env:"ORCH_SECRETS_KEY" secret:"true" desc:"The keys that secrets are sealed with, as the orchestration service has them. A webhook with secrets that they do not open answers 503."`
 
-	AccountRate int64    `env:"ORCH_HOOKS_ACCOUNT_RATE" envDefault:"0" desc:"How many webhook requests each account may get a minute, over all of its webhooks; 0 for any number."`
-	AllowedIPs  []string `env:"ORCH_HOOKS_ALLOWED_IPS" desc:"Addresses or networks (CIDR) that may post to webhooks; all when empty. A webhook can allow fewer."`
+	AccountRate int64    `env:"ORCH_HOOKS_ACCOUNT_RATE" envDefault:"0" desc:"How many webhook requests each account may get a minute, over all of its webhooks; 0 for any number. Accounts and webhooks can allow less."`
+	AllowedIPs  []string `env:"ORCH_HOOKS_ALLOWED_IPS" desc:"Addresses or networks (CIDR) that may post to webhooks; all when empty. Accounts and webhooks can allow fewer."`
 
 	MaxBody         int64         `env:"ORCH_HOOKS_MAX_BODY" envDefault:"5242880" desc:"The largest body that a webhook takes, in bytes; more is answered with 413."`
 	TemplateTimeout time.Duration `env:"ORCH_HOOKS_TEMPLATE_TIMEOUT" envDefault:"1s" desc:"How long a template may render."`
@@ -72,6 +74,15 @@ func (c Config) withDefaults() Config {
 		c.AckTimeout = 2 * time.Second
 	}
 	return c
+}
+
+// accountRules are what the operator lets each account's webhooks take together.
+func (c Config) accountRules() guard.Rules {
+	rules := guard.Rules{AllowedIPs: c.AllowedIPs}
+	if c.AccountRate > 0 {
+		rules.RateLimit = &orchv1.WebhookRateLimit{Requests: c.AccountRate, Seconds: 60}
+	}
+	return rules
 }
 
 var _ config.Validator = (*Config)(nil)

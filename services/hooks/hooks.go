@@ -73,7 +73,6 @@ type Hooks struct {
 	renderer  *render.Engine
 	publisher *publish.Publisher
 	guards    *guard.Book
-	accounts  accounts
 	proxies   peer.Networks
 	repeats   repeats.Memory
 	recorder  *deliveries.Recorder
@@ -130,7 +129,10 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 		return nil, fmt.Errorf("open the directory: %w", err)
 	}
 	h.known = directory.New(directory.Options{Bucket: keys, Log: h.log})
-	h.proxies, h.guards = proxies, guard.NewBook(cfg.Secrets)
+	h.proxies = proxies
+	if h.guards, err = guard.NewBook(cfg.Secrets, cfg.accountRules()); err != nil {
+		return nil, err
+	}
 	h.recorder = deliveries.New(deliveries.Options{Journal: journal, Log: h.log, Forgotten: h.metrics.forgotten})
 	h.catalog = catalog.New(catalog.Options{Bucket: bucket, Log: h.log, Gone: h.guards.Forget})
 	h.renderer = render.New(render.Options{

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"fmt"
 	"net/netip"
 	"sync"
 	"time"
@@ -10,25 +11,42 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
+// Rules hold over all webhooks of an account together. The zero Rules allow everything.
+type Rules struct {
+	RateLimit  *orchv1.WebhookRateLimit
+	AllowedIPs []string
+}
+
 // Book keeps the guards of all webhooks and accounts. It is safe for concurrent use.
 type Book struct {
-	keys secrets.Keyring
+	keys     secrets.Keyring
+	operator Rules
+	networks peer.Networks // Those of the operator's rules.
 
 	mu       sync.RWMutex
 	hooks    map[string]*Guard   // By the webhook's id.
 	accounts map[string]*account // By the account's id.
 }
 
+// account is what holds for one account: its own rules, and the operator's, which it cannot lift.
 type account struct {
 	definition *orchv1.AccountDefinition
 	networks   peer.Networks
 	window     *window
+	operator   *window
 	fault      error
 }
 
-// NewBook makes a book that opens secrets with these keys.
-func NewBook(keys secrets.Keyring) *Book {
-	return &Book{keys: keys, hooks: map[string]*Guard{}, accounts: map[string]*account{}}
+// NewBook makes a book that opens secrets with these keys, and in which the operator's rules hold for each account.
+func NewBook(keys secrets.Keyring, operator Rules) (*Book, error) {
+	networks, err := peer.ParseNetworks(operator.AllowedIPs)
+	if err != nil {
+		return nil, fmt.Errorf("read the addresses that may post to webhooks: %w", err)
+	}
+	return &Book{
+		keys: keys, operator: operator, networks: networks,
+		hooks: map[string]*Guard{}, accounts: map[string]*account{},
+	}, nil
 }
 
 // Of is the guard of a webhook. It keeps the definition.
@@ -55,44 +73,54 @@ func (b *Book) Forget(id string) {
 	delete(b.hooks, id)
 }
 
-// Admit decides whether a request from an address may be taken for a webhook now: by the account's rules, then by the
-// webhook's own. Errors: ErrForbidden, *TooManyError, or one that wraps ErrClosed. The account may be nil.
-func (b *Book) Admit(g *Guard, of *orchv1.AccountDefinition, from netip.Addr, now time.Time) error {
+// Admit decides whether a request from an address may be taken for a webhook now: by the operator's rules, the account's
+// and the webhook's, all of which must allow it. Addresses come first, so that strangers use up nobody's rate, and a
+// request that is refused is counted nowhere. Errors: ErrForbidden, *TooManyError, or one that wraps ErrClosed. The
+// account's definition is nil where it has no rules of its own.
+func (b *Book) Admit(g *Guard, own *orchv1.AccountDefinition, from netip.Addr, now time.Time) error {
 	if g.fault != nil {
 		return g.fault
 	}
-	if of != nil {
-		a := b.account(of)
-		if a.fault != nil {
-			return a.fault
-		}
-		if err := admit(a.networks, a.window, from, now); err != nil {
-			return err
+	a := b.account(g.definition.GetAccount(), own)
+	if a.fault != nil {
+		return a.fault
+	}
+	for _, networks := range [...]peer.Networks{b.networks, a.networks, g.networks} {
+		if len(networks) > 0 && !networks.Contain(from) { // The address that is not valid is on no list.
+			return ErrForbidden
 		}
 	}
-	return g.admit(from, now)
+	if wait, ok := takeAll(now, g.window, a.window, a.operator); !ok {
+		return &TooManyError{wait}
+	}
+	return nil
 }
 
-func (b *Book) account(d *orchv1.AccountDefinition) *account {
+// unruled is an account that nobody has rules for.
+var unruled account
+
+func (b *Book) account(id string, d *orchv1.AccountDefinition) *account {
+	if d == nil && b.operator.RateLimit == nil {
+		return &unruled
+	}
 	b.mu.RLock()
-	a := b.accounts[d.GetId()]
+	a := b.accounts[id]
 	b.mu.RUnlock()
 	if a != nil && a.definition == d {
 		return a
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	before := b.accounts[d.GetId()]
-	if before != nil && before.definition == d {
+	before := b.accounts[id]
+	if before == nil {
+		before = &account{operator: newWindow(b.operator.RateLimit)}
+	} else if before.definition == d {
 		return before
 	}
-	a = &account{definition: d}
-	if before != nil && before.window.same(d.GetRateLimit()) {
-		a.window = before.window
-	} else {
-		a.window = newWindow(d.GetRateLimit())
+	a = &account{definition: d, window: before.window.follow(d.GetRateLimit()), operator: before.operator}
+	if a.networks, a.fault = peer.ParseNetworks(d.GetAllowedIps()); a.fault != nil {
+		a.fault = fmt.Errorf("%w: its account: %w", ErrClosed, a.fault)
 	}
-	a.networks, a.fault = peer.ParseNetworks(d.GetAllowedIps())
-	b.accounts[d.GetId()] = a
+	b.accounts[id] = a
 	return a
 }

@@ -35,31 +35,75 @@ func limit(requests int64) *orchv1.WebhookRateLimit {
 	return &orchv1.WebhookRateLimit{Requests: requests, Seconds: 60}
 }
 
-func TestAccountsRulesComeFirst(t *testing.T) {
-	t.Parallel()
-	b := NewBook(secrets.Keyring{})
-	d := definition()
-	d.AllowedIps, d.RateLimit = []string{"192.0.2.0/24"}, limit(3)
-	account := &orchv1.AccountDefinition{Id: uuid.NewString(), RateLimit: limit(4), AllowedIps: []string{"192.0.2.0/24", "198.51.100.0/24"}}
-	g := b.Of(d)
-	require.Same(t, g, b.Of(d), "made once for a definition")
+func book(t *testing.T, keys secrets.Keyring, operator Rules) *Book {
+	t.Helper()
+	b, err := NewBook(keys, operator)
+	require.NoError(t, err)
+	return b
+}
 
-	require.ErrorIs(t, b.Admit(g, account, netip.MustParseAddr("203.0.113.1"), start), ErrForbidden)
-	require.ErrorIs(t, b.Admit(g, account, netip.Addr{}, start), ErrForbidden, "an address that is not known is on no list")
-	require.ErrorIs(t, b.Admit(g, account, outside, start), ErrForbidden, "the webhook allows fewer than its account")
-	for range 3 {
-		require.NoError(t, b.Admit(g, account, inside, start))
+func TestAllRulesHold(t *testing.T) {
+	t.Parallel()
+	both := []string{"192.0.2.0/24", "198.51.100.0/24"}
+	for name, c := range map[string]struct {
+		operator      Rules
+		account, hook *Rules
+	}{
+		"the webhook's are the narrowest":  {Rules{limit(9), both}, &Rules{limit(5), both}, &Rules{limit(3), both[:1]}},
+		"the account's are the narrowest":  {Rules{limit(9), both}, &Rules{limit(3), both[:1]}, &Rules{limit(5), both}},
+		"the operator's are the narrowest": {Rules{limit(3), both[:1]}, &Rules{limit(9), both}, &Rules{limit(5), both}},
+		"the operator's alone":             {Rules{limit(3), both[:1]}, nil, &Rules{}},
+		"an account without rules":         {Rules{limit(3), both[:1]}, &Rules{}, &Rules{}},
+		"the account's alone":              {Rules{}, &Rules{limit(3), both[:1]}, &Rules{}},
+		"the webhook's alone":              {Rules{}, nil, &Rules{limit(3), both[:1]}},
+		"one of each":                      {Rules{nil, both[:1]}, &Rules{limit(3), nil}, &Rules{limit(5), both}},
+	} {
+		d := definition()
+		d.Account = uuid.NewString()
+		d.AllowedIps, d.RateLimit = c.hook.AllowedIPs, c.hook.RateLimit
+		var account *orchv1.AccountDefinition
+		if c.account != nil {
+			account = &orchv1.AccountDefinition{Id: d.GetAccount(), RateLimit: c.account.RateLimit, AllowedIps: c.account.AllowedIPs}
+		}
+		b := book(t, secrets.Keyring{}, c.operator)
+		g := b.Of(d)
+		require.Same(t, g, b.Of(d), "made once for a definition")
+		for range 20 { // More than any of the limits.
+			require.ErrorIs(t, b.Admit(g, account, outside, start), ErrForbidden, name)
+			require.ErrorIs(t, b.Admit(g, account, netip.Addr{}, start), ErrForbidden, "%s: an address that is not known is on no list", name)
+		}
+		for range 3 {
+			require.NoError(t, b.Admit(g, account, inside, start), name)
+		}
+		var tooMany *TooManyError
+		require.ErrorAs(t, b.Admit(g, account, inside, start), &tooMany, name)
+		require.Equal(t, time.Minute, tooMany.Wait, name)
 	}
+}
+
+// The operator's limit holds for an account through all of its changes, and for each account by itself.
+func TestTheOperatorsLimitCannotBeLifted(t *testing.T) {
+	t.Parallel()
+	b := book(t, secrets.Keyring{}, Rules{RateLimit: limit(2)})
+	d := definition()
+	d.Account = uuid.NewString()
+	require.NoError(t, b.Admit(b.Of(d), nil, inside, start))
+	require.NoError(t, b.Admit(b.Of(d), &orchv1.AccountDefinition{Id: d.GetAccount(), RateLimit: limit(1000)}, inside, start))
 	var tooMany *TooManyError
-	require.ErrorAs(t, b.Admit(g, account, inside, start), &tooMany, "the account counts what the webhook refused")
-	require.Equal(t, time.Minute, tooMany.Wait)
-	require.ErrorAs(t, b.Admit(g, nil, inside, start), &tooMany, "the webhook's own limit")
+	for _, account := range []*orchv1.AccountDefinition{nil, {Id: d.GetAccount()}, {Id: d.GetAccount(), RateLimit: limit(2000)}} {
+		require.ErrorAs(t, b.Admit(b.Of(d), account, inside, start), &tooMany)
+	}
+	other := definition()
+	other.Account = uuid.NewString()
+	require.NoError(t, b.Admit(b.Of(other), nil, inside, start))
+	_, err := NewBook(secrets.Keyring{}, Rules{AllowedIPs: []string{"everywhere"}})
+	require.Error(t, err)
 }
 
 // A change of a webhook must not give whoever floods it a fresh allowance.
 func TestCountsOutliveAChange(t *testing.T) {
 	t.Parallel()
-	b := NewBook(secrets.Keyring{})
+	b := book(t, secrets.Keyring{}, Rules{})
 	d := definition()
 	d.RateLimit = limit(1)
 	require.NoError(t, b.Admit(b.Of(d), nil, inside, start))
@@ -110,7 +154,7 @@ func TestWhatCannotBeGuardedIsClosed(t *testing.T) {
 	} {
 		d := definition()
 		c.change(d)
-		b := NewBook(c.keys)
+		b := book(t, c.keys, Rules{})
 		err := b.Admit(b.Of(d), nil, inside, start)
 		if c.open {
 			require.NoError(t, err, name)

@@ -1,8 +1,8 @@
 // Package guard decides whether a request may be taken for a webhook: by its address, its rate, and its signature.
 //
-//	definition ──▶ Book.Of ──▶ Guard ──▶ Admit(address, now)    ErrForbidden · *TooManyError
+//	definition ──▶ Book.Of ──▶ Guard ──▶ Book.Admit(address, now)   ErrForbidden · *TooManyError
 //	(catalogue)    made once   │
-//	               per revision└───────▶ Verify(request, now)   verify.ErrUnproven
+//	               per revision└───────▶ Verify(request, now)        verify.ErrUnproven
 //
 // What a definition says is prepared once and kept until it changes. Secrets are opened here and stay in memory; a
 // webhook whose secrets cannot be opened is closed, never open.

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -45,14 +44,13 @@ type Guard struct {
 	fault       error // Why nothing is taken; nil when something is.
 }
 
-// newGuard prepares a definition. The counts of the guard before it go on if its limit is the same.
+// newGuard prepares a definition. The counts of the guard before it, which may be nil, go on if its limit is the same.
 func newGuard(d *orchv1.WebhookDefinition, keys secrets.Keyring, before *Guard) *Guard {
 	g := &Guard{definition: d}
-	if before != nil && before.window.same(d.GetRateLimit()) {
+	if before != nil {
 		g.window = before.window
-	} else {
-		g.window = newWindow(d.GetRateLimit())
 	}
+	g.window = g.window.follow(d.GetRateLimit())
 	g.fault = g.prepare(keys)
 	return g
 }
@@ -102,21 +100,6 @@ func (g *Guard) prepare(keys secrets.Keyring) (err error) {
 
 // Fault is why nothing is taken for the webhook, nil when something is. It wraps ErrClosed and is the operator's matter.
 func (g *Guard) Fault() error { return g.fault }
-
-// admit decides by address and rate. The address that is not valid is on no list.
-func (g *Guard) admit(from netip.Addr, now time.Time) error {
-	return admit(g.networks, g.window, from, now)
-}
-
-func admit(networks peer.Networks, w *window, from netip.Addr, now time.Time) error {
-	if len(networks) > 0 && !networks.Contain(from) {
-		return ErrForbidden
-	}
-	if wait, ok := w.take(now); !ok {
-		return &TooManyError{wait}
-	}
-	return nil
-}
 
 // Verify proves a request whose body was read; the proof is nil when the webhook asks for none. The error wraps
 // verify.ErrUnproven.

@@ -33,21 +33,49 @@ func (w *window) same(l *orchv1.WebhookRateLimit) bool {
 	return w.limit == int(l.GetRequests()) && w.span == time.Duration(l.GetSeconds())*time.Second
 }
 
-// take takes a request, or says how long to wait. A nil window takes everything.
-func (w *window) take(now time.Time) (wait time.Duration, ok bool) {
-	if w == nil {
-		return 0, true
+// follow is the window for a limit behind this one: its counts go on where the limit is the same.
+func (w *window) follow(l *orchv1.WebhookRateLimit) *window {
+	if w.same(l) {
+		return w
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	return newWindow(l)
+}
+
+// wait is how long a request has to wait; 0 when it can be taken now. The caller holds the lock.
+func (w *window) wait(now time.Time) time.Duration {
+	if len(w.taken) < w.limit {
+		return 0
+	}
+	return max(0, w.taken[w.next].Add(w.span).Sub(now))
+}
+
+// take takes a request that need not wait. The caller holds the lock.
+func (w *window) take(now time.Time) {
 	if len(w.taken) < w.limit {
 		w.taken = append(w.taken, now)
-		return 0, true
-	}
-	if wait := w.taken[w.next].Add(w.span).Sub(now); wait > 0 {
-		return wait, false
+		return
 	}
 	w.taken[w.next] = now
 	w.next = (w.next + 1) % w.limit
-	return 0, true
+}
+
+// takeAll takes a request in every window, or in none and says how long to wait. Windows that are nil take everything.
+// They are locked in the order in which they are given, which is the same for all callers: from the narrow to the wide.
+func takeAll(now time.Time, windows ...*window) (wait time.Duration, ok bool) {
+	for _, w := range windows {
+		if w != nil {
+			w.mu.Lock()
+			wait = max(wait, w.wait(now))
+		}
+	}
+	for _, w := range windows {
+		if w == nil {
+			continue
+		}
+		if wait == 0 {
+			w.take(now)
+		}
+		w.mu.Unlock()
+	}
+	return wait, wait == 0
 }

@@ -24,7 +24,7 @@ func TestWindowIsExact(t *testing.T) {
 		var taken []time.Time
 		for _, step := range rapid.SliceOfN(rapid.IntRange(0, 2000), 1, 60).Draw(t, "steps") {
 			now = now.Add(time.Duration(step) * time.Millisecond)
-			wait, ok := w.take(now)
+			wait, ok := takeAll(now, w)
 			if !ok {
 				require.Positive(t, wait)
 				require.Equal(t, taken[len(taken)-limit].Add(span), now.Add(wait), "free when the oldest leaves the span")
@@ -42,9 +42,27 @@ func TestNoWindowTakesEverything(t *testing.T) {
 	t.Parallel()
 	w := newWindow(nil)
 	for range 1000 {
-		_, ok := w.take(start)
+		_, ok := takeAll(start, w)
 		require.True(t, ok)
 	}
 	require.True(t, w.same(nil))
 	require.False(t, w.same(&orchv1.WebhookRateLimit{Requests: 1, Seconds: 1}))
+}
+
+// A request that one of the windows refuses uses up nothing of the others.
+func TestWhatIsRefusedIsCountedNowhere(t *testing.T) {
+	t.Parallel()
+	narrow, wide := newWindow(limit(1)), newWindow(limit(2))
+	_, ok := takeAll(start, narrow, nil, wide)
+	require.True(t, ok)
+	for range 10 {
+		wait, ok := takeAll(start.Add(time.Second), narrow, nil, wide)
+		require.False(t, ok)
+		require.Equal(t, 59*time.Second, wait)
+	}
+	_, ok = takeAll(start.Add(30*time.Second), nil, wide)
+	require.True(t, ok, "the wide window has taken one")
+	wait, ok := takeAll(start.Add(30*time.Second), narrow, wide)
+	require.False(t, ok)
+	require.Equal(t, 30*time.Second, wait, "the longest wait")
 }
