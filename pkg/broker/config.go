@@ -62,7 +62,8 @@ type Config struct {
 	ConnectTimeout time.Duration
 	// AckTimeout bounds how long a publisher waits, in the queue and for the acknowledgement together. Default 1.5 s.
 	AckTimeout time.Duration
-	// AckWait is how long a consumer may be silent about a frame before the server delivers it again. Default 30 s.
+	// AckWait is how long a consumer may be silent about a frame before the server delivers it again: after the death of
+	// a process its events rest so long. Living ones are never silent for more than half of it. Default 5 s.
 	AckWait time.Duration
 	// QueueEvents and QueueBytes bound what waits per shard; beyond, Publish answers ErrUnavailable at once.
 	// Defaults 8192 and 64 MiB.
@@ -98,7 +99,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.Replicas, 1)
 	setDefault(&c.ConnectTimeout, 10*time.Second)
 	setDefault(&c.AckTimeout, 1500*time.Millisecond)
-	setDefault(&c.AckWait, 30*time.Second)
+	setDefault(&c.AckWait, 5*time.Second)
 	setDefault(&c.QueueEvents, 8192)
 	setDefault(&c.QueueBytes, 64<<20)
 	if c.Shards < 1 || c.Replicas < 1 || c.MaxBytes < 0 || c.DeadLetterBytes < 0 || c.QueueEvents < 1 ||

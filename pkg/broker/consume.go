@@ -13,7 +13,7 @@ import (
 const (
 	// maxAckPending is how many frames all consumers of a durable name may have in hand.
 	maxAckPending = 5000
-	// Frames that are fetched ahead; in bytes, so that they are handled well within AckWait.
+	// Fetching ahead pauses when so much is in hand. As much may be on its way then.
 	prefetchFrames = 500
 	prefetchBytes  = 8 << 20
 
@@ -58,7 +58,9 @@ type Delivery struct {
 //   - nil from handle acknowledges the batch. *Rejected acknowledges it too, but writes the events it names to the
 //     dead-letter stream first, each alone. Any other error delivers all of the batch again after a backoff, for ever.
 //
-// When ctx ends, frames that were fetched ahead are given back at once. While handle works the broker is kept from delivering its batch to others, however long it takes.
+// When ctx ends, frames that were fetched ahead are given back at once. While handle works the broker is kept from
+// delivering its batch, and what waits behind it, to others, however long it takes. What a process had in hand when it
+// died is delivered to others after Config.AckWait.
 func (c *Conn) Consume(
 	ctx context.Context, durable string, opts ConsumeOptions, handle func(ctx context.Context, batch []Event) error,
 ) error {

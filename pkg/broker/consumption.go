@@ -11,15 +11,16 @@ import (
 
 // consumption is one running Consume.
 //
-//	iterator ──> frames (channel) ──> batch: first frame + what is there ──> handle ──> ack | nak with delay
-//	(goroutine)                            (one goroutine)                      │
-//	                                                                            └── *Rejected ──> dead letter, then ack
+//	intake ──> frames (channel) ──> batch: first frame + what is there ──> handle ──> ack | nak with delay
+//	(goroutine)                          (one goroutine)                      │
+//	   └───────────── hand: in progress, until settled ───────────┘           └── *Rejected ──> dead letter, then ack
 type consumption struct {
 	conn    *Conn
 	durable string
 	opts    ConsumeOptions
 	handle  func(ctx context.Context, batch []Delivery) error
 	log     *slog.Logger
+	hand    *hand
 }
 
 // frame is a delivered message and its events.
@@ -37,27 +38,16 @@ func (k *consumption) consume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(prefetchFrames, prefetchBytes))
-	if err != nil {
-		return err
-	}
-	// With room for what is fetched ahead, a batch finds there what has come. Without, it would find the one frame that
-	// the iterator happens to hold out.
-	incoming := make(chan jetstream.Msg, prefetchFrames)
-	var broken error // Read after incoming is closed.
-	go func() {
-		defer close(incoming)
-		defer messages.Stop()
-		for {
-			msg, err := messages.Next()
-			if err != nil {
-				broken = err
-				return
-			}
-			incoming <- msg
-		}
+	k.hand = newHand()
+	// The handler may end its work after ctx; until then its frames are kept.
+	defer k.hand.keep(consumer.CachedInfo().Config.AckWait)()
+	in := newIntake(consumer, k.hand, prefetchFrames, prefetchBytes)
+	fetching, stop := context.WithCancel(ctx)
+	go in.run(fetching)
+	defer func() {
+		stop()
+		k.handBack(in.frames)
 	}()
-	defer handBack(messages, incoming)
 
 	var next *frame
 	var last time.Time // When the last batch began.
@@ -65,6 +55,7 @@ func (k *consumption) consume(ctx context.Context) error {
 		if ctx.Err() != nil {
 			if next != nil {
 				_ = next.msg.Nak()
+				k.hand.put(next.msg)
 			}
 			return ctx.Err()
 		}
@@ -72,28 +63,27 @@ func (k *consumption) consume(ctx context.Context) error {
 			pause(ctx, k.opts.Pace-time.Since(last))
 			last = time.Now()
 			var batch []*frame
-			batch, next = k.gather(ctx, []*frame{next}, incoming)
+			batch, next = k.gather(ctx, []*frame{next}, in.frames)
 			k.process(ctx, batch)
 			continue
 		}
 		select {
 		case <-ctx.Done():
-		case msg, ok := <-incoming:
+		case msg, ok := <-in.frames:
 			if !ok {
-				return broken
+				return in.broken
 			}
 			next = k.open(ctx, msg)
 		}
 	}
 }
 
-// handBack ends the iterator and returns what it had fetched ahead, so that another process need not wait for the ack
-// wait to get it. Nak may fail; then it is the ack wait after all.
-func handBack(messages jetstream.MessagesContext, incoming <-chan jetstream.Msg) {
-	messages.Drain()
-	defer time.AfterFunc(time.Second, messages.Stop).Stop() // Draining does not end while disconnected.
-	for msg := range incoming {
+// handBack returns what was fetched ahead, so that another process need not wait for the ack wait to get it. Nak may fail;
+// then it is the ack wait after all.
+func (k *consumption) handBack(frames <-chan jetstream.Msg) {
+	for msg := range frames {
 		_ = msg.Nak()
+		k.hand.put(msg)
 	}
 }
 
@@ -156,9 +146,7 @@ func (k *consumption) process(ctx context.Context, frames []*frame) {
 	for _, f := range frames {
 		all = append(all, f.deliveries...)
 	}
-	stop := k.keepAlive(frames)
 	err := k.handleAll(ctx, all)
-	stop()
 	if err == nil {
 		for _, f := range frames {
 			k.acknowledge(ctx, f)
@@ -191,38 +179,15 @@ func (k *consumption) handleAll(ctx context.Context, all []Delivery) error {
 	return nil
 }
 
-// keepAlive tells the broker that the frames are being worked on, until stop is called.
-func (k *consumption) keepAlive(frames []*frame) (stop func()) {
-	done := make(chan struct{})
-	finished := make(chan struct{})
-	go func() {
-		defer close(finished)
-		ticker := time.NewTicker(k.conn.cfg.AckWait / 3)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-ticker.C:
-				for _, f := range frames {
-					_ = f.msg.InProgress() // Lost: the frame is delivered twice, which is allowed.
-				}
-			}
-		}
-	}()
-	return func() {
-		close(done)
-		<-finished
-	}
-}
-
 func (k *consumption) acknowledge(ctx context.Context, f *frame) {
+	k.hand.put(f.msg)
 	if err := f.msg.Ack(); err != nil {
 		k.log.WarnContext(ctx, "acknowledging a frame; it will be delivered again", "error", err)
 	}
 }
 
 func (k *consumption) putBack(ctx context.Context, f *frame) {
+	k.hand.put(f.msg)
 	delay := k.opts.Backoff[min(f.delivered, len(k.opts.Backoff))-1]
 	if err := f.msg.NakWithDelay(delay); err != nil && ctx.Err() == nil {
 		k.log.WarnContext(ctx, "putting a frame back; it will be delivered again after the ack wait", "error", err)

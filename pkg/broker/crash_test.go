@@ -19,8 +19,11 @@ import (
 	"github.com/orch-project/orch/pkg/testkit"
 )
 
-// crashDir is the environment variable that makes this test binary the victim of the crash test.
-const crashDir = "ORCH_TEST_CRASH_DIR"
+// Environment variables of the victims of the crash tests, which are this test binary.
+const (
+	crashDir = "ORCH_TEST_CRASH_DIR" // Where the victim's broker is; makes the binary a victim.
+	crashJam = "ORCH_TEST_CRASH_JAM" // When set, the victim also consumes what it publishes, and gets stuck.
+)
 
 // crashVictim runs a broker with publishers until it is killed, and prints the id of every acknowledged event.
 func crashVictim(dir string) {
@@ -33,6 +36,13 @@ func crashVictim(dir string) {
 	c, err := broker.Connect(ctx, broker.Config{InProcess: s.InProcess(), Logger: quiet})
 	if err != nil {
 		panic(err)
+	}
+	if os.Getenv(crashJam) != "" {
+		go func() {
+			panic(c.Consume(ctx, broker.DurablePersist, broker.ConsumeOptions{}, func(context.Context, []broker.Event) error {
+				select {} // With a batch in work and more fetched ahead.
+			}))
+		}()
 	}
 	var out sync.Mutex
 	for range 16 {
@@ -67,12 +77,27 @@ func TestKill(t *testing.T) {
 		killVictim(t, dir, acknowledged, 500)
 	}
 
+	requireConsumed(t, dir, acknowledged, time.Minute)
+}
+
+// TestKillConsumer: what a killed process had in hand, to be worked on next, is delivered soon after a restart.
+func TestKillConsumer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	acknowledged := map[uuid.UUID]bool{}
+	killVictim(t, dir, acknowledged, 500, crashJam+"=1")
+	requireConsumed(t, dir, acknowledged, 20*time.Second) // The ack wait is 5 s. The rest is for a busy machine.
+}
+
+// requireConsumed starts the broker again and consumes until all is there that was acknowledged.
+func requireConsumed(t *testing.T, dir string, acknowledged map[uuid.UUID]bool, within time.Duration) {
+	t.Helper()
+	total := len(acknowledged)
 	n := testkit.StartNATS(t, embeddednats.Options{Dir: dir})
 	c, err := broker.Connect(t.Context(), broker.Config{InProcess: n})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Close()) }()
-	total := len(acknowledged)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	require.NoError(t, c.Consume(ctx, broker.DurablePersist, broker.ConsumeOptions{},
 		func(_ context.Context, batch []broker.Event) error {
@@ -84,16 +109,16 @@ func TestKill(t *testing.T) {
 			}
 			return nil
 		}))
-	require.Empty(t, acknowledged, "of %d acknowledged events these were lost", total)
+	require.Empty(t, acknowledged, "of %d acknowledged events these did not come", total)
 }
 
 // killVictim starts a victim, notes what it acknowledges, and kills it after n.
-func killVictim(t *testing.T, dir string, acknowledged map[uuid.UUID]bool, n int) {
+func killVictim(t *testing.T, dir string, acknowledged map[uuid.UUID]bool, n int, env ...string) {
 	t.Helper()
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	victim := exec.Command(exe)
-	victim.Env = append(os.Environ(), crashDir+"="+dir)
+	victim.Env = append(append(os.Environ(), crashDir+"="+dir), env...)
 	victim.Stderr = os.Stderr
 	out, err := victim.StdoutPipe()
 	require.NoError(t, err)

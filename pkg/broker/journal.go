@@ -128,7 +128,7 @@ func (j *Journal) consume(ctx context.Context, handle func(ctx context.Context, 
 		if more, err := consumer.FetchNoWait(journalBatch); err == nil {
 			messages = append(messages, drain(more)...)
 		}
-		if err := j.process(ctx, messages, handle); err != nil {
+		if err := j.process(ctx, messages, consumer.CachedInfo().Config.AckWait, handle); err != nil {
 			return err
 		}
 	}
@@ -143,12 +143,17 @@ func drain(batch jetstream.MessageBatch) []jetstream.Msg {
 	return messages
 }
 
-func (j *Journal) process(ctx context.Context, messages []jetstream.Msg, handle func(ctx context.Context, entries [][]byte) error) error {
+func (j *Journal) process(ctx context.Context, messages []jetstream.Msg, ackWait time.Duration, handle func(ctx context.Context, entries [][]byte) error) error {
 	entries := make([][]byte, len(messages))
+	held := newHand()
 	for i, msg := range messages {
 		entries[i] = msg.Data()
+		held.take(msg)
 	}
-	if err := handle(ctx, entries); err != nil {
+	stop := held.keep(ackWait)
+	err := handle(ctx, entries)
+	stop()
+	if err != nil {
 		for _, msg := range messages {
 			_ = msg.NakWithDelay(handlerPause) // Lost: it comes again after the ack wait.
 		}

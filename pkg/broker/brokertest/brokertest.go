@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) Broker) {
 		{"Consume/OrderWithinWorkspace", orderWithinWorkspace},
 		{"Consume/Redelivery", redelivery},
 		{"Consume/SlowHandlerKeepsItsBatch", slowHandler},
+		{"Consume/SlowHandlerKeepsWhatWaits", slowBatches},
 		{"Consume/HandsBackWhenStopped", handsBack},
 		{"Consume/BatchLimit", batchLimit},
 		{"Consume/Competing", competing},

@@ -98,9 +98,38 @@ func slowHandler(t *testing.T, b Broker) {
 	}
 }
 
+// slowBatches: what waits behind a slow handler for longer than the ack wait comes once, too.
+func slowBatches(t *testing.T, b Broker) {
+	const ackWait = 500 * time.Millisecond
+	c := connect(t, b, func(cfg *broker.Config) { cfg.AckWait = ackWait })
+	want := events(4)
+	for _, e := range want {
+		require.NoError(t, c.Publisher().Publish(t.Context(), e))
+	}
+	deliveries := make(chan broker.Delivery, 100)
+	background(t, func(ctx context.Context) error {
+		return c.ConsumeDeliveries(ctx, broker.DurablePersist, broker.ConsumeOptions{MaxEvents: 1},
+			func(ctx context.Context, batch []broker.Delivery) error {
+				select {
+				case <-time.After(2 * ackWait): // The work.
+				case <-ctx.Done():
+				}
+				deliveries <- batch[0]
+				return nil
+			})
+	})
+	for _, e := range want {
+		d := receive(t, deliveries)
+		require.Equal(t, e, d.Event)
+		require.Zero(t, d.Redelivered, "delivered again while it waited")
+	}
+	quiet(t, deliveries)
+}
+
 // handsBack: a consumer that stops gives back what it has fetched ahead, long before the ack wait is over.
 func handsBack(t *testing.T, b Broker) {
-	c := connect(t, b, func(cfg *broker.Config) { cfg.AckWait = 10 * time.Minute })
+	patient := func(cfg *broker.Config) { cfg.AckWait = 10 * time.Minute }
+	c := connect(t, b, patient)
 	want := events(40)
 	for _, e := range want {
 		require.NoError(t, c.Publisher().Publish(t.Context(), e))
@@ -116,7 +145,7 @@ func handsBack(t *testing.T, b Broker) {
 	})
 	receive(t, working)
 	stop()
-	got, _ := consume(t, connect(t, b), broker.DurablePersist)
+	got, _ := consume(t, connect(t, b, patient), broker.DurablePersist)
 	receiveAll(t, got, want)
 }
 
