@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"google.golang.org/protobuf/proto"
-
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -17,19 +15,10 @@ func (s *Service) ReplaceArtifact(ctx context.Context, r *orchv1.ReplaceArtifact
 	if err != nil {
 		return nil, translate(err)
 	}
-	asked := newArtifact(id, r.GetArtifact())
-	artifact, err := s.artifacts.Mutate(ctx, ws, id, func(current *orchv1.Artifact, _ int64) (*store.Change[*orchv1.Artifact], error) {
-		next := proto.Clone(asked).(*orchv1.Artifact)
-		next.Created, next.Updated = current.Created, current.Updated
-		return s.change(ws, current, next)
-	})
+	artifact, err := s.change(ctx, ws, id, store.Become(newArtifact(id, r.GetArtifact())))
 	if errors.Is(err, store.ErrNotFound) {
 		// Another call may create it between the look and the insert; then that one wins, and this one is a conflict.
 		return s.insert(ctx, ws, id, r.GetArtifact())
 	}
-	if err != nil {
-		return nil, err
-	}
-	s.spread(ctx, id)
-	return artifact, nil
+	return artifact, err
 }

@@ -45,20 +45,10 @@ func (s *Service) PatchAutomation(ctx context.Context, r *orchv1.PatchAutomation
 
 // change writes what edit makes of an automation, unless that is nothing.
 func (s *Service) change(ctx context.Context, ws, id uuid.UUID, edit func(next *orchv1.Automation) error) (*emptypb.Empty, error) {
-	_, err := s.automations.Mutate(ctx, ws, id, func(current *orchv1.Automation, _ int64) (*store.Change[*orchv1.Automation], error) {
-		next := proto.CloneOf(current)
-		if err := edit(next); err != nil {
-			return nil, err
-		}
-		if proto.Equal(current, next) {
-			return nil, nil
-		}
+	_, err := s.automations.Mutate(ctx, ws, id, store.Edit(edit, func(_, next *orchv1.Automation) ([]store.Effect, error) {
 		updated, err := s.lifecycle(ws, next, "updated")
-		if err != nil {
-			return nil, err
-		}
-		return &store.Change[*orchv1.Automation]{Message: next, Effects: []store.Effect{updated}}, nil
-	})
+		return []store.Effect{updated}, err
+	}))
 	if err != nil {
 		return nil, translate(err)
 	}

@@ -32,9 +32,12 @@ func (s *Service) UpdateBlockDocument(ctx context.Context, r *orchv1.UpdateBlock
 		}
 	}
 	u.withData = u.withData || !u.merge // What is not merged is replaced, by nothing if need be.
-	_, err = s.documents.Mutate(ctx, ws, id, func(current *orchv1.BlockDocument, _ int64) (*store.Change[*orchv1.BlockDocument], error) {
-		return s.changeDocument(ctx, ws, current, u)
-	})
+	_, err = s.documents.Mutate(ctx, ws, id, store.Edit(
+		func(next *orchv1.BlockDocument) error { return s.edit(ctx, ws, next, u) },
+		func(_, next *orchv1.BlockDocument) ([]store.Effect, error) {
+			return s.documentHappened(ctx, ws, next, "updated")
+		},
+	))
 	if err != nil {
 		return nil, missing(err, noDocument)
 	}
@@ -48,28 +51,19 @@ type update struct {
 	merge, withData bool
 }
 
-// changeDocument is what is to be written for an update; nil when nothing would change.
-func (s *Service) changeDocument(ctx context.Context, ws uuid.UUID, current *orchv1.BlockDocument, u update) (*store.Change[*orchv1.BlockDocument], error) {
-	next := proto.CloneOf(current)
-	if schema := u.asked.GetBlockSchemaId(); schema != "" && schema != current.GetBlockSchemaId() {
-		if err := s.checkSchema(ctx, ws, schema, current.GetBlockTypeId()); err != nil {
-			return nil, err
+// edit carries an update out in a document.
+func (s *Service) edit(ctx context.Context, ws uuid.UUID, document *orchv1.BlockDocument, u update) error {
+	stored := proto.CloneOf(document)
+	if schema := u.asked.GetBlockSchemaId(); schema != "" && schema != stored.GetBlockSchemaId() {
+		if err := s.checkSchema(ctx, ws, schema, stored.GetBlockTypeId()); err != nil {
+			return err
 		}
-		next.BlockSchemaId = schema
+		document.BlockSchemaId = schema
 	}
-	if u.withData {
-		if err := s.changeData(ctx, ws, current, next, u); err != nil {
-			return nil, err
-		}
+	if !u.withData {
+		return nil
 	}
-	if proto.Equal(current, next) {
-		return nil, nil
-	}
-	updated, err := s.documentHappened(ctx, ws, next, "updated")
-	if err != nil {
-		return nil, err
-	}
-	return &store.Change[*orchv1.BlockDocument]{Message: next, Effects: updated}, nil
+	return s.changeData(ctx, ws, stored, document, u)
 }
 
 // changeData seals the data that an update leads to, unless it is what was there.

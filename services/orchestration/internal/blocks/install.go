@@ -106,11 +106,9 @@ func (s *Service) restoreType(ctx context.Context, ws uuid.UUID, blockType *orch
 	if err != nil {
 		return err
 	}
-	_, err = s.types.Mutate(ctx, ws, id, func(current *orchv1.BlockType, _ int64) (*store.Change[*orchv1.BlockType], error) {
-		next := proto.Clone(current).(*orchv1.BlockType)
+	return s.changeType(ctx, ws, id, func(next *orchv1.BlockType) error {
 		next.Name, next.Description, next.IsProtected = t.Name, proto.String(t.Description), t.IsProtected
 		next.LogoUrl, next.DocumentationUrl, next.CodeExample = nil, nil, nil
-		return s.changeType(ws, current, next)
+		return nil
 	})
-	return err
 }

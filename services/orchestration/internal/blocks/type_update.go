@@ -4,10 +4,10 @@ import (
 	"context"
 
 	"github.com/google/uuid"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -18,22 +18,9 @@ func (s *Service) UpdateBlockType(ctx context.Context, r *orchv1.UpdateBlockType
 	if err != nil {
 		return nil, missing(err, noType)
 	}
-	update := r.GetBlockType()
-	_, err = s.types.Mutate(ctx, ws, id, func(current *orchv1.BlockType, _ int64) (*store.Change[*orchv1.BlockType], error) {
-		next := proto.Clone(current).(*orchv1.BlockType)
-		for _, field := range r.GetUpdateMask().GetPaths() {
-			switch field {
-			case "logo_url":
-				next.LogoUrl = update.LogoUrl
-			case "documentation_url":
-				next.DocumentationUrl = update.DocumentationUrl
-			case "description":
-				next.Description = update.Description
-			case "code_example":
-				next.CodeExample = update.CodeExample
-			}
-		}
-		return s.changeType(ws, current, next)
+	err = s.changeType(ctx, ws, id, func(next *orchv1.BlockType) error {
+		fieldmask.Apply(next, r.GetBlockType(), r.GetUpdateMask().GetPaths())
+		return nil
 	})
 	if err != nil {
 		return nil, missing(err, noType)
@@ -41,14 +28,11 @@ func (s *Service) UpdateBlockType(ctx context.Context, r *orchv1.UpdateBlockType
 	return &emptypb.Empty{}, nil
 }
 
-// changeType is what is to be written so that a type becomes another; nil when it is that already.
-func (s *Service) changeType(ws uuid.UUID, current, next *orchv1.BlockType) (*store.Change[*orchv1.BlockType], error) {
-	if proto.Equal(current, next) {
-		return nil, nil
-	}
-	updated, err := s.typeHappened(ws, next, "updated")
-	if err != nil {
-		return nil, err
-	}
-	return &store.Change[*orchv1.BlockType]{Message: next, Effects: []store.Effect{updated}}, nil
+// changeType edits a type and tells of it.
+func (s *Service) changeType(ctx context.Context, ws, id uuid.UUID, edit func(next *orchv1.BlockType) error) error {
+	_, err := s.types.Mutate(ctx, ws, id, store.Edit(edit, func(_, next *orchv1.BlockType) ([]store.Effect, error) {
+		updated, err := s.typeHappened(ws, next, "updated")
+		return []store.Effect{updated}, err
+	}))
+	return err
 }

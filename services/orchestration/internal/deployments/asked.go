@@ -15,6 +15,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -134,47 +135,18 @@ func (a *asked) apply(d *orchv1.Deployment) error {
 	if a.by != nil {
 		d.UpdatedBy = &orchv1.UpdatedBy{Id: a.by.Id, Type: a.by.Type, DisplayValue: a.by.DisplayValue}
 	}
-	for _, field := range a.mask {
+	for _, field := range fieldmask.Apply(d, c, a.mask, "work_pool_name", "work_queue_name") {
 		switch field {
-		case "name":
-			d.Name = c.GetName()
-		case "flow_id":
-			d.FlowId = c.GetFlowId()
-		case "paused":
-			d.Paused = c.GetPaused()
 		case "concurrency_limit":
 			d.ConcurrencySlots = c.ConcurrencyLimit
-		case "concurrency_options":
-			d.ConcurrencyOptions = c.GetConcurrencyOptions()
 		case "global_concurrency_limit_id":
 			d.ConcurrencyLimitId = c.GlobalConcurrencyLimitId
-		case "enforce_parameter_schema":
-			d.EnforceParameterSchema = c.GetEnforceParameterSchema()
-		case "parameter_openapi_schema":
-			d.ParameterOpenapiSchema = c.GetParameterOpenapiSchema()
-		case "parameters":
-			d.Parameters = c.GetParameters()
-		case "tags":
-			d.Tags = c.GetTags()
-		case "pull_steps":
-			d.PullSteps = steps(c.GetPullSteps())
 		case "work_pool_name", "work_queue_name":
 			d.WorkPoolName, d.WorkQueueName, d.WorkQueueId = nil, nil, nil
-		case "storage_document_id":
-			d.StorageDocumentId = c.StorageDocumentId
-		case "infrastructure_document_id":
-			d.InfrastructureDocumentId = c.InfrastructureDocumentId
-		case "description":
-			d.Description = c.Description
-		case "path":
-			d.Path = c.Path
-		case "version":
-			d.Version = c.Version
-		case "entrypoint":
-			d.Entrypoint = c.Entrypoint
-		case "job_variables":
-			d.JobVariables = c.GetJobVariables()
 		}
+	}
+	if d.PullSteps == nil {
+		d.PullSteps = &orchv1.JsonObjects{}
 	}
 	if slices.Contains(a.mask, "labels") || len(d.GetLabels()) == 0 {
 		d.Labels = a.labels
@@ -183,13 +155,6 @@ func (a *asked) apply(d *orchv1.Deployment) error {
 		return err
 	}
 	return checkParameters(d)
-}
-
-func steps(given *orchv1.JsonObjects) *orchv1.JsonObjects {
-	if given == nil {
-		return &orchv1.JsonObjects{}
-	}
-	return given
 }
 
 // checkParameters refuses parameters that do not fit their schema; those that are not there yet, runs may bring. What

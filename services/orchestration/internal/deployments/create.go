@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
@@ -117,22 +116,14 @@ func newDeployment(id uuid.UUID) *orchv1.Deployment {
 // change edits a deployment, tells of it, and deletes the runs that were scheduled under the old settings.
 func (s *Service) change(ctx context.Context, ws, id uuid.UUID, edit func(*orchv1.Deployment) error) (*orchv1.Deployment, error) {
 	of := s.deployments.Store()
-	changed, err := s.deployments.Mutate(ctx, ws, id, func(current *orchv1.Deployment, _ int64) (*store.Change[*orchv1.Deployment], error) {
-		next := proto.Clone(current).(*orchv1.Deployment)
-		if err := edit(next); err != nil {
-			return nil, err
-		}
-		if proto.Equal(current, next) {
-			return nil, nil
-		}
+	changed, err := s.deployments.Mutate(ctx, ws, id, store.Edit(edit, func(current, next *orchv1.Deployment) ([]store.Effect, error) {
 		updated, err := s.updated(ws, current, next)
 		if err != nil {
 			return nil, err
 		}
 		obsolete := flowruns.DeleteUnstarted(of, ws, id, flowruns.AutoScheduled)
-		effects := append([]store.Effect{updated, obsolete}, s.limitEffects(ws, id, current.ConcurrencySlots, next.ConcurrencySlots)...)
-		return &store.Change[*orchv1.Deployment]{Message: next, Effects: effects}, nil
-	})
+		return append([]store.Effect{updated, obsolete}, s.limitEffects(ws, id, current.ConcurrencySlots, next.ConcurrencySlots)...), nil
+	}))
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
 )
 
 // ReadDeploymentSchedules answers the schedules of a deployment.
@@ -96,31 +97,15 @@ func find(d *orchv1.Deployment, id string) int {
 	return slices.IndexFunc(d.GetSchedules(), func(s *orchv1.DeploymentSchedule) bool { return s.GetId() == id })
 }
 
-// overlaySchedule is a schedule with the fields that a mask names. Null leaves what a schedule always has.
+// overlaySchedule is a schedule with the fields that a mask names.
 func overlaySchedule(current *orchv1.DeploymentSchedule, update *orchv1.DeploymentScheduleUpdate, mask []string, now time.Time) (*orchv1.DeploymentSchedule, error) {
 	next := proto.Clone(current).(*orchv1.DeploymentSchedule)
-	for _, field := range mask {
-		switch field {
-		case "schedule":
-			if update.Schedule == nil {
-				continue
-			}
-			times, err := settle(update.GetSchedule(), now)
-			if err != nil {
-				return nil, err
-			}
-			next.Schedule = times
-		case "active":
-			if update.Active != nil {
-				next.Active = update.GetActive()
-			}
-		case "max_scheduled_runs":
-			next.MaxScheduledRuns = update.MaxScheduledRuns
-		case "parameters":
-			next.Parameters = update.GetParameters()
-		case "slug":
-			next.Slug = update.Slug
+	if slices.Contains(fieldmask.Apply(next, update, mask, "schedule"), "schedule") && update.Schedule != nil {
+		times, err := settle(update.GetSchedule(), now)
+		if err != nil {
+			return nil, err
 		}
+		next.Schedule = times
 	}
 	if !proto.Equal(current, next) {
 		next.Updated = timestamppb.New(now)

@@ -9,6 +9,7 @@ import (
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
 )
 
 // UpdateDeployment changes what was sent.
@@ -34,52 +35,25 @@ func (s *Service) UpdateDeployment(ctx context.Context, r *orchv1.UpdateDeployme
 	return &emptypb.Empty{}, nil
 }
 
-// overlay sets the fields that a mask names. Null clears what may be absent and empties what may not.
+// overlay sets the fields that a mask names.
 func overlay(d *orchv1.Deployment, u *orchv1.DeploymentUpdate, mask []string, now time.Time, newID func() uuid.UUID) error {
-	for _, field := range mask {
+	for _, field := range fieldmask.Apply(d, u, mask, "work_pool_name", "work_queue_name") {
 		switch field {
-		case "version":
-			d.Version = u.Version
-		case "description":
-			d.Description = u.Description
-		case "parameters":
-			d.Parameters = u.GetParameters()
-		case "paused":
-			d.Paused = u.GetPaused()
 		case "schedules":
 			if err := reschedule(d, u.GetSchedules(), now, newID); err != nil {
 				return err
 			}
 		case "concurrency_limit":
 			d.ConcurrencySlots = u.ConcurrencyLimit
-		case "concurrency_options":
-			d.ConcurrencyOptions = u.GetConcurrencyOptions()
 		case "global_concurrency_limit_id":
 			d.ConcurrencyLimitId = u.GlobalConcurrencyLimitId
-		case "tags":
-			d.Tags = u.GetTags()
 		case "work_pool_name", "work_queue_name":
 			// Only null comes here: there is no pool to name.
 			d.WorkPoolName, d.WorkQueueName, d.WorkQueueId = nil, nil, nil
-		case "path":
-			d.Path = u.Path
-		case "job_variables":
-			d.JobVariables = u.GetJobVariables()
-		case "pull_steps":
-			d.PullSteps = steps(u.GetPullSteps())
-		case "entrypoint":
-			d.Entrypoint = u.Entrypoint
-		case "storage_document_id":
-			d.StorageDocumentId = u.StorageDocumentId
-		case "infrastructure_document_id":
-			d.InfrastructureDocumentId = u.InfrastructureDocumentId
-		case "enforce_parameter_schema":
-			if u.EnforceParameterSchema != nil {
-				d.EnforceParameterSchema = u.GetEnforceParameterSchema()
-			}
-		case "parameter_openapi_schema":
-			d.ParameterOpenapiSchema = u.GetParameterOpenapiSchema()
 		}
+	}
+	if d.PullSteps == nil {
+		d.PullSteps = &orchv1.JsonObjects{}
 	}
 	for _, field := range mask {
 		switch field {

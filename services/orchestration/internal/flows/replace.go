@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net/http"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
@@ -20,19 +18,7 @@ func (s *Service) ReplaceFlow(ctx context.Context, r *orchv1.ReplaceFlowRequest)
 	if err != nil {
 		return nil, translate(err)
 	}
-	next := newFlow(id, r.GetFlow())
-	flow, err := s.flows.Mutate(ctx, ws, id, func(current *orchv1.Flow, _ int64) (*store.Change[*orchv1.Flow], error) {
-		flow := proto.Clone(next).(*orchv1.Flow)
-		flow.Created, flow.Updated = current.Created, current.Updated
-		if proto.Equal(current, flow) {
-			return nil, nil
-		}
-		updated, err := s.lifecycle(ws, flow, current, "updated")
-		if err != nil {
-			return nil, err
-		}
-		return &store.Change[*orchv1.Flow]{Message: flow, Effects: []store.Effect{updated}}, nil
-	})
+	flow, err := s.change(ctx, ws, id, store.Become(newFlow(id, r.GetFlow())))
 	if !errors.Is(err, store.ErrNotFound) {
 		return flow, err
 	}

@@ -2,13 +2,13 @@ package flows
 
 import (
 	"context"
-	"slices"
 
-	"google.golang.org/protobuf/proto"
+	"github.com/google/uuid"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -18,20 +18,20 @@ func (s *Service) UpdateFlow(ctx context.Context, r *orchv1.UpdateFlowRequest) (
 	if err != nil {
 		return nil, translate(err)
 	}
-	_, err = s.flows.Mutate(ctx, ws, id, func(current *orchv1.Flow, _ int64) (*store.Change[*orchv1.Flow], error) {
-		if !slices.Contains(r.GetUpdateMask().GetPaths(), "tags") || slices.Equal(current.GetTags(), r.GetFlow().GetTags()) {
-			return nil, nil
-		}
-		next := proto.Clone(current).(*orchv1.Flow)
-		next.Tags = r.GetFlow().GetTags()
-		updated, err := s.lifecycle(ws, next, current, "updated")
-		if err != nil {
-			return nil, err
-		}
-		return &store.Change[*orchv1.Flow]{Message: next, Effects: []store.Effect{updated}}, nil
+	_, err = s.change(ctx, ws, id, func(next *orchv1.Flow) error {
+		fieldmask.Apply(next, r.GetFlow(), r.GetUpdateMask().GetPaths())
+		return nil
 	})
 	if err != nil {
 		return nil, translate(err)
 	}
 	return &emptypb.Empty{}, nil
+}
+
+// change edits a flow and tells of it.
+func (s *Service) change(ctx context.Context, ws, id uuid.UUID, edit func(next *orchv1.Flow) error) (*orchv1.Flow, error) {
+	return s.flows.Mutate(ctx, ws, id, store.Edit(edit, func(current, next *orchv1.Flow) ([]store.Effect, error) {
+		updated, err := s.lifecycle(ws, next, current, "updated")
+		return []store.Effect{updated}, err
+	}))
 }

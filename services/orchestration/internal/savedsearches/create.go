@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
@@ -52,12 +51,8 @@ func (s *Service) replace(ctx context.Context, ws uuid.UUID, by *orchv1.SavedSea
 	if err != nil {
 		return nil, err
 	}
-	return s.searches.Mutate(ctx, ws, id, func(current *orchv1.SavedSearch, _ int64) (*store.Change[*orchv1.SavedSearch], error) {
-		next := proto.Clone(current).(*orchv1.SavedSearch)
+	return s.searches.Mutate(ctx, ws, id, store.Edit(func(next *orchv1.SavedSearch) error {
 		next.Filters = by.GetFilters()
-		if proto.Equal(current, next) {
-			return nil, nil
-		}
-		return &store.Change[*orchv1.SavedSearch]{Message: next}, nil
-	})
+		return nil
+	}, nil))
 }

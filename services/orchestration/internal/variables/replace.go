@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net/http"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
@@ -20,12 +18,7 @@ func (s *Service) ReplaceVariable(ctx context.Context, r *orchv1.ReplaceVariable
 	if err != nil {
 		return nil, translate(err)
 	}
-	asked := newVariable(id, r.GetVariable())
-	variable, err := s.variables.Mutate(ctx, ws, id, func(current *orchv1.Variable, _ int64) (*store.Change[*orchv1.Variable], error) {
-		next := proto.Clone(asked).(*orchv1.Variable)
-		next.Created, next.Updated = current.Created, current.Updated
-		return s.change(ws, current, next)
-	})
+	variable, err := s.change(ctx, ws, id, store.Become(newVariable(id, r.GetVariable())))
 	if !errors.Is(err, store.ErrNotFound) {
 		return variable, err
 	}

@@ -2,13 +2,14 @@ package variables
 
 import (
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -31,21 +32,11 @@ func (s *Service) UpdateVariableByName(ctx context.Context, r *orchv1.UpdateVari
 }
 
 func (s *Service) update(ctx context.Context, ws, id uuid.UUID, mask []string, update *orchv1.VariableUpdate) (*emptypb.Empty, error) {
-	_, err := s.variables.Mutate(ctx, ws, id, func(current *orchv1.Variable, _ int64) (*store.Change[*orchv1.Variable], error) {
-		next := proto.Clone(current).(*orchv1.Variable)
-		for _, field := range mask {
-			switch field {
-			case "name":
-				if update.Name != nil { // A variable cannot be without a name.
-					next.Name = update.GetName()
-				}
-			case "value":
-				next.Value = update.Value
-			case "tags":
-				next.Tags = update.GetTags().GetValues()
-			}
+	_, err := s.change(ctx, ws, id, func(next *orchv1.Variable) error {
+		if slices.Contains(fieldmask.Apply(next, update, mask), "tags") {
+			next.Tags = update.GetTags().GetValues()
 		}
-		return s.change(ws, current, next)
+		return nil
 	})
 	if err != nil {
 		return nil, translate(err)
@@ -53,14 +44,10 @@ func (s *Service) update(ctx context.Context, ws, id uuid.UUID, mask []string, u
 	return &emptypb.Empty{}, nil
 }
 
-// change is what is to be written so that a variable becomes another; nil when it is that already.
-func (s *Service) change(ws uuid.UUID, current, next *orchv1.Variable) (*store.Change[*orchv1.Variable], error) {
-	if proto.Equal(current, next) {
-		return nil, nil
-	}
-	updated, err := s.lifecycle(ws, next, current, "updated")
-	if err != nil {
-		return nil, err
-	}
-	return &store.Change[*orchv1.Variable]{Message: next, Effects: []store.Effect{updated}}, nil
+// change edits a variable and tells of it.
+func (s *Service) change(ctx context.Context, ws, id uuid.UUID, edit func(next *orchv1.Variable) error) (*orchv1.Variable, error) {
+	return s.variables.Mutate(ctx, ws, id, store.Edit(edit, func(current, next *orchv1.Variable) ([]store.Effect, error) {
+		updated, err := s.lifecycle(ws, next, current, "updated")
+		return []store.Effect{updated}, err
+	}))
 }

@@ -1,0 +1,68 @@
+// Package fieldmask writes what a client sent of a thing into the thing.
+//
+// A mask names the top-level keys of a request's body (docs/contract.md, rule 10). Resource and update are messages whose fields mean the
+// same where they have the same name and type, so a new field of both is written without a line of code:
+//
+//	sent          the resource's field
+//	a value       becomes that value; lists and maps are replaced, not merged
+//	null          is cleared where it may be absent, emptied where it is a list, a map or free JSON, and otherwise stays:
+//	              what always has a value cannot lose it
+//	not sent      stays
+package fieldmask
+
+import (
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/orch-project/orch/pkg/protobson"
+)
+
+// Apply sets the fields of a resource that a mask names to what an update has of them. It answers the names for which the
+// caller has rules of its own: those in except, and those that the two do not share as stored fields of one type.
+// The resource shares lists and messages with the update afterwards.
+func Apply(resource, update proto.Message, mask []string, except ...protoreflect.Name) []string {
+	dst, src := resource.ProtoReflect(), update.ProtoReflect()
+	own := make(map[protoreflect.Name]bool, len(except))
+	for _, name := range except {
+		own[name] = true
+	}
+	var rest []string
+	for _, path := range mask {
+		name := protoreflect.Name(path)
+		to, from := dst.Descriptor().Fields().ByName(name), src.Descriptor().Fields().ByName(name)
+		if own[name] || !alike(to, from) {
+			rest = append(rest, path)
+			continue
+		}
+		switch {
+		case src.Has(from), zero(from) && to.HasPresence():
+			dst.Set(to, src.Get(from))
+		case zero(from), to.HasOptionalKeyword(), collects(to):
+			dst.Clear(to)
+		}
+	}
+	return rest
+}
+
+// alike tells whether two fields are of one type, and the first one is stored.
+func alike(to, from protoreflect.FieldDescriptor) bool {
+	if to == nil || from == nil || to.Kind() != from.Kind() || to.Cardinality() != from.Cardinality() || to.IsMap() != from.IsMap() {
+		return false
+	}
+	if to.Message() != nil && to.Message().FullName() != from.Message().FullName() {
+		return false
+	}
+	if to.Enum() != nil && to.Enum().FullName() != from.Enum().FullName() {
+		return false
+	}
+	_, stored := protobson.Key(to)
+	return stored
+}
+
+// zero tells whether a field that is unset was sent all the same, as the zero of its type.
+func zero(fd protoreflect.FieldDescriptor) bool { return !fd.HasPresence() && !collects(fd) }
+
+// collects tells whether a field has an empty form beside its values. Free JSON is bytes.
+func collects(fd protoreflect.FieldDescriptor) bool {
+	return fd.IsList() || fd.IsMap() || fd.Kind() == protoreflect.BytesKind
+}
