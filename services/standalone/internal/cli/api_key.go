@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -85,9 +84,9 @@ func apiKeyCreateCommand(c *connection) *cobra.Command {
 		if err := show(c, cmd, answer, apiKeyHead, apiKeyRow); err != nil {
 			return err
 		}
-		var made apiKey
-		if err := json.Unmarshal(answer, &made); err != nil {
-			return fmt.Errorf("read the server's answer: %w", err)
+		made, err := remote.Decode[apiKey](answer)
+		if err != nil {
+			return err
 		}
 		c.sayKey(cmd, made.Key)
 		return nil
@@ -107,14 +106,7 @@ func apiKeyDeleteCommand(c *connection) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := confirm(cmd, *yes, "Delete the key "+args[0]+"?"); err != nil {
-			return err
-		}
-		if _, err := s.Call(cmd.Context(), http.MethodDelete, path+"/"+args[0], nil); err != nil {
-			return err
-		}
-		c.say(cmd, "The key is deleted.")
-		return nil
+		return c.remove(cmd, s, path+"/"+args[0], *yes, "Delete the key "+args[0]+"?", "The key is deleted.")
 	}
 	return cmd
 }

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,11 +58,7 @@ func remoteCommand(version string, group *cobra.Command, commands ...func(*conne
 
 // settings returns the profile that holds, with the environment and the flags laid over it.
 func (c *connection) settings() (profile.Profile, error) {
-	file, err := profile.DefaultFile()
-	if err != nil {
-		return profile.Profile{}, err
-	}
-	book, err := file.Read()
+	_, book, err := profile.Open()
 	if err != nil {
 		return profile.Profile{}, err
 	}
@@ -180,18 +178,22 @@ func list(ctx context.Context, s *remote.Server, path string) ([]json.RawMessage
 	}
 }
 
+// remove asks, deletes what a path names, and says that it is gone.
+func (c *connection) remove(cmd *cobra.Command, s *remote.Server, path string, yes bool, question, done string) error {
+	if err := confirm(cmd, yes, question); err != nil {
+		return err
+	}
+	if _, err := s.Call(cmd.Context(), http.MethodDelete, path, nil); err != nil {
+		return err
+	}
+	c.say(cmd, "%s", done)
+	return nil
+}
+
 func completeProfiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	file, err := profile.DefaultFile()
+	_, book, err := profile.Open()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	book, err := file.Read()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	names := make([]string, 0, len(book.Profiles))
-	for name := range book.Profiles {
-		names = append(names, name)
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return slices.Sorted(maps.Keys(book.Profiles)), cobra.ShellCompDirectiveNoFileComp
 }

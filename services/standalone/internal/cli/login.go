@@ -46,11 +46,7 @@ for servers with basic authentication. A server without authentication needs non
 		Example: "  orch login --api-url https://orch.example.com/api --workspace acme/data\n  orch login --key-stdin < key.txt",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			file, err := profile.DefaultFile()
-			if err != nil {
-				return err
-			}
-			book, err := file.Read()
+			file, book, err := profile.Open()
 			if err != nil {
 				return err
 			}
@@ -165,11 +161,7 @@ func logoutCommand() *cobra.Command {
 
 // editProfile changes the book; the name is the argument, or that of the active profile.
 func editProfile(args []string, edit func(book *profile.Book, name string) error) error {
-	file, err := profile.DefaultFile()
-	if err != nil {
-		return err
-	}
-	book, err := file.Read()
+	file, book, err := profile.Open()
 	if err != nil {
 		return err
 	}

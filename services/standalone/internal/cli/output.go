@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode"
 
 	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
 // errDeclined is a question that was answered with no. Nothing was done.
@@ -24,17 +27,12 @@ func show[T any](c *connection, cmd *cobra.Command, answer json.RawMessage, head
 	if c.output == "json" {
 		return printJSON(cmd.OutOrStdout(), answer)
 	}
-	var records []T
-	if bytes.HasPrefix(bytes.TrimSpace(answer), []byte("[")) {
-		if err := json.Unmarshal(answer, &records); err != nil {
-			return fmt.Errorf("read the server's answer: %w", err)
-		}
-	} else {
-		var one T
-		if err := json.Unmarshal(answer, &one); err != nil {
-			return fmt.Errorf("read the server's answer: %w", err)
-		}
-		records = []T{one}
+	if !bytes.HasPrefix(bytes.TrimSpace(answer), []byte("[")) {
+		answer = slices.Concat(json.RawMessage("["), answer, json.RawMessage("]"))
+	}
+	records, err := remote.Decode[[]T](answer)
+	if err != nil {
+		return err
 	}
 	return table(cmd.OutOrStdout(), head, records, row)
 }

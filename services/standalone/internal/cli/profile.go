@@ -22,11 +22,7 @@ func profileListCommand() *cobra.Command {
 		Short: "List the profiles; a star marks the active one",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			file, err := profile.DefaultFile()
-			if err != nil {
-				return err
-			}
-			book, err := file.Read()
+			_, book, err := profile.Open()
 			if err != nil {
 				return err
 			}

@@ -41,6 +41,19 @@ func (c *connection) bots(ctx context.Context) (*remote.Server, string, error) {
 	return s, "/accounts/" + in + "/bots", err
 }
 
+// botOf returns the server and the path of the service account that an argument means.
+func (c *connection) botOf(ctx context.Context, argument string) (*remote.Server, string, error) {
+	s, path, err := c.bots(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	id, err := find(ctx, s, path, "service_accounts", argument)
+	if err != nil {
+		return nil, "", fmt.Errorf("find the service account: %w", err)
+	}
+	return s, path + "/" + id, nil
+}
+
 func serviceAccountListCommand(c *connection) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ls",
@@ -102,9 +115,9 @@ func (c *connection) showNewKey(cmd *cobra.Command, answer json.RawMessage) erro
 	if err := show(c, cmd, answer, serviceAccountHead, serviceAccountRow); err != nil {
 		return err
 	}
-	var made serviceAccount
-	if err := json.Unmarshal(answer, &made); err != nil {
-		return fmt.Errorf("read the server's answer: %w", err)
+	made, err := remote.Decode[serviceAccount](answer)
+	if err != nil {
+		return err
 	}
 	c.sayKey(cmd, made.Key.Key)
 	return nil
@@ -124,11 +137,7 @@ func serviceAccountRotateCommand(c *connection) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		s, path, err := c.bots(cmd.Context())
-		if err != nil {
-			return err
-		}
-		id, err := find(cmd.Context(), s, path, "service_accounts", args[0])
+		s, path, err := c.botOf(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
@@ -137,7 +146,7 @@ func serviceAccountRotateCommand(c *connection) *cobra.Command {
 				return err
 			}
 		}
-		answer, err := s.Call(cmd.Context(), http.MethodPost, path+"/"+id+"/rotate_api_key", map[string]any{
+		answer, err := s.Call(cmd.Context(), http.MethodPost, path+"/rotate_api_key", map[string]any{
 			"api_key_expiration": at, "old_key_expires_in_seconds": int64(*overlap / time.Second),
 		})
 		if err != nil {
@@ -156,22 +165,12 @@ func serviceAccountDeleteCommand(c *connection) *cobra.Command {
 	}
 	yes := yesFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, path, err := c.bots(cmd.Context())
+		s, path, err := c.botOf(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		id, err := find(cmd.Context(), s, path, "service_accounts", args[0])
-		if err != nil {
-			return err
-		}
-		if err := confirm(cmd, *yes, "Delete service account "+args[0]+" and the webhooks that it guards?"); err != nil {
-			return err
-		}
-		if _, err := s.Call(cmd.Context(), http.MethodDelete, path+"/"+id, nil); err != nil {
-			return err
-		}
-		c.say(cmd, "Service account %s is deleted.", args[0])
-		return nil
+		return c.remove(cmd, s, path, *yes,
+			"Delete service account "+args[0]+" and the webhooks that it guards?", "Service account "+args[0]+" is deleted.")
 	}
 	return cmd
 }

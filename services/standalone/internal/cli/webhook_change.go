@@ -1,11 +1,12 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 
 	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
 func webhookUpdateCommand(c *connection) *cobra.Command {
@@ -38,17 +39,13 @@ func webhookUpdateCommand(c *connection) *cobra.Command {
 		if _, err := s.Call(cmd.Context(), http.MethodPatch, path, body); err != nil {
 			return err
 		}
-		return c.showWebhook(cmd, path)
+		return c.showWebhook(cmd, s, path)
 	}
 	return cmd
 }
 
 // showWebhook shows a webhook as it is after a change.
-func (c *connection) showWebhook(cmd *cobra.Command, path string) error {
-	s, err := c.server()
-	if err != nil {
-		return err
-	}
+func (c *connection) showWebhook(cmd *cobra.Command, s *remote.Server, path string) error {
 	answer, err := s.Call(cmd.Context(), http.MethodGet, path, nil)
 	if err != nil {
 		return err
@@ -72,20 +69,16 @@ func webhookToggleCommand(c *connection) *cobra.Command {
 		}
 		enabled := *on
 		if !*on && !*off {
-			answer, err := s.Call(cmd.Context(), http.MethodGet, path, nil)
+			w, err := remote.Read[webhookSummary](cmd.Context(), s, http.MethodGet, path, nil)
 			if err != nil {
 				return err
-			}
-			var w webhookSummary
-			if err := json.Unmarshal(answer, &w); err != nil {
-				return fmt.Errorf("read the server's answer: %w", err)
 			}
 			enabled = !w.Enabled
 		}
 		if _, err := s.Call(cmd.Context(), http.MethodPatch, path, map[string]any{"enabled": enabled}); err != nil {
 			return err
 		}
-		return c.showWebhook(cmd, path)
+		return c.showWebhook(cmd, s, path)
 	}
 	return cmd
 }
@@ -126,14 +119,7 @@ func webhookDeleteCommand(c *connection) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := confirm(cmd, *yes, "Delete webhook "+args[0]+"?"); err != nil {
-			return err
-		}
-		if _, err := s.Call(cmd.Context(), http.MethodDelete, path, nil); err != nil {
-			return err
-		}
-		c.say(cmd, "Webhook %s is deleted.", args[0])
-		return nil
+		return c.remove(cmd, s, path, *yes, "Delete webhook "+args[0]+"?", "Webhook "+args[0]+" is deleted.")
 	}
 	return cmd
 }

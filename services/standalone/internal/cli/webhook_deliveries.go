@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
 // delivery is what tables show of one.
@@ -106,21 +108,24 @@ func webhookDeliveriesCommand(c *connection) *cobra.Command {
 	return cmd
 }
 
+// request is what was delivered, and what the template rendered of it.
+type request struct {
+	Method   string          `json:"method"`
+	Path     string          `json:"path"`
+	Query    string          `json:"query"`
+	Headers  json.RawMessage `json:"headers"`
+	Body     string          `json:"body"`
+	Rendered *string         `json:"rendered"`
+}
+
 // showDelivery shows a delivery with its request and what the template rendered.
 func (c *connection) showDelivery(cmd *cobra.Command, answer json.RawMessage) error {
 	if err := show(c, cmd, answer, deliveryHead, deliveryRow); err != nil || c.output == "json" {
 		return err
 	}
-	var d struct {
-		Method   string          `json:"method"`
-		Path     string          `json:"path"`
-		Query    string          `json:"query"`
-		Headers  json.RawMessage `json:"headers"`
-		Body     string          `json:"body"`
-		Rendered *string         `json:"rendered"`
-	}
-	if err := json.Unmarshal(answer, &d); err != nil {
-		return fmt.Errorf("read the server's answer: %w", err)
+	d, err := remote.Decode[request](answer)
+	if err != nil {
+		return err
 	}
 	target := "/" + d.Path
 	if d.Query != "" {

@@ -1,11 +1,11 @@
 package cli
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/http"
 
 	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
 func webhookListCommand(c *connection) *cobra.Command {
@@ -44,9 +44,9 @@ func webhookGetCommand(c *connection) *cobra.Command {
 			if err := show(c, cmd, answer, webhookHead, webhookRow); err != nil {
 				return err
 			}
-			var w webhookSummary
-			if err := json.Unmarshal(answer, &w); err != nil {
-				return fmt.Errorf("read the server's answer: %w", err)
+			w, err := remote.Decode[webhookSummary](answer)
+			if err != nil {
+				return err
 			}
 			if w.Description != "" {
 				c.say(cmd, "\n%s", w.Description)

@@ -6,6 +6,8 @@ import (
 	"net/http"
 
 	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
 func webhookReplayCommand(c *connection) *cobra.Command {
@@ -39,13 +41,9 @@ not replayed with success since.`,
 			body := filter.body()
 			chosen, _ := body["deliveries"].(map[string]any)
 			chosen["replayed_event_id"] = map[string]any{"is_null_": true}
-			answer, err := s.Call(cmd.Context(), http.MethodPost, path+"/deliveries/replay", body)
+			several, err := remote.Read[[]json.RawMessage](cmd.Context(), s, http.MethodPost, path+"/deliveries/replay", body)
 			if err != nil {
 				return err
-			}
-			var several []json.RawMessage
-			if err := json.Unmarshal(answer, &several); err != nil {
-				return fmt.Errorf("read the server's answer: %w", err)
 			}
 			made = append(made, several...)
 		}
@@ -61,9 +59,9 @@ not replayed with success since.`,
 func refused(made []json.RawMessage) error {
 	failed := 0
 	for _, text := range made {
-		var d delivery
-		if err := json.Unmarshal(text, &d); err != nil {
-			return fmt.Errorf("read the server's answer: %w", err)
+		d, err := remote.Decode[delivery](text)
+		if err != nil {
+			return err
 		}
 		if d.Status >= http.StatusBadRequest {
 			failed++

@@ -62,9 +62,9 @@ func (c *connection) tail(cmd *cobra.Command, s *remote.Server, path string, eve
 			}
 		}
 		for _, text := range page {
-			var d delivery
-			if err := json.Unmarshal(text, &d); err != nil {
-				return fmt.Errorf("read the server's answer: %w", err)
+			d, err := remote.Decode[delivery](text)
+			if err != nil {
+				return err
 			}
 			if _, ok := seen[d.ID]; ok {
 				continue

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
 // errRefused is a request that makes no event.
@@ -50,13 +52,9 @@ with its line. Nothing is published. With --send the request is posted to the we
 		if err != nil {
 			return err
 		}
-		answer, err := s.Call(cmd.Context(), http.MethodGet, path, nil)
+		w, err := remote.Read[webhookSummary](cmd.Context(), s, http.MethodGet, path, nil)
 		if err != nil {
 			return err
-		}
-		var w webhookSummary
-		if err := json.Unmarshal(answer, &w); err != nil {
-			return fmt.Errorf("read the server's answer: %w", err)
 		}
 		if *send {
 			return t.send(cmd, c, w.URL)
@@ -72,7 +70,8 @@ with its line. Nothing is published. With --send the request is posted to the we
 		if err != nil {
 			return err
 		}
-		if answer, err = s.Call(cmd.Context(), http.MethodPost, s.InWorkspace("/webhooks/render"), request); err != nil {
+		answer, err := s.Call(cmd.Context(), http.MethodPost, s.InWorkspace("/webhooks/render"), request)
+		if err != nil {
 			return err
 		}
 		return c.showRendering(cmd, answer)
@@ -174,9 +173,9 @@ type rendering struct {
 }
 
 func (c *connection) showRendering(cmd *cobra.Command, answer json.RawMessage) error {
-	var r rendering
-	if err := json.Unmarshal(answer, &r); err != nil {
-		return fmt.Errorf("read the server's answer: %w", err)
+	r, err := remote.Decode[rendering](answer)
+	if err != nil {
+		return err
 	}
 	out := cmd.OutOrStdout()
 	switch {

@@ -122,14 +122,8 @@ func workspaceDeleteCommand(c *connection) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := confirm(cmd, *yes, "Delete workspace "+w.full()+" with all its flows, runs, events and webhooks?"); err != nil {
-			return err
-		}
-		if _, err := s.Call(cmd.Context(), http.MethodDelete, "/accounts/"+w.AccountID+"/workspaces/"+w.ID, nil); err != nil {
-			return err
-		}
-		c.say(cmd, "Workspace %s is deleted.", w.full())
-		return nil
+		return c.remove(cmd, s, "/accounts/"+w.AccountID+"/workspaces/"+w.ID, *yes,
+			"Delete workspace "+w.full()+" with all its flows, runs, events and webhooks?", "Workspace "+w.full()+" is deleted.")
 	}
 	return cmd
 }

@@ -60,6 +60,16 @@ func DefaultFile() (File, error) {
 	return File(filepath.Join(dir, "orch", "profiles.json")), nil
 }
 
+// Open returns the user's file and the book in it.
+func Open() (File, Book, error) {
+	file, err := DefaultFile()
+	if err != nil {
+		return "", Book{}, err
+	}
+	book, err := file.Read()
+	return file, book, err
+}
+
 // Read returns the book, an empty one if there is no file yet.
 func (f File) Read() (Book, error) {
 	book := Book{Profiles: map[string]Profile{}}

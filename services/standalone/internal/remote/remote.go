@@ -92,8 +92,17 @@ func Read[T any](ctx context.Context, s *Server, method, path string, body any) 
 	if err != nil {
 		return out, err
 	}
+	if out, err = Decode[T](answer); err != nil {
+		return out, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	return out, nil
+}
+
+// Decode reads what Call answered.
+func Decode[T any](answer json.RawMessage) (T, error) {
+	var out T
 	if err := json.Unmarshal(answer, &out); err != nil {
-		return out, fmt.Errorf("read the server's answer to %s %s: %w", method, path, err)
+		return out, fmt.Errorf("read the server's answer: %w", err)
 	}
 	return out, nil
 }
