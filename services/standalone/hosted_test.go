@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -130,4 +131,26 @@ func (h *hosted) member(name, workspaceRole string) string {
 	h.must(h.owner, 200, "POST", workspacePath+"/user_access/",
 		fmt.Sprintf(`[{"workspace_role_id": %q, "user_id": %q}]`, workspaceRole, at(member, "user_id")))
 	return at(member, "api_key", "key")
+}
+
+// The owner's key is shown once, so a first start that fails must not have made it.
+func TestFailedStartKeepsTheOwnersKey(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	dir := t.TempDir()
+	open := func(listen string) (*standalone.Server, error) {
+		cfg, err := config.LoadFrom[standalone.Config](map[string]string{
+			"ORCH_DATA_DIR": dir, "ORCH_GATEWAY_LISTEN": listen, "ORCH_INTERNAL_LISTEN": "none", "ORCH_AUTH": "keys",
+		})
+		require.NoError(t, err)
+		return standalone.New(t.Context(), cfg, "test", quiet)
+	}
+	_, err = open(taken.Addr().String())
+	require.ErrorContains(t, err, "address already in use")
+	s, err := open("127.0.0.1:0")
+	require.NoError(t, err)
+	require.NotEmpty(t, s.OwnerKey())
+	require.Empty(t, s.InternalURL())
+	require.NoError(t, s.Close(t.Context()))
 }

@@ -33,7 +33,7 @@ import (
 // Config are the settings of a single binary: those of the services, and where the data is.
 type Config struct {
 	DataDir        string `env:"ORCH_DATA_DIR" desc:"Where everything is stored; the user's data directory when empty."`
-	InternalListen string `env:"ORCH_INTERNAL_LISTEN" envDefault:"127.0.0.1:9400" desc:"The address of metrics, profiles and health of a single binary; empty for none."`
+	InternalListen string `env:"ORCH_INTERNAL_LISTEN" envDefault:"127.0.0.1:9400" desc:"The address of metrics, profiles and health of a single binary, or none."`
 	UnsafeNoSync   bool   `env:"ORCH_UNSAFE_NO_SYNC" envDefault:"false" desc:"Acknowledge before the disk has it: a power failure then loses what was promised. For tests that prove the opposite of the default."`
 	Gateway        gateway.Config
 	Hooks          hooks.Config
@@ -103,11 +103,6 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 		return nil, err
 	}
 	s.closing(domain.Close)
-	if cfg.Gateway.Auth == "keys" {
-		if s.ownerKey, err = domain.Welcome(ctx); err != nil {
-			return nil, err
-		}
-	}
 
 	cfg.Hooks.Secrets, cfg.Hooks.TrustedProxies = cfg.Orchestration.Secrets, cfg.Gateway.TrustedProxies
 	registry := telemetry.NewRegistry("standalone", version)
@@ -118,9 +113,9 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	calls := rpc.NewLocal(domain.Interceptors()...)
 	domain.Register(calls)
 
-	if cfg.InternalListen != "" {
+	if cfg.InternalListen != "none" {
 		if s.internal, err = telemetry.NewInternal(cfg.InternalListen, registry, s.group.Health()); err != nil {
-			return nil, fmt.Errorf("%w (set ORCH_INTERNAL_LISTEN to another address, or to nothing)", err)
+			return nil, fmt.Errorf("%w (set ORCH_INTERNAL_LISTEN to another address, or to none)", err)
 		}
 	}
 	settings, err := config.JSON(cfg)
@@ -141,6 +136,13 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 		return nil, err
 	}
 	s.closing(func(context.Context) error { return socket.Close() })
+
+	// Last, as the key is shown once: nothing that fails may come between its making and its showing.
+	if cfg.Gateway.Auth == "keys" {
+		if s.ownerKey, err = domain.Welcome(ctx); err != nil {
+			return nil, err
+		}
+	}
 
 	s.group.Health().Check("store and broker", func() error { return domain.Ready(ctx) })
 	s.group.Health().Check("webhook intake", receiver.Ready)
