@@ -1,0 +1,95 @@
+package request_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/metadata"
+	"pgregory.net/rapid"
+
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// arrive turns the metadata that a call leaves with into that of a call that arrives.
+func arrive(ctx context.Context) context.Context {
+	md, _ := metadata.FromOutgoingContext(ctx)
+	return metadata.NewIncomingContext(ctx, md)
+}
+
+func TestWhatIsSentArrives(t *testing.T) {
+	t.Parallel()
+	id := rapid.Custom(func(t *rapid.T) uuid.UUID {
+		return uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id"))
+	}).Filter(func(id uuid.UUID) bool { return id != uuid.Nil })
+	text := rapid.StringMatching(`[ -~]{0,40}`)
+	rapid.Check(t, func(t *rapid.T) {
+		info := request.Info{
+			Account: id.Draw(t, "account"), Workspace: id.Draw(t, "workspace"),
+			PublicURL: text.Draw(t, "public"), HooksURL: text.Draw(t, "hooks"), UserAgent: text.Draw(t, "agent"),
+			APIVersion: text.Draw(t, "version"), ID: text.Draw(t, "request"),
+		}
+		if rapid.Bool().Draw(t, "automated") {
+			info.Automation = request.Automation{ID: id.Draw(t, "automation"), Name: rapid.String().Draw(t, "name")}
+		}
+		if rapid.Bool().Draw(t, "known") {
+			info.Caller = request.Caller{ID: id.Draw(t, "caller"), Actor: id.Draw(t, "actor")}
+			switch rapid.IntRange(0, 2).Draw(t, "kind") {
+			case 1:
+				info.Caller.ServiceAccount = true
+			case 2:
+				info.Caller.Administrator = true
+			}
+		}
+		got, err := request.Incoming(arrive(request.Outgoing(t.Context(), info)))
+		require.NoError(t, err)
+		require.Equal(t, info, got)
+		require.Equal(t, info.Caller.Known(), got.Caller.Known())
+	})
+}
+
+// The workspace that a call is bound to replaces what the context carried before.
+func TestOutgoingReplacesWhatWasThere(t *testing.T) {
+	t.Parallel()
+	first := request.Info{Account: uuid.New(), Workspace: uuid.New(), Caller: request.Caller{ID: uuid.New(), Actor: uuid.New()}}
+	second := request.Info{Account: uuid.New(), Workspace: uuid.New()}
+	got, err := request.Incoming(arrive(request.Outgoing(request.Outgoing(t.Context(), first), second)))
+	require.NoError(t, err)
+	require.Equal(t, second, got)
+	require.False(t, got.Caller.Known())
+}
+
+func TestCallsWithoutTheGatewaysWordsAreRefused(t *testing.T) {
+	t.Parallel()
+	_, err := request.Incoming(t.Context())
+	require.ErrorIs(t, err, request.ErrNoWorkspace)
+
+	whole := func() metadata.MD {
+		md, _ := metadata.FromOutgoingContext(request.Outgoing(t.Context(), request.Info{
+			Account: uuid.New(), Workspace: uuid.New(), Automation: request.Automation{ID: uuid.New(), Name: "nightly"},
+			Caller: request.Caller{ID: uuid.New(), Actor: uuid.New()},
+		}))
+		return md
+	}
+	for key, values := range map[string][]string{
+		"orch-account":         {"", "default"},
+		"orch-workspace":       {"", "default"},
+		"orch-automation":      {"nightly"},
+		"orch-automation-name": {"not base64"},
+		"orch-caller": {
+			"administrator", "user x y", "user " + uuid.NewString() + " y", "user x " + uuid.NewString(),
+			"user " + uuid.NewString() + " " + uuid.NewString() + " administrator",
+		},
+	} {
+		for _, value := range values {
+			md := whole()
+			md.Set(key, value)
+			_, err := request.Incoming(metadata.NewIncomingContext(t.Context(), md))
+			require.Error(t, err, "%s: %s", key, value)
+		}
+	}
+}
