@@ -222,3 +222,19 @@ func TestArtifactsGoWithTheirFlowRun(t *testing.T) {
 	require.NoError(t, err)
 	eventually(t, func() bool { return d.latest(nil)["k"] == "1" }, "the artifact that is left is the latest")
 }
+
+// TestArtifactsThatClientsCannotRead: one of them would spoil every list of artifacts for all clients.
+func TestArtifactsThatClientsCannotRead(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	for _, key := range []string{"Capitals", "under_score", "a b", "ü"} {
+		_, _, err := try[*orchv1.Artifact](d, orchv1.ArtifactService_CreateArtifact_FullMethodName,
+			&orchv1.CreateArtifactRequest{Artifact: &orchv1.ArtifactCreate{Key: &key}})
+		code, _ := status(err)
+		require.Equal(t, 422, code, key)
+		_, _, err = try[*orchv1.Artifact](d, orchv1.ArtifactService_ReplaceArtifact_FullMethodName,
+			&orchv1.ReplaceArtifactRequest{Id: uuid.NewString(), Artifact: &orchv1.ArtifactCreate{Key: &key}})
+		code, _ = status(err)
+		require.Equal(t, 422, code, key)
+	}
+}

@@ -51,7 +51,7 @@ func TestVariableIsKnownByNameAndID(t *testing.T) {
 	d := newDomain(t)
 	for name, value := range map[string]string{
 		"text": `"x"`, "number": "12345678901234567890.10", "object": `{"$k": [1, 2.0, null]}`, "nothing": "null",
-		"with $ign. and \x00 and 🙂": "true",
+		"with-dash_and_underscore": "true",
 	} {
 		created := d.variable(name, value, "a")
 		byName, err := d.tryReadVariable(name)
@@ -69,6 +69,32 @@ func TestVariableIsKnownByNameAndID(t *testing.T) {
 	code, text := status(err)
 	require.Equal(t, http.StatusNotFound, code)
 	require.Equal(t, "Variable not found.", text)
+}
+
+// TestVariablesThatClientsCannotRead: one of them would spoil every list of variables for all clients.
+func TestVariablesThatClientsCannotRead(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	kept := d.variable("kept", `"x"`)
+	long := func(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
+	for _, c := range []struct{ name, value string }{
+		{"With capitals", "1"}, {"a.b", "1"}, {"ü", "1"}, {"$a", "1"}, {"a\x00", "1"}, {"long", long(5001)},
+	} {
+		_, _, err := d.tryVariable(c.name, c.value)
+		code, _ := status(err)
+		require.Equal(t, 422, code, c.name)
+		_, _, err = try[*orchv1.Variable](d, orchv1.VariableService_ReplaceVariable_FullMethodName,
+			&orchv1.ReplaceVariableRequest{Id: uuid.NewString(), Variable: &orchv1.VariableCreate{Name: c.name, Value: []byte(c.value)}})
+		code, _ = status(err)
+		require.Equal(t, 422, code, c.name)
+		update := &orchv1.VariableUpdate{Name: &c.name, Value: []byte(c.value)}
+		_, _, err = try[*emptypb.Empty](d, orchv1.VariableService_UpdateVariable_FullMethodName,
+			&orchv1.UpdateVariableRequest{Id: kept.GetId(), Variable: update, UpdateMask: sentFields(update)})
+		code, _ = status(err)
+		require.Equal(t, 422, code, c.name)
+	}
+	d.variable("long", long(5000))
+	d.variable("spaced", "["+strings.Repeat(" ", 5000)+"1]")
 }
 
 func TestVariableNameIsTakenOnce(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/spelling"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -14,6 +15,9 @@ func (s *Service) ReplaceArtifact(ctx context.Context, r *orchv1.ReplaceArtifact
 	ws, id, err := call.Locate(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
+	}
+	if err := spelling.Dashed(r.GetArtifact().GetKey(), "Artifact key", "key"); err != nil {
+		return nil, err
 	}
 	artifact, err := s.change(ctx, ws, id, store.Become(newArtifact(id, r.GetArtifact())))
 	if errors.Is(err, store.ErrNotFound) {

@@ -11,6 +11,7 @@ import (
 	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
+	"github.com/orch-project/orch/services/orchestration/internal/spelling"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -63,7 +64,7 @@ func TestSystemTypesAreWhole(t *testing.T) {
 	for _, s := range systemTypes() {
 		require.False(t, slugs[s.Slug], s.Slug)
 		slugs[s.Slug] = true
-		require.Regexp(t, dashed, s.Slug)
+		require.NoError(t, spelling.Dashed(s.Slug, "slug", "slug"))
 		require.NotEmpty(t, s.Name)
 		require.NotEmpty(t, s.Description)
 		fields := object(t, string(s.Fields))
@@ -109,12 +110,14 @@ var redactions = []struct {
 	{"nothing", []string{"a", "b"}, `{"a":null}`, `{"a":null}`},
 	{"below", []string{"a.b"}, `{"a":{"b":"x","c":"y"},"b":"z"}`, `{"a":{"b":"********","c":"y"},"b":"z"}`},
 	{"a dot in a name is no step", []string{"a.b"}, `{"a.b":"x"}`, `{"a.b":"x"}`},
-	{"everything below", []string{"a.*"}, `{"a":{"b":"x","c":{"d":1,"e":[2]}},"f":3}`, `{"a":{"b":"********","c":{"d":"********","e":["********"]}},"f":3}`},
+	{"everything below", []string{"a.*"}, `{"a":{"b":"x","c":{"d":1,"e":[2]}},"f":3}`, `{"a":{"b":"********","c":{"d":"********","e":"********"}},"f":3}`},
 	{"everything below, and a name", []string{"a.*.b"}, `{"a":{"x":{"b":1,"c":2}}}`, `{"a":{"x":{"b":"********","c":"********"}}}`},
 	{"everything", []string{"*"}, `{"a":1,"b":{"c":2}}`, `{"a":"********","b":{"c":"********"}}`},
 	{"nothing below", []string{"a.*"}, `{"a":{}}`, `{"a":{}}`},
 	{"a text instead of what is below", []string{"a.*"}, `{"a":"x"}`, `{"a":"********"}`},
 	{"in a list", []string{"a.b"}, `{"a":[{"b":"x"},{"b":"y","c":"z"},null]}`, `{"a":[{"b":"********"},{"b":"********","c":"z"},null]}`},
+	{"a list below", []string{"a.*"}, `{"a":{"b":["x",{"c":"y"}],"d":{},"e":{"f":[]}}}`, `{"a":{"b":"********","d":{},"e":{"f":"********"}}}`},
+	{"a list instead of what is below", []string{"a.*"}, `{"a":["x",{"b":"y"}]}`, `{"a":"********"}`},
 	{"in a map", []string{"a.b"}, `{"a":{"k1":{"b":"x"},"k2":{"b":"y"}}}`, `{"a":{"k1":{"b":"********"},"k2":{"b":"********"}}}`},
 	{"something else", []string{"a.b.c"}, `{"a":"x","b":[1]}`, `{"a":"x","b":[1]}`},
 }

@@ -13,6 +13,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
+	"github.com/orch-project/orch/services/orchestration/internal/spelling"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -27,7 +28,7 @@ func (s *Service) CreateBlockDocument(ctx context.Context, r *orchv1.CreateBlock
 	if create.GetName() == "" && !create.GetIsAnonymous() {
 		return nil, rpc.Invalid(rpc.BodyFault("value_error", "Value error, Names must be provided for block documents."))
 	}
-	if err := checkDashed(create.GetName(), "Block document name", "name"); err != nil {
+	if err := spelling.Dashed(create.GetName(), "Block document name", "name"); err != nil {
 		return nil, err
 	}
 	blockType, err := s.typeOf(ctx, ws, create)

@@ -74,10 +74,11 @@ func eachSecret(v jsontree.Value, path []string, replace func(jsontree.Value) js
 	step := path[0]
 	switch v := v.(type) {
 	case jsontree.List:
+		if step == everythingBelow {
+			return replace(v)
+		}
 		for i, item := range v {
-			if step == everythingBelow {
-				v[i] = eachLeaf(item, replace)
-			} else if isContainer(item) {
+			if isContainer(item) {
 				v[i] = eachSecret(item, path, replace)
 			}
 		}
@@ -106,9 +107,9 @@ func eachSecret(v jsontree.Value, path []string, replace func(jsontree.Value) js
 	return v
 }
 
-// eachLeaf replaces every value that holds no others.
+// eachLeaf replaces every value that is not an object; how long a list is does not show either.
 func eachLeaf(v jsontree.Value, replace func(jsontree.Value) jsontree.Value) jsontree.Value {
-	if isContainer(v) {
+	if _, ok := v.(*jsontree.Object); ok {
 		return eachSecret(v, []string{everythingBelow}, replace)
 	}
 	return replace(v)

@@ -5,27 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/spelling"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
-
-// dashed is what slugs of types and names of documents consist of.
-var dashed = regexp.MustCompile(`^[a-z0-9-]*$`)
-
-// checkDashed refuses a slug or a name of other characters.
-func checkDashed(value, what, field string) error {
-	if dashed.MatchString(value) {
-		return nil
-	}
-	return rpc.Invalid(rpc.BodyFault("value_error",
-		fmt.Sprintf("Value error, %s must only contain lowercase letters, numbers, and dashes.", what), field))
-}
 
 // CreateBlockType stores a type. A slug that another one has is refused, and so are names that begin with the server's
 // own word.
@@ -35,7 +23,7 @@ func (s *Service) CreateBlockType(ctx context.Context, r *orchv1.CreateBlockType
 		return nil, err
 	}
 	create := r.GetBlockType()
-	if err := checkDashed(create.GetSlug(), "Block type slug", "slug"); err != nil {
+	if err := spelling.Dashed(create.GetSlug(), "Block type slug", "slug"); err != nil {
 		return nil, err
 	}
 	if own := s.words.String(); reserved(create.GetName(), own) {

@@ -19,6 +19,9 @@ func (s *Service) CreateVariable(ctx context.Context, r *orchv1.CreateVariableRe
 }
 
 func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, create *orchv1.VariableCreate) (*orchv1.Variable, error) {
+	if err := check(create.GetName(), create.Value); err != nil {
+		return nil, err
+	}
 	variable := newVariable(id, create)
 	created, err := s.lifecycle(ws, variable, nil, "created")
 	if err != nil {

@@ -18,6 +18,9 @@ func (s *Service) ReplaceVariable(ctx context.Context, r *orchv1.ReplaceVariable
 	if err != nil {
 		return nil, translate(err)
 	}
+	if err := check(r.GetVariable().GetName(), r.GetVariable().Value); err != nil {
+		return nil, err
+	}
 	variable, err := s.change(ctx, ws, id, store.Become(newVariable(id, r.GetVariable())))
 	if !errors.Is(err, store.ErrNotFound) {
 		return variable, err

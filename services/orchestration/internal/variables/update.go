@@ -32,6 +32,9 @@ func (s *Service) UpdateVariableByName(ctx context.Context, r *orchv1.UpdateVari
 }
 
 func (s *Service) update(ctx context.Context, ws, id uuid.UUID, mask []string, update *orchv1.VariableUpdate) (*emptypb.Empty, error) {
+	if err := check(update.GetName(), update.Value); err != nil {
+		return nil, err
+	}
 	_, err := s.change(ctx, ws, id, func(next *orchv1.Variable) error {
 		if slices.Contains(fieldmask.Apply(next, update, mask), "tags") {
 			next.Tags = update.GetTags().GetValues()
