@@ -20,10 +20,7 @@ var handlePausing = Rule{
 			return
 		}
 		details := t.Proposed.StateDetails
-		if details.PauseKey == nil {
-			details.PauseKey = new(t.NewID().String())
-		}
-		if slices.Contains(t.Run.GetEmpiricalPolicy().GetPauseKeys().GetValues(), details.GetPauseKey()) {
+		if details.PauseKey != nil && slices.Contains(t.Run.GetEmpiricalPolicy().GetPauseKeys().GetValues(), details.GetPauseKey()) {
 			t.reject(nil, "This pause has already fired.")
 			return
 		}
@@ -42,7 +39,11 @@ var handlePausing = Rule{
 		if policy.PauseKeys == nil {
 			policy.PauseKeys = &orchv1.StringSet{}
 		}
-		policy.PauseKeys.Values = append(policy.PauseKeys.Values, t.Proposed.GetStateDetails().GetPauseKey())
+		key := t.Proposed.GetStateDetails().GetPauseKey()
+		if key == "" {
+			key = t.NewID().String() // A pause without a key is like no other.
+		}
+		policy.PauseKeys.Values = append(policy.PauseKeys.Values, key)
 	},
 }
 

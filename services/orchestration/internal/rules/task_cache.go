@@ -27,8 +27,10 @@ var retrieveFromCache = TaskRule{
 		instead.Message = t.Facts.Cached.Message
 		instead.Data = t.Facts.Cached.Data
 		// Whose state it is, and which request made it, is this run's own.
-		proto.Merge(instead.StateDetails, t.Facts.Cached.GetStateDetails())
-		instead.StateDetails.ChildFlowRunId = nil
+		if of := t.Facts.Cached.GetStateDetails(); of != nil {
+			instead.StateDetails = proto.Clone(of).(*orchv1.StateDetails)
+		}
+		instead.StateDetails.FlowRunId, instead.StateDetails.TaskRunId, instead.StateDetails.ChildFlowRunId = nil, nil, nil
 		instead.StateDetails.TransitionId = details.TransitionId
 		t.reject(instead, "Retrieved state from cache")
 	},
@@ -39,11 +41,13 @@ var insertIntoCache = TaskRule{
 	Name: "CacheInsertion", From: anyState, To: setOf(completed),
 	Before: func(t *TaskTransition) {
 		if utf8.RuneCountInString(t.Proposed.GetStateDetails().GetCacheKey()) > MaxCacheKey {
-			t.reject(nil, fmt.Sprintf("Cache key exceeded maximum allowed length of %d characters.", MaxCacheKey))
+			// What the run did is done: the state stands, and is not remembered.
+			t.reject(t.Proposed, fmt.Sprintf("Cache key exceeded maximum allowed length of %d characters.", MaxCacheKey))
 		}
 	},
 	After: func(t *TaskTransition) {
-		t.Caches = t.Proposed.GetStateDetails().GetCacheKey() != ""
+		length := utf8.RuneCountInString(t.Proposed.GetStateDetails().GetCacheKey())
+		t.Caches = 0 < length && length <= MaxCacheKey
 	},
 }
 

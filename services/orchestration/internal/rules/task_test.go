@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -87,7 +88,7 @@ func TestTaskPolicies(t *testing.T) {
 			rules.TaskFacts{FlowRun: flowIn(cancelling), Cached: cached},
 			reject, "Cached",
 		},
-		{"cache: a key too long", core, taskIn(running), propose(completed, proposalDetails(&orchv1.StateDetails{CacheKey: new(string(make([]byte, 2001)))})), running1, reject, ""},
+		{"cache: a key too long", core, taskIn(running), propose(completed, proposalDetails(&orchv1.StateDetails{CacheKey: new(string(make([]byte, 2001)))})), running1, reject, "Completed"},
 		{"cache: the longest key", core, taskIn(running), propose(completed, proposalDetails(&orchv1.StateDetails{CacheKey: new(string(make([]byte, 2000)))})), running1, accept, "Completed"},
 
 		{"terminal: to cancelling", core, taskIn(failed), propose(cancelling), running1, abort, ""},
@@ -169,6 +170,7 @@ func TestCachedStateIsTheRunsOwn(t *testing.T) {
 	require.Equal(t, "done", state.GetMessage())
 	require.Equal(t, transition, state.GetStateDetails().GetTransitionId())
 	require.Equal(t, run.GetId(), state.GetStateDetails().GetTaskRunId())
+	require.Nil(t, state.GetStateDetails().Deferred, "as it was")
 	require.False(t, got.Caches, "what came from the cache is there already")
 	require.NotEqual(t, run.GetId(), cached.GetStateDetails().GetTaskRunId(), "the cached state is nobody's to change")
 }
@@ -178,6 +180,8 @@ func TestCompletionIsCached(t *testing.T) {
 		CacheKey: new("k"), CacheExpiration: at(time.Hour),
 	})), rules.TaskFacts{})
 	require.True(t, got.Caches)
+	long := &orchv1.StateDetails{CacheKey: new(strings.Repeat("ü", rules.MaxCacheKey+1))}
+	require.False(t, judgeTask(rules.CoreTaskPolicy, taskIn(running), propose(completed, proposalDetails(long)), rules.TaskFacts{}).Caches)
 	entry := got.CacheEntry()
 	require.Equal(t, "k", entry.GetCacheKey())
 	require.Equal(t, got.Run.GetState().GetId(), entry.GetId())
