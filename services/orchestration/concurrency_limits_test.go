@@ -110,7 +110,8 @@ func TestConcurrencyLimits(t *testing.T) {
 	update(&orchv1.ConcurrencyLimitV2Update{Active: new(false)})
 	taken, err = d.increment(5, "a")
 	require.NoError(t, err)
-	require.Empty(t, taken.GetLimits(), "an inactive limit limits nothing")
+	require.Len(t, taken.GetLimits(), 1, "an inactive limit limits nothing, and is told of")
+	require.Equal(t, int64(4), d.readLimit("a").GetActiveSlots())
 
 	_, err = d.lease("b")
 	require.NoError(t, err)
@@ -212,7 +213,10 @@ func TestTagLimits(t *testing.T) {
 			&orchv1.IncrementConcurrencyLimitsRequest{Increment: &orchv1.ConcurrencyLimitsIncrement{Names: tags, TaskRunId: run}})
 		return err
 	}
-	require.NoError(t, take(first, "x", "unknown"))
+	taken := call[*orchv1.MinimalConcurrencyLimitList](d, orchv1.ConcurrencyLimitService_IncrementConcurrencyLimits_FullMethodName,
+		&orchv1.IncrementConcurrencyLimitsRequest{Increment: &orchv1.ConcurrencyLimitsIncrement{Names: []string{"x", "unknown"}, TaskRunId: first}})
+	require.Len(t, taken.GetLimits(), 1)
+	require.Equal(t, "x", taken.GetLimits()[0].GetName(), "the tag, as it was asked for")
 	require.NoError(t, take(first, "x"), "it holds the slot already")
 	code, _ := status(take(second, "x"))
 	require.Equal(t, http.StatusLocked, code)

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -53,28 +53,32 @@ type Acquisition struct {
 // provisional is how long slots are kept for an acquisition of several limits by count, until all are taken.
 const provisional = time.Minute
 
-// Acquire takes slots of all the limits of these names that exist and are active, or of none. It returns the limits; a
-// *FullError when one is full, ErrTooMany or ErrNoDecay when one can never give what is asked.
+// Acquire takes slots of all the limits of these names that exist and are active, or of none. It returns the limits, the
+// inactive ones too: who asks learns that they exist. A *FullError when one is full, ErrTooMany or ErrNoDecay when one can never give what is asked.
 func (l *Limits) Acquire(ctx context.Context, ws uuid.UUID, a Acquisition) ([]*orchv1.ConcurrencyLimitV2, error) {
-	limits, err := l.find(ctx, ws, append(named(a.Names), bson.E{Key: "active", Value: true}))
+	limits, err := l.find(ctx, ws, named(a.Names))
 	if err != nil {
 		return nil, err
 	}
-	return l.acquire(ctx, ws, limits, a)
+	open := slices.DeleteFunc(slices.Clone(limits), func(limit *orchv1.ConcurrencyLimitV2) bool { return !limit.GetActive() })
+	if err := l.acquire(ctx, ws, open, a); err != nil {
+		return nil, err
+	}
+	return limits, nil
 }
 
-func (l *Limits) acquire(ctx context.Context, ws uuid.UUID, limits []*orchv1.ConcurrencyLimitV2, a Acquisition) ([]*orchv1.ConcurrencyLimitV2, error) {
+func (l *Limits) acquire(ctx context.Context, ws uuid.UUID, limits []*orchv1.ConcurrencyLimitV2, a Acquisition) error {
 	var steady []string
 	for _, limit := range limits {
 		if limit.GetLimit() < a.Slots {
-			return nil, ErrTooMany
+			return ErrTooMany
 		}
 		if a.Rate && limit.GetSlotDecayPerSecond() <= 0 {
 			steady = append(steady, limit.GetName())
 		}
 	}
 	if len(steady) > 0 {
-		return nil, fmt.Errorf("%w: %s", ErrNoDecay, strings.Join(steady, ", "))
+		return fmt.Errorf("%w: %s", ErrNoDecay, strings.Join(steady, ", "))
 	}
 	hold, confirm := a.Lease, false
 	if hold == nil && len(limits) > 1 {
@@ -88,20 +92,20 @@ func (l *Limits) acquire(ctx context.Context, ws uuid.UUID, limits []*orchv1.Con
 		// What was written is undone even when the caller has gone.
 		back := context.WithoutCancel(ctx)
 		if undo := l.giveBack(back, ws, limits[:i+1], hold); undo != nil {
-			return nil, errors.Join(err, undo)
+			return errors.Join(err, undo)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return nil, l.refuse(back, ws, limits, a.Slots)
+		return l.refuse(back, ws, limits, a.Slots)
 	}
 	if confirm {
-		return limits, l.confirm(ctx, ws, limits, hold.ID)
+		return l.confirm(ctx, ws, limits, hold.ID)
 	}
 	if a.Lease != nil && len(limits) == 0 {
-		return limits, l.holdNothing(ctx, ws, a.Lease)
+		return l.holdNothing(ctx, ws, a.Lease)
 	}
-	return limits, nil
+	return nil
 }
 
 // take takes slots of one limit, or tells that there are none. A limit that is gone meanwhile has as many as are asked.

@@ -77,8 +77,7 @@ func (l *Limits) Free(limit *orchv1.ConcurrencyLimitV2) int64 {
 
 // AcquireOf takes a slot of one limit under a lease, or returns a *FullError.
 func (l *Limits) AcquireOf(ctx context.Context, ws uuid.UUID, limit *orchv1.ConcurrencyLimitV2, lease *Lease) error {
-	_, err := l.acquire(ctx, ws, []*orchv1.ConcurrencyLimitV2{limit}, Acquisition{Slots: 1, Lease: lease})
-	return err
+	return l.acquire(ctx, ws, []*orchv1.ConcurrencyLimitV2{limit}, Acquisition{Slots: 1, Lease: lease})
 }
 
 // The effects of other documents' writes on slots.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -91,10 +92,11 @@ func (l *Limits) present(limit *orchv1.ConcurrencyLimitV2) *orchv1.DeploymentCon
 	}
 }
 
-func minimal(limits []*orchv1.ConcurrencyLimitV2) []*orchv1.MinimalConcurrencyLimit {
+// minimal are limits as those see them who take slots, their names without a prefix.
+func minimal(limits []*orchv1.ConcurrencyLimitV2, prefix string) []*orchv1.MinimalConcurrencyLimit {
 	list := make([]*orchv1.MinimalConcurrencyLimit, 0, len(limits))
 	for _, limit := range limits {
-		list = append(list, &orchv1.MinimalConcurrencyLimit{Id: limit.GetId(), Name: limit.GetName(), Limit: limit.GetLimit()})
+		list = append(list, &orchv1.MinimalConcurrencyLimit{Id: limit.GetId(), Name: strings.TrimPrefix(limit.GetName(), prefix), Limit: limit.GetLimit()})
 	}
 	return list
 }

@@ -29,7 +29,7 @@ func (s *Service) BulkIncrementActiveSlots(ctx context.Context, r *orchv1.BulkIn
 	if err != nil {
 		return nil, translate(err)
 	}
-	return &orchv1.MinimalConcurrencyLimitList{Limits: minimal(limits)}, nil
+	return &orchv1.MinimalConcurrencyLimitList{Limits: minimal(limits, "")}, nil
 }
 
 // BulkIncrementActiveSlotsWithLease takes slots under a lease.
@@ -44,7 +44,7 @@ func (s *Service) BulkIncrementActiveSlotsWithLease(ctx context.Context, r *orch
 	if err != nil {
 		return nil, translate(err)
 	}
-	return &orchv1.ConcurrencyLimitWithLeaseResponse{LeaseId: lease.ID.String(), Limits: minimal(limits)}, nil
+	return &orchv1.ConcurrencyLimitWithLeaseResponse{LeaseId: lease.ID.String(), Limits: minimal(limits, "")}, nil
 }
 
 // BulkDecrementActiveSlots gives slots back by count.
@@ -58,7 +58,7 @@ func (s *Service) BulkDecrementActiveSlots(ctx context.Context, r *orchv1.BulkDe
 	if err != nil {
 		return nil, translate(err)
 	}
-	return &orchv1.MinimalConcurrencyLimitList{Limits: minimal(limits)}, nil
+	return &orchv1.MinimalConcurrencyLimitList{Limits: minimal(limits, "")}, nil
 }
 
 // BulkDecrementActiveSlotsWithLease gives the slots of a lease back.

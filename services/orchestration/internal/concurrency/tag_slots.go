@@ -60,7 +60,7 @@ func (l *Limits) AcquireForTaskRun(
 		ID: l.limits.Store().NewID(), Duration: duration,
 		Holder: &orchv1.ConcurrencyLeaseHolder{Type: taskRun, Id: run.String()},
 	}
-	if _, err := l.acquire(ctx, ws, open, Acquisition{Slots: 1, Lease: lease}); err != nil {
+	if err := l.acquire(ctx, ws, open, Acquisition{Slots: 1, Lease: lease}); err != nil {
 		return nil, uuid.Nil, err
 	}
 	return limits, lease.ID, nil
@@ -112,7 +112,7 @@ func (s *Service) IncrementConcurrencyLimits(ctx context.Context, r *orchv1.Incr
 	if err != nil {
 		return nil, translate(err)
 	}
-	return &orchv1.MinimalConcurrencyLimitList{Limits: minimal(limits)}, nil
+	return &orchv1.MinimalConcurrencyLimitList{Limits: minimal(limits, tagPrefix)}, nil
 }
 
 func holds(limit *orchv1.ConcurrencyLimitV2, chosen func(*orchv1.ConcurrencySlotHolder) bool) bool {
@@ -134,7 +134,7 @@ func (s *Service) DecrementConcurrencyLimits(ctx context.Context, r *orchv1.Decr
 	if err != nil {
 		return nil, err
 	}
-	return &orchv1.MinimalConcurrencyLimitList{Limits: minimal(limits)}, nil
+	return &orchv1.MinimalConcurrencyLimitList{Limits: minimal(limits, tagPrefix)}, nil
 }
 
 // ResetConcurrencyLimitByTag says which task runs hold the slots of a tag.
