@@ -25,11 +25,12 @@ func TestDeploymentIsUpdated(t *testing.T) {
 	require.Nil(t, got.Description)
 	require.Equal(t, "here", got.GetPath())
 
-	code, _ := status(d.tryUpdateDeployment(deployment.GetId(), &orchv1.DeploymentUpdate{Parameters: []byte(`{"x":"a"}`)}))
-	require.Equal(t, http.StatusUnprocessableEntity, code)
+	code, text := status(d.tryUpdateDeployment(deployment.GetId(), &orchv1.DeploymentUpdate{Parameters: []byte(`{"x":"a"}`)}))
+	require.Equal(t, http.StatusConflict, code)
+	require.Equal(t, "Error updating deployment: Validation failed for field 'x'. Failure reason: 'a' is not of type 'integer'", text)
 	code, _ = status(d.tryUpdateDeployment(deployment.GetId(), &orchv1.DeploymentUpdate{WorkPoolName: new("p")}))
 	require.Equal(t, http.StatusNotFound, code)
-	code, text := status(d.tryUpdateDeployment(uuid.NewString(), &orchv1.DeploymentUpdate{WorkPoolName: new("p")}))
+	code, text = status(d.tryUpdateDeployment(uuid.NewString(), &orchv1.DeploymentUpdate{WorkPoolName: new("p")}))
 	require.Equal(t, http.StatusNotFound, code)
 	require.Equal(t, "Deployment not found", text)
 	require.True(t, proto.Equal(got, d.readDeployment(deployment.GetId())), "what is refused changes nothing")
@@ -77,7 +78,7 @@ func TestSchedulesAreChangedOneByOne(t *testing.T) {
 			{Schedule: &orchv1.Schedule{Kind: &orchv1.Schedule_Rrule{Rrule: &orchv1.RRuleSchedule{Rrule: "FREQ=DAILY", Timezone: new("UTC")}}}, Slug: new("r")},
 		}})
 	require.Len(t, added.GetSchedules(), 2)
-	require.Equal(t, "DTSTART:20200101T000000\nRRULE:FREQ=DAILY", schedules()[1].GetSchedule().GetRrule().GetRrule())
+	require.Equal(t, "DTSTART:20200101T000000\nRRULE:FREQ=DAILY", schedules()[0].GetSchedule().GetRrule().GetRrule())
 
 	update := &orchv1.DeploymentScheduleUpdate{Active: new(false)}
 	request := &orchv1.UpdateDeploymentScheduleRequest{
@@ -85,7 +86,8 @@ func TestSchedulesAreChangedOneByOne(t *testing.T) {
 	}
 	_, _, err := try[proto.Message](d, orchv1.DeploymentService_UpdateDeploymentSchedule_FullMethodName, request)
 	require.NoError(t, err)
-	require.False(t, schedules()[0].GetActive())
+	require.False(t, schedules()[0].GetActive(), "what was changed last comes first")
+	require.True(t, proto.Equal(schedules()[0], d.readDeployment(deployment.GetId()).GetSchedules()[0]))
 	require.Equal(t, "0 5 * * *", schedules()[0].GetSchedule().GetCron().GetCron())
 	request.ScheduleId = uuid.NewString()
 	_, _, err = try[proto.Message](d, orchv1.DeploymentService_UpdateDeploymentSchedule_FullMethodName, request)

@@ -154,10 +154,15 @@ func (a *asked) apply(d *orchv1.Deployment) error {
 	if err := a.schedule(d); err != nil {
 		return err
 	}
-	return checkParameters(d)
+	err := checkParameters(d)
+	if invalid, ok := errors.AsType[*parameters.InvalidError](err); ok {
+		return rpc.Invalid(rpc.BodyFault("value_error", "Value error, "+invalid.Error(), "parameters"))
+	}
+	return err
 }
 
-// checkParameters refuses parameters that do not fit their schema; those that are not there yet, runs may bring. What
+// checkParameters refuses parameters that do not fit their schema by a *parameters.InvalidError; those that are not there
+// yet, runs may bring. What
 // markers stand for is seen when a run is made.
 func checkParameters(d *orchv1.Deployment) error {
 	if len(d.GetParameters()) > parameters.MaxBytes {
@@ -177,9 +182,5 @@ func checkParameters(d *orchv1.Deployment) error {
 	if err != nil {
 		return err
 	}
-	err = schema.Validate(known)
-	if invalid, ok := errors.AsType[*parameters.InvalidError](err); ok {
-		return rpc.Invalid(rpc.BodyFault("value_error", "Value error, "+invalid.Error(), "parameters"))
-	}
-	return err
+	return schema.Validate(known)
 }

@@ -26,7 +26,18 @@ func (s *Service) ReadDeploymentSchedules(ctx context.Context, r *orchv1.ReadDep
 	if err != nil {
 		return nil, translate(err)
 	}
-	return &orchv1.DeploymentScheduleList{Schedules: d.GetSchedules()}, nil
+	return &orchv1.DeploymentScheduleList{Schedules: latestFirst(d.GetSchedules())}, nil
+}
+
+// latestFirst are schedules in the order in which they are shown: the one that was changed last before all others. They
+// are kept in the order in which they came.
+func latestFirst(schedules []*orchv1.DeploymentSchedule) []*orchv1.DeploymentSchedule {
+	shown := slices.Clone(schedules)
+	slices.Reverse(shown)
+	slices.SortStableFunc(shown, func(a, b *orchv1.DeploymentSchedule) int {
+		return b.GetUpdated().AsTime().Compare(a.GetUpdated().AsTime())
+	})
+	return shown
 }
 
 // CreateDeploymentSchedules adds schedules to a deployment, and answers those.

@@ -119,6 +119,7 @@ func (s *Service) limitEffects(ws, id uuid.UUID, before, after *int64) []store.E
 
 // present fills in what a deployment shows and does not store.
 func (s *Service) present(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment) (*orchv1.Deployment, error) {
+	d.Schedules = latestFirst(d.GetSchedules())
 	if d.ConcurrencyLimitId == nil && d.ConcurrencySlots == nil {
 		return d, nil
 	}

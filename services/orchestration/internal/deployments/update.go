@@ -2,14 +2,18 @@ package deployments
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"time"
 
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
+	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 )
 
 // UpdateDeployment changes what was sent.
@@ -35,6 +39,14 @@ func (s *Service) UpdateDeployment(ctx context.Context, r *orchv1.UpdateDeployme
 	return &emptypb.Empty{}, nil
 }
 
+// asConflict says that new parameters do not fit a schema that was there, or the other way round.
+func asConflict(err error) error {
+	if invalid, ok := errors.AsType[*parameters.InvalidError](err); ok {
+		return rpc.Detail(http.StatusConflict, "Error updating deployment: "+invalid.Error())
+	}
+	return err
+}
+
 // overlay sets the fields that a mask names.
 func overlay(d *orchv1.Deployment, u *orchv1.DeploymentUpdate, mask []string, now time.Time, newID func() uuid.UUID) error {
 	for _, field := range fieldmask.Apply(d, u, mask, "work_pool_name", "work_queue_name") {
@@ -58,7 +70,7 @@ func overlay(d *orchv1.Deployment, u *orchv1.DeploymentUpdate, mask []string, no
 	for _, field := range mask {
 		switch field {
 		case "parameters", "parameter_openapi_schema", "enforce_parameter_schema":
-			return checkParameters(d)
+			return asConflict(checkParameters(d))
 		}
 	}
 	return nil
