@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -241,8 +242,10 @@ func TestLabelsAreMerged(t *testing.T) {
 	code, _ := status(label(`{"a": [1]}`))
 	require.Equal(t, 422, code)
 	run.Id = uuid.NewString()
-	code, _ = status(label(`{}`))
+	err := label(`{}`)
+	code, _ = status(err)
 	require.Equal(t, 404, code)
+	require.Equal(t, "Flow run with id "+run.Id+" not found", rpc.HTTPError(err).GetExceptionMessage())
 }
 
 func TestManyRunsAtOnce(t *testing.T) {

@@ -268,6 +268,40 @@ func TestDeletedIsGone(t *testing.T) {
 	}, "and the world knows")
 }
 
+func TestRunsAreUpdatedAsFarAsTheyMay(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	flow := d.flow("etl")
+	run, planned := d.run(flow), d.run(flow, func(c *orchv1.FlowRunCreate) { c.State = &orchv1.StateCreate{Type: scheduled} })
+	update := func(id string, u *orchv1.FlowRunUpdate) (int, string) {
+		_, _, err := try[*emptypb.Empty](d, orchv1.FlowRunService_UpdateFlowRun_FullMethodName,
+			&orchv1.UpdateFlowRunRequest{Id: id, FlowRun: u, UpdateMask: sentFields(u)})
+		if err == nil {
+			return 204, ""
+		}
+		return status(err)
+	}
+	code, _ := update(run.GetId(), &orchv1.FlowRunUpdate{Name: new("")})
+	require.Equal(t, 204, code)
+	require.NotEmpty(t, d.readRun(run.GetId()).GetName(), "a run always has a name")
+	code, _ = update(run.GetId(), &orchv1.FlowRunUpdate{EmpiricalPolicy: &orchv1.FlowRunPolicy{Retries: new(int64(2))}})
+	require.Equal(t, 204, code)
+	require.NotNil(t, d.readRun(run.GetId()).GetEmpiricalPolicy().PauseKeys, "a set, if an empty one")
+
+	variables := &orchv1.FlowRunUpdate{JobVariables: []byte(`{"a": 1}`)}
+	code, text := update(run.GetId(), variables)
+	require.Equal(t, 400, code)
+	require.Contains(t, text, "Pending", "the job has begun")
+	code, text = update(planned.GetId(), variables)
+	require.Equal(t, 400, code)
+	require.Equal(t, "A deployment for the flow run could not be found", text)
+	ofDeployment := call[*orchv1.FlowRun](d, orchv1.DeploymentService_CreateFlowRunFromDeployment_FullMethodName,
+		&orchv1.CreateFlowRunFromDeploymentRequest{Id: d.deployment(flow).GetId(), FlowRun: &orchv1.DeploymentFlowRunCreate{}})
+	code, _ = update(ofDeployment.GetId(), variables)
+	require.Equal(t, 204, code)
+	require.JSONEq(t, `{"a": 1}`, string(d.readRun(ofDeployment.GetId()).GetJobVariables()))
+}
+
 func TestUpdatesUnderAMask(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)

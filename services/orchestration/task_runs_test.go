@@ -270,8 +270,16 @@ func TestParentTaskRunFollowsItsSubflow(t *testing.T) {
 	})
 	require.Len(t, withSubflow.GetTaskRuns(), 1)
 
-	// A parent that is not known, or no more, keeps nobody from going on.
-	orphan := d.run(d.flow("inner"), func(c *orchv1.FlowRunCreate) { c.ParentTaskRunId = new(uuid.NewString()) })
+	_, _, err := try[*orchv1.FlowRun](d, orchv1.FlowRunService_CreateFlowRun_FullMethodName, &orchv1.CreateFlowRunRequest{
+		FlowRun: &orchv1.FlowRunCreate{FlowId: d.flow("inner").GetId(), ParentTaskRunId: new(uuid.NewString())},
+	})
+	code, _ := status(err)
+	require.Equal(t, 409, code, "a parent that is not known")
+
+	// A parent that is no more keeps nobody from going on.
+	lost := d.task(d.runningFlow("g"), "0")
+	orphan := d.run(d.flow("inner"), func(c *orchv1.FlowRunCreate) { c.ParentTaskRunId = &lost.Id })
+	call[*emptypb.Empty](d, orchv1.TaskRunService_DeleteTaskRun_FullMethodName, &orchv1.DeleteTaskRunRequest{Id: lost.GetId()})
 	require.Equal(t, "Running", d.setState(orphan, stRunning).GetState().GetName())
 }
 

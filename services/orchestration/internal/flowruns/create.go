@@ -72,6 +72,9 @@ func (s *Service) Create(ctx context.Context, ws uuid.UUID, c Creation) (run *or
 	if err != nil {
 		return nil, false, err
 	}
+	if err := s.checkParent(ctx, ws, c.Run.ParentTaskRunId); err != nil {
+		return nil, false, err
+	}
 	s.names.put(flowID, flow.GetName(), s.runs.Store().Now())
 
 	// The run of that key may be deleted between the insert that met it and the read that looks for it.
@@ -95,6 +98,22 @@ func (s *Service) Create(ctx context.Context, ws uuid.UUID, c Creation) (run *or
 		}
 	}
 	return nil, false, fmt.Errorf("create a flow run: %w", store.ErrContention)
+}
+
+// checkParent refuses a run of a task run that is not there: its states would be copied to nobody. Clients create the task
+// runs that stand for subflows themselves, before the subflow.
+func (s *Service) checkParent(ctx context.Context, ws uuid.UUID, parent *string) error {
+	if parent == nil {
+		return nil
+	}
+	id, err := uuid.Parse(*parent)
+	if err != nil {
+		return fmt.Errorf("read the id of a task run: %w", err)
+	}
+	if _, err = s.tasks.Get(ctx, ws, id); errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("create a run of a task run that does not exist: %w", store.ErrDuplicate)
+	}
+	return err
 }
 
 func check(create *orchv1.FlowRunCreate) error {
@@ -145,7 +164,7 @@ func (s *Service) newRun(id uuid.UUID, c Creation, flow *orchv1.Flow) *orchv1.Fl
 		Context:                  create.GetContext(),
 		ParentTaskRunId:          create.ParentTaskRunId,
 		InfrastructureDocumentId: create.InfrastructureDocumentId,
-		EmpiricalPolicy:          &orchv1.FlowRunPolicy{Resuming: new(false)},
+		EmpiricalPolicy:          policy(create.GetEmpiricalPolicy()),
 		Tags:                     create.GetTags(),
 		IdempotencyKey:           create.IdempotencyKey,
 		WorkQueueName:            create.WorkQueueName,
@@ -155,17 +174,23 @@ func (s *Service) newRun(id uuid.UUID, c Creation, flow *orchv1.Flow) *orchv1.Fl
 	if run.Name == "" {
 		run.Name = nickname.New()
 	}
-	if create.GetEmpiricalPolicy() != nil {
-		run.EmpiricalPolicy = proto.Clone(create.GetEmpiricalPolicy()).(*orchv1.FlowRunPolicy)
-	}
-	if run.EmpiricalPolicy.PauseKeys == nil {
-		run.EmpiricalPolicy.PauseKeys = &orchv1.StringSet{}
-	}
 	if run.JobVariables == nil {
 		run.JobVariables = []byte("{}")
 	}
 	s.label(run, flow.GetLabels().GetValues(), create.GetLabels().GetValues())
 	return run
+}
+
+// policy is a policy as it is kept: the pauses that have fired are a set, of none at first.
+func policy(asked *orchv1.FlowRunPolicy) *orchv1.FlowRunPolicy {
+	if asked == nil {
+		return &orchv1.FlowRunPolicy{Resuming: new(false), PauseKeys: &orchv1.StringSet{}}
+	}
+	kept := proto.Clone(asked).(*orchv1.FlowRunPolicy)
+	if kept.PauseKeys == nil {
+		kept.PauseKeys = &orchv1.StringSet{}
+	}
+	return kept
 }
 
 // label gives a run the labels of its flow, those of the server, and its own; the later win.

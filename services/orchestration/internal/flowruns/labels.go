@@ -2,6 +2,7 @@ package flowruns
 
 import (
 	"context"
+	"errors"
 	"maps"
 
 	"google.golang.org/protobuf/proto"
@@ -38,8 +39,8 @@ func (s *Service) UpdateFlowRunLabels(ctx context.Context, r *orchv1.UpdateFlowR
 		}
 		return &store.Change[*orchv1.FlowRun]{Message: next}, nil
 	})
-	if err != nil {
-		return nil, translate(err)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, unknown(r.GetId())
 	}
-	return &emptypb.Empty{}, nil
+	return &emptypb.Empty{}, err
 }

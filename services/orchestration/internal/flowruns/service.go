@@ -37,6 +37,7 @@ type Service struct {
 	history  states.Log[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]
 	inputs   *store.Collection[*orchv1.FlowRunInput]
 	flows    *store.Collection[*orchv1.Flow]
+	tasks    *store.Collection[*orchv1.TaskRun]
 	source   page.Source[*orchv1.FlowRun]
 	words    vocabulary.Vocabulary
 	names    flowNames
@@ -56,6 +57,7 @@ func New(s *store.Store, words vocabulary.Vocabulary, limits *concurrency.Limits
 		},
 		inputs:   store.NewCollection(s, query.FlowRunInput, &orchv1.FlowRunInput{}),
 		flows:    store.NewCollection(s, query.Flow, &orchv1.Flow{}),
+		tasks:    store.NewCollection(s, query.TaskRun, &orchv1.TaskRun{}),
 		source:   page.NewSource(runs, orchv1.FlowRunSort_FLOW_RUN_SORT_ID_DESC),
 		words:    words,
 		slots:    slots{limits: limits, deployments: store.NewCollection(s, query.Deployment, &orchv1.Deployment{})},
@@ -72,6 +74,11 @@ func translate(err error) error {
 		return rpc.Detail(http.StatusNotFound, "Flow run not found")
 	}
 	return err
+}
+
+// unknown says that there is no run of an id, where clients expect another form of that than elsewhere.
+func unknown(id string) error {
+	return rpc.ExceptionMessage(http.StatusNotFound, fmt.Sprintf("Flow run with id %s not found", id))
 }
 
 // ReadFlowRun answers a run.

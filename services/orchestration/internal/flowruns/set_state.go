@@ -3,7 +3,6 @@ package flowruns
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -97,7 +96,7 @@ func answer(ctx context.Context, t *rules.Transition) (*orchv1.OrchestrationResu
 // unknownRun is the answer of set_state, which differs from that of the other operations.
 func unknownRun(err error, id string) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return rpc.ExceptionMessage(http.StatusNotFound, fmt.Sprintf("Flow run with id %s not found", id))
+		return unknown(id)
 	}
 	return err
 }

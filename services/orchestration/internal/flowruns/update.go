@@ -1,7 +1,11 @@
 package flowruns
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"net/http"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
@@ -9,6 +13,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/nickname"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -22,6 +27,9 @@ func (s *Service) UpdateFlowRun(ctx context.Context, r *orchv1.UpdateFlowRunRequ
 		return nil, rpc.Invalid(rpc.BodyFault("value_error", "Value error, parameters are larger than 512 KiB", "parameters"))
 	}
 	_, err = s.runs.Mutate(ctx, ws, id, func(current *orchv1.FlowRun, _ int64) (*store.Change[*orchv1.FlowRun], error) {
+		if err := mayUpdate(current, r.GetFlowRun(), r.GetUpdateMask().GetPaths()); err != nil {
+			return nil, err
+		}
 		next := proto.Clone(current).(*orchv1.FlowRun)
 		overlay(next, r.GetFlowRun(), r.GetUpdateMask().GetPaths())
 		if proto.Equal(current, next) {
@@ -35,6 +43,20 @@ func (s *Service) UpdateFlowRun(ctx context.Context, r *orchv1.UpdateFlowRunRequ
 	return &emptypb.Empty{}, nil
 }
 
+// mayUpdate refuses variables of a job for a run whose job has begun, or that no deployment's infrastructure runs.
+func mayUpdate(run *orchv1.FlowRun, update *orchv1.FlowRunUpdate, mask []string) error {
+	if !slices.Contains(mask, "job_variables") || update.JobVariables == nil {
+		return nil
+	}
+	if run.GetState().GetType() != orchv1.StateType_STATE_TYPE_SCHEDULED {
+		return rpc.Detail(http.StatusBadRequest, fmt.Sprintf("Job variables for a flow run in state %s cannot be updated", run.GetState().GetName()))
+	}
+	if run.DeploymentId == nil {
+		return rpc.Detail(http.StatusBadRequest, "A deployment for the flow run could not be found")
+	}
+	return nil
+}
+
 // overlay sets the fields that a mask names.
 func overlay(run *orchv1.FlowRun, update *orchv1.FlowRunUpdate, mask []string) {
 	for _, field := range mask {
@@ -42,14 +64,14 @@ func overlay(run *orchv1.FlowRun, update *orchv1.FlowRunUpdate, mask []string) {
 		case "name":
 			// A run always has a name; clients send null for one that they do not change.
 			if update.Name != nil {
-				run.Name = update.GetName()
+				run.Name = cmp.Or(update.GetName(), nickname.New())
 			}
 		case "flow_version":
 			run.FlowVersion = update.FlowVersion
 		case "parameters":
 			run.Parameters = update.GetParameters()
 		case "empirical_policy":
-			run.EmpiricalPolicy = update.GetEmpiricalPolicy()
+			run.EmpiricalPolicy = policy(update.GetEmpiricalPolicy())
 		case "tags":
 			run.Tags = update.GetTags()
 		case "infrastructure_pid":
