@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	_ "time/tzdata" // Schedules name time zones, and an image made from scratch has no files of them.
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"

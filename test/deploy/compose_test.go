@@ -42,13 +42,18 @@ func TestComposeSettingsAreAccepted(t *testing.T) {
 		"open to others": {
 			"ORCH_AUTH_BASIC=admin:secret", "ORCH_INSECURE=false", "ORCH_BIND=0.0.0.0", "ORCH_VOCABULARY=prefect",
 			"ORCH_NATS_PASSWORD=other", "ORCH_PUBLIC_URL=https://orch.example.com", "ORCH_LOG_LEVEL=debug",
+			"ORCH_TRUSTED_PROXIES=10.0.0.7", "ORCH_HOOKS_TRUSTED_PROXIES=172.18.0.0/16,172.19.0.0/16",
+			"ORCH_ALLOWED_HOSTS=orch.lan", "ORCH_CORS_ORIGINS=https://ui.example.com",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := project(t, variables...)
 			for service, known := range services {
-				known.accepts(t, environment(p.Services[service]))
+				variables := environment(p.Services[service])
+				requireRoom(t, variables[goMemLimit], int64(p.Services[service].MemLimit))
+				delete(variables, goMemLimit)
+				known.accepts(t, variables)
 			}
 			require.Equal(t, p.Services["hooks"].Environment["ORCH_NATS_URL"], p.Services["orchestration"].Environment["ORCH_NATS_URL"])
 			require.Contains(t, *p.Services["hooks"].Environment["ORCH_NATS_URL"], *p.Services["nats"].Environment["ORCH_NATS_PASSWORD"])

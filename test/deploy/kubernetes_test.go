@@ -3,6 +3,7 @@ package deploy_test
 import (
 	"bytes"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -95,6 +97,10 @@ func TestKubernetesSettingsAreAccepted(t *testing.T) {
 			}
 		}
 		for _, variable := range container.Env {
+			if variable.Name == goMemLimit {
+				requireRoom(t, variable.Value, container.Resources.Limits.Memory().Value())
+				continue
+			}
 			ref := variable.ValueFrom.SecretKeyRef
 			value, ok := secrets[ref.Name+"/"+ref.Key]
 			require.True(t, ok, "nobody is told to make the secret %s/%s", ref.Name, ref.Key)
@@ -106,6 +112,32 @@ func TestKubernetesSettingsAreAccepted(t *testing.T) {
 		require.True(t, anyHas(t, variable),
 			"%s is no setting of any service", variable)
 	}
+}
+
+// goMemLimit is a setting of Go's own.
+const goMemLimit = "GOMEMLIMIT"
+
+// requireRoom checks that what Go may use leaves a tenth of a container's memory for all else.
+func requireRoom(t *testing.T, setting string, limit int64) {
+	t.Helper()
+	size, err := resource.ParseQuantity(strings.TrimSuffix(setting, "B")) // Go writes MiB, Kubernetes Mi.
+	require.NoError(t, err)
+	require.Positive(t, size.Value())
+	require.LessOrEqual(t, size.Value(), limit-limit/10)
+}
+
+// The gateway does not start on an address that others reach when nobody has said how it learns who asks.
+func TestKubernetesIsNotOpenByDefault(t *testing.T) {
+	t.Parallel()
+	listen := named[*corev1.ConfigMap](objects(t))["gateway"].Data["ORCH_GATEWAY_LISTEN"]
+	for name, variables := range map[string]map[string]string{
+		"nothing said":   {"ORCH_GATEWAY_LISTEN": listen},
+		"no password":    {"ORCH_GATEWAY_LISTEN": listen, "ORCH_AUTH": "basic"},
+		"both of a kind": {"ORCH_GATEWAY_LISTEN": listen, "ORCH_AUTH": "keys", "ORCH_AUTH_BASIC": "admin:secret"},
+	} {
+		require.Error(t, services["gateway"].load(variables), name)
+	}
+	services["gateway"].accepts(t, map[string]string{"ORCH_GATEWAY_LISTEN": listen, "ORCH_AUTH": "keys"})
 }
 
 func anyHas(t *testing.T, variable string) bool {

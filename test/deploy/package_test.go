@@ -2,8 +2,10 @@ package deploy_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -85,6 +87,21 @@ func programs(t *testing.T) []string {
 		names = append(names, filepath.Base(filepath.Dir(file)))
 	}
 	return names
+}
+
+// Images have no files of time zones, so the programs that read schedules bring their own.
+func TestProgramsKnowTimeZones(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"orchestration", "orch"} {
+		found, err := filepath.Glob(filepath.Join(root, "services", "*", "cmd", name))
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		list := exec.CommandContext(t.Context(), "go", "list", "-deps", ".")
+		list.Dir = found[0]
+		packages, err := list.Output()
+		require.NoError(t, err)
+		require.Contains(t, strings.Fields(string(packages)), "time/tzdata", name)
+	}
 }
 
 // The Dockerfile finds a program by its name alone, so a name must not be taken twice.
