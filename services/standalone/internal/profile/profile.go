@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/orch-project/orch/pkg/atomicfile"
 )
 
 // Profile is one server, as one user sees it.
@@ -90,30 +92,13 @@ func (f File) Read() (Book, error) {
 }
 
 // Write replaces the book in one step: another process reads the old one or the new one.
-func (f File) Write(book Book) (err error) {
+func (f File) Write(book Book) error {
 	text, err := json.MarshalIndent(book, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write the profiles: %w", err)
 	}
-	dir := filepath.Dir(string(f))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(string(f)), 0o700); err != nil {
 		return fmt.Errorf("write the profiles: %w", err)
 	}
-	// A temporary file is made for the user alone.
-	next, err := os.CreateTemp(dir, ".profiles-*")
-	if err != nil {
-		return fmt.Errorf("write the profiles: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("write the profiles: %w", err), os.Remove(next.Name()))
-		}
-	}()
-	if _, err := next.Write(append(text, '\n')); err != nil {
-		return errors.Join(err, next.Close())
-	}
-	if err := next.Close(); err != nil {
-		return err
-	}
-	return os.Rename(next.Name(), string(f))
+	return atomicfile.Replace(string(f), append(text, '\n'))
 }
