@@ -2,27 +2,22 @@ package jinja
 
 import (
 	"container/list"
-	"crypto/sha256"
 	"sync"
 )
-
-type cacheKey [sha256.Size]byte
-
-func sourceKey(text string) cacheKey { return sha256.Sum256([]byte(text)) }
 
 // defaultCacheEntries is the number of templates a cache keeps when Options do not say.
 const defaultCacheEntries = 256
 
-// cache keeps the templates used last.
+// cache keeps the templates used last, by their source.
 type cache struct {
 	mu      sync.Mutex
 	max     int
-	entries map[cacheKey]*list.Element
+	entries map[string]*list.Element
 	order   *list.List // of *cacheEntry, the last used first
 }
 
 type cacheEntry struct {
-	key cacheKey
+	key string
 	tpl *Template
 }
 
@@ -30,10 +25,10 @@ func newCache(entries int) *cache {
 	if entries <= 0 {
 		entries = defaultCacheEntries
 	}
-	return &cache{max: entries, entries: make(map[cacheKey]*list.Element), order: list.New()}
+	return &cache{max: entries, entries: make(map[string]*list.Element), order: list.New()}
 }
 
-func (c *cache) get(key cacheKey) *Template {
+func (c *cache) get(key string) *Template {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	el, ok := c.entries[key]
@@ -44,7 +39,7 @@ func (c *cache) get(key cacheKey) *Template {
 	return el.Value.(*cacheEntry).tpl
 }
 
-func (c *cache) put(key cacheKey, t *Template) {
+func (c *cache) put(key string, t *Template) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if el, ok := c.entries[key]; ok {

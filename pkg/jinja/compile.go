@@ -15,6 +15,7 @@ type compiler struct {
 	// unfolded is set while such an expression is compiled once more, for when it has no value then.
 	unfolded bool
 	tracked  []map[string]bool // names assigned by the statement being compiled
+	reads    map[string]bool   // names looked up in the context
 	// loops are the for statements so far, loopDepth those around the one being compiled.
 	loops, loopDepth int
 }
@@ -43,7 +44,7 @@ func (f cframe) softened() cframe {
 }
 
 func compile(e *Engine, src *source, body []stmt) (*Template, error) {
-	c := &compiler{engine: e, src: src, autoescape: e.autoescape, blocks: make(map[string]*blockProgram)}
+	c := &compiler{engine: e, src: src, autoescape: e.autoescape, blocks: make(map[string]*blockProgram), reads: make(map[string]bool)}
 	blocks, err := c.collectBlocks(body)
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func compile(e *Engine, src *source, body []stmt) (*Template, error) {
 			return nil, err
 		}
 	}
-	t := &Template{engine: e, src: src, slots: f.sym.fn.n, blocks: c.blocks, usesContext: c.usesContext}
+	t := &Template{engine: e, src: src, slots: f.sym.fn.n, blocks: c.blocks, reads: c.reads, usesContext: c.usesContext}
 	t.body = append([]execFn{func(fr *frame) error {
 		if self >= 0 {
 			fr.slots[self] = &selfValue{ctx: fr.ctx}
@@ -131,6 +132,7 @@ func (c *compiler) enter(f cframe) []loadOp {
 		l := f.sym.loads[v]
 		switch l.kind {
 		case loadResolve:
+			c.reads[l.name] = true
 			ops = append(ops, loadOp{idx: v.idx, kind: loadResolve, name: l.name})
 		case loadAlias:
 			ops = append(ops, loadOp{idx: v.idx, kind: loadAlias, from: l.from.idx, fromUp: distance(f.sym.fn, l.from.fn)})

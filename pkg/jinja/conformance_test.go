@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -77,6 +78,7 @@ func renderVector(ctx context.Context, e *jinja.Engine, v vector) (string, error
 	if err != nil {
 		return "", err
 	}
+	maps.DeleteFunc(vars, func(name string, _ jinja.Value) bool { return !t.Reads(name) })
 	return t.Render(ctx, vars)
 }
 

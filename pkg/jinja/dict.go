@@ -29,7 +29,8 @@ func (d *dictValue) typeName() string {
 const smallDict = 8
 
 func newDict(n int) *dictValue {
-	return &dictValue{keys: make([]Value, 0, n), vals: make([]Value, 0, n)}
+	both := make([]Value, 2*n)
+	return &dictValue{keys: both[:0:n], vals: both[n:n]}
 }
 
 // Pair is an entry of a dict.

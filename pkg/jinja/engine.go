@@ -64,17 +64,15 @@ func (e *Engine) Compile(text string) (t *Template, err error) {
 	return compile(e, src, body)
 }
 
-// Cached is Compile with a bounded cache of templates by the SHA-256 of their source.
-// Errors are not kept.
+// Cached is Compile with a bounded cache of templates by their source. Errors are not kept.
 func (e *Engine) Cached(text string) (*Template, error) {
-	key := sourceKey(text)
-	if t := e.cache.get(key); t != nil {
+	if t := e.cache.get(text); t != nil {
 		return t, nil
 	}
 	t, err := e.Compile(text)
 	if err != nil {
 		return nil, err
 	}
-	e.cache.put(key, t)
+	e.cache.put(text, t)
 	return t, nil
 }

@@ -89,13 +89,13 @@ func TestCaseInsensitiveDict(t *testing.T) {
 
 func TestFromJSON(t *testing.T) {
 	t.Parallel()
-	v, err := jinja.FromJSON([]byte(`{"z": 12345678901234567890123, "a": 1.0, "z2": [1e2, -0, true, null], "a": 2}`))
+	v, err := jinja.FromJSON(`{"z": 12345678901234567890123, "a": 1.0, "z2": [1e2, -0, true, null], "a": 2}`)
 	require.NoError(t, err)
 	b, err := jinja.ToJSON(v)
 	require.NoError(t, err)
 	require.Equal(t, `{"z":12345678901234567890123,"a":2,"z2":[100.0,0,true,null]}`, string(b))
 	for _, bad := range []string{"", "{", "[1,]", "1 2", "{\"a\" 1}", strings.Repeat("[", 5000)} {
-		_, err := jinja.FromJSON([]byte(bad))
+		_, err := jinja.FromJSON(bad)
 		require.ErrorIs(t, err, jinja.ErrJSON, bad)
 	}
 }
@@ -138,4 +138,24 @@ func TestCacheIsBounded(t *testing.T) {
 	require.NotSame(t, a, again)
 	_, err = e.Cached("{{")
 	require.Error(t, err)
+}
+
+func TestReads(t *testing.T) {
+	t.Parallel()
+	e := jinja.New(jinja.Options{})
+	for source, want := range map[string]string{
+		"text": "", "{{ a }}": "a", "{% if b %}{{ a.b }}{% endif %}": "a b", "{% set a = 1 %}{{ a }}": "", "{% for a in b %}{{ a }}{% endfor %}": "b",
+		"{% macro m(a) %}{{ a }}{{ b }}{% endmacro %}{{ m(1) }}": "b", "{% block x %}{{ a }}{% endblock %}": "a",
+		"{% if b %}{% set a = 1 %}{% endif %}{{ a }}": "a b", "{{ 'a' }}{{ x|map(attribute='a') }}": "", "{% set ns = namespace() %}{% set ns.a = b %}": "b",
+	} {
+		tpl, err := e.Compile(source)
+		require.NoError(t, err)
+		var got []string
+		for _, name := range []string{"a", "b"} {
+			if tpl.Reads(name) {
+				got = append(got, name)
+			}
+		}
+		require.Equal(t, want, strings.Join(got, " "), source)
+	}
 }

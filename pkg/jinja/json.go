@@ -1,14 +1,14 @@
 package jinja
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"strconv"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/orch-project/orch/pkg/jsonscan"
 )
 
 // ErrJSON is wrapped by the errors of FromJSON.
@@ -18,26 +18,21 @@ var ErrJSON = errors.New("not a JSON value")
 const maxJSONDepth = 800
 
 // FromJSON decodes one JSON value. The order of keys is kept, of equal keys the last wins, and ints are
-// exact whatever their size; a number with a fraction or an exponent is a float.
-func FromJSON(data []byte) (Value, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	v, err := decodeJSON(dec, 0)
-	if err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
+// exact whatever their size; a number with a fraction or an exponent is a float. Values share the text.
+func FromJSON(text string) (Value, error) {
+	if !utf8.ValidString(text) {
+		text = string([]rune(text)) // Each byte that is no UTF-8 becomes U+FFFD.
+	}
+	values := jsonValues{stack: make([]Value, 0, 24)}
+	if err := jsonscan.Scan(text, maxJSONDepth+1, &values); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrJSON, err)
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: data after the value", ErrJSON)
-	}
-	return v, nil
+	return values.stack[0], nil
 }
 
 // DecodeVars decodes a JSON object into the variables of a template.
 func DecodeVars(data []byte) (Vars, error) {
-	v, err := FromJSON(data)
+	v, err := FromJSON(string(data))
 	if err != nil {
 		return nil, err
 	}
@@ -51,62 +46,6 @@ func DecodeVars(data []byte) (Vars, error) {
 		vars[name] = d.vals[i]
 	}
 	return vars, nil
-}
-
-func decodeJSON(dec *json.Decoder, depth int) (Value, error) {
-	if depth > maxJSONDepth {
-		return nil, fmt.Errorf("nested deeper than %d levels", maxJSONDepth)
-	}
-	t, err := dec.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch t := t.(type) {
-	case nil:
-		return None, nil
-	case bool:
-		return Bool(t), nil
-	case string:
-		return strValue(t), nil
-	case json.Number:
-		return jsonNumber(string(t))
-	case json.Delim:
-		if t == '{' {
-			return decodeObject(dec, depth)
-		}
-		return decodeArray(dec, depth)
-	}
-	return nil, fmt.Errorf("unexpected token %v", t)
-}
-
-func decodeObject(dec *json.Decoder, depth int) (Value, error) {
-	d := newDict(0)
-	for dec.More() {
-		k, err := dec.Token()
-		if err != nil {
-			return nil, err
-		}
-		v, err := decodeJSON(dec, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		d.setStr(k.(string), v)
-	}
-	_, err := dec.Token()
-	return d, err
-}
-
-func decodeArray(dec *json.Decoder, depth int) (Value, error) {
-	var items []Value
-	for dec.More() {
-		v, err := decodeJSON(dec, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, v)
-	}
-	_, err := dec.Token()
-	return &listValue{items}, err
 }
 
 func jsonNumber(s string) (Value, error) {

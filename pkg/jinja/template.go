@@ -12,6 +12,7 @@ type Template struct {
 	slots  int
 	body   []execFn
 	blocks map[string]*blockProgram
+	reads  map[string]bool
 	// usesContext is set when assignments must reach the context, because blocks read them there.
 	usesContext bool
 }
@@ -25,6 +26,9 @@ type blockProgram struct {
 	// self and super are the slots of these names, -1 when they are not used.
 	self, super int
 }
+
+// Reads tells whether the template can look at a variable of this name: one that it cannot look at need not be made.
+func (t *Template) Reads(name string) bool { return t.reads[name] }
 
 // Render runs the template with vars, which it does not change, and returns its output.
 // The error, if any, is an *Error.

@@ -78,14 +78,30 @@ func join(prefix string, parts []string) string {
 	return string(out)
 }
 
+// labels are those of resources, which are asked for several times with each event.
+type labels struct{ id, name, role string }
+
+var orchLabels, prefectLabels = Orch.labels(), Prefect.labels()
+
+func (v Vocabulary) labels() *labels {
+	return &labels{id: v.Name("resource", "id"), name: v.Name("resource", "name"), role: v.Name("resource", "role")}
+}
+
+func (v Vocabulary) resource() *labels {
+	if v.prefect {
+		return prefectLabels
+	}
+	return orchLabels
+}
+
 // ResourceID is the label that every resource of an event must have.
-func (v Vocabulary) ResourceID() string { return v.Name("resource", "id") }
+func (v Vocabulary) ResourceID() string { return v.resource().id }
 
 // ResourceName is the label of a resource's name.
-func (v Vocabulary) ResourceName() string { return v.Name("resource", "name") }
+func (v Vocabulary) ResourceName() string { return v.resource().name }
 
 // ResourceRole is the label that every related resource must have.
-func (v Vocabulary) ResourceRole() string { return v.Name("resource", "role") }
+func (v Vocabulary) ResourceRole() string { return v.resource().role }
 
 // KindKey is the key that marks a parameter's value as one to be hydrated.
 func (v Vocabulary) KindKey() string { return "__" + v.String() + "_kind" }

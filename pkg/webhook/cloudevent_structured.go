@@ -54,7 +54,7 @@ func decodeData(call *jinja.Call, encoded jinja.Value, media string) (jinja.Valu
 		if err := call.Charge(16 * len(data)); err != nil {
 			return nil, err
 		}
-		if v, err := jinja.FromJSON(data); err == nil {
+		if v, err := jinja.FromJSON(string(data)); err == nil {
 			return v, nil
 		}
 	}

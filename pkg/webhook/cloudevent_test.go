@@ -14,7 +14,7 @@ import (
 // render renders a template with a body, which is JSON, and headers.
 func render(tb testing.TB, template, body string, headers ...[2]string) (string, error) {
 	tb.Helper()
-	value, err := jinja.FromJSON([]byte(body))
+	value, err := jinja.FromJSON(body)
 	require.NoError(tb, err)
 	t, err := webhook.NewEngine(webhook.Options{}).Compile(template)
 	require.NoError(tb, err)
@@ -81,7 +81,7 @@ func TestNamesFollowTheVocabulary(t *testing.T) {
 	engine := webhook.NewEngine(webhook.Options{Vocabulary: vocabulary.Prefect})
 	compiled, err := engine.Compile(filter)
 	require.NoError(t, err)
-	body, err := jinja.FromJSON([]byte(`{"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}`))
+	body, err := jinja.FromJSON(`{"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}`)
 	require.NoError(t, err)
 	got, err := compiled.Render(t.Context(), jinja.Vars{"body": body, "headers": jinja.CaseInsensitiveDict(nil)})
 	require.NoError(t, err)
@@ -94,7 +94,7 @@ func FuzzCloudEvent(f *testing.F) {
 	f.Add(`[1]`, "1.0", `"q\"uoted%C3"`)
 	f.Add(`{"specversion": "1.0", "id": "1", "source": "/s", "type": "t", "time": null, "datacontenttype": "text/json", "data_base64": "e30"}`, "", "%zz%")
 	f.Fuzz(func(t *testing.T, body, version, attribute string) {
-		if _, err := jinja.FromJSON([]byte(body)); err != nil {
+		if _, err := jinja.FromJSON(body); err != nil {
 			return
 		}
 		headers := [][2]string{{"ce-id", attribute}, {"ce-source", "s" + attribute}, {"ce-type", "t"}, {"ce-" + attribute, attribute}}

@@ -3,6 +3,7 @@ package receive
 import (
 	"bytes"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
@@ -14,7 +15,9 @@ import (
 // senders really send: parameters in any case, quoted or not, malformed ones skipped.
 func mediaType(contentType string) (media, charset string) {
 	media, parameters, _ := strings.Cut(contentType, ";")
-	for _, p := range strings.Split(parameters, ";") {
+	for parameters != "" {
+		var p string
+		p, parameters, _ = strings.Cut(parameters, ";")
 		name, value, _ := strings.Cut(p, "=")
 		if strings.EqualFold(strings.TrimSpace(name), "charset") && charset == "" {
 			charset = strings.Trim(strings.TrimSpace(value), `"'`)
@@ -58,6 +61,9 @@ func decode(raw []byte, e encoding.Encoding) string {
 	var t transform.Transformer
 	if e == nil {
 		raw = bytes.TrimPrefix(raw, utf8Mark)
+		if utf8.Valid(raw) {
+			return string(raw)
+		}
 		t = unicode.UTF8.NewDecoder()
 	} else {
 		t = unicode.BOMOverride(e.NewDecoder())

@@ -17,7 +17,11 @@ func fields(r *http.Request) []Field {
 		if name == "authorization" || len(values) == 0 {
 			return
 		}
-		all = append(all, Field{name, text(strings.Join(values, ", "))})
+		value := values[0]
+		if len(values) > 1 {
+			value = strings.Join(values, ", ")
+		}
+		all = append(all, Field{name, text(value)})
 	}
 	for name, values := range r.Header {
 		add(name, values)

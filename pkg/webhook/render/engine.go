@@ -62,7 +62,7 @@ func (e *Engine) Render(ctx context.Context, template string, r *receive.Request
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
 	}
-	text, err := t.Render(ctx, variables(r, body))
+	text, err := t.Render(ctx, variables(t, r, body))
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
 	}

@@ -35,7 +35,9 @@ func (e *Engine) Event(text string, hook *orchv1.WebhookDefinition, r *receive.R
 	}
 	event := &orchv1.ReceivedEvent{Received: timestamppb.New(r.Received)}
 	for _, read := range []func(jsonvalue.Value, *orchv1.ReceivedEvent) error{
-		readName, readResource, readRelated, readPayload, readOccurred, readID, readFollows,
+		readName, readResource, readRelated,
+		func(object jsonvalue.Value, e *orchv1.ReceivedEvent) error { return readPayload(object, e, len(text)) },
+		readOccurred, readID, readFollows,
 	} {
 		if err := read(object, event); err != nil {
 			return nil, err

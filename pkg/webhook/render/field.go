@@ -63,13 +63,14 @@ func readLabels(v jsonvalue.Value, what string) (map[string]string, error) {
 	return labels, nil
 }
 
-// readPayload leaves the payload nil when it is missing or null; an empty object is a payload.
-func readPayload(object jsonvalue.Value, e *orchv1.ReceivedEvent) error {
+// readPayload leaves the payload nil when it is missing or null; an empty object is a payload. It is hardly longer than
+// size, in bytes.
+func readPayload(object jsonvalue.Value, e *orchv1.ReceivedEvent, size int) error {
 	v, _ := object.Get("payload")
 	switch v.Kind() {
 	case jsonvalue.Null:
 	case jsonvalue.Object:
-		e.Payload = v.Append(nil)
+		e.Payload = v.Append(make([]byte, 0, size))
 	default:
 		return invalid("payload must be an object, not %s", v.Kind())
 	}

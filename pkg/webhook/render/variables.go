@@ -2,23 +2,31 @@ package render
 
 import (
 	"github.com/orch-project/orch/pkg/jinja"
-	"github.com/orch-project/orch/pkg/webhook/jsonvalue"
 	"github.com/orch-project/orch/pkg/webhook/receive"
 )
 
-// variables are the names that a template knows.
-func variables(r *receive.Request, body receive.Body) jinja.Vars {
-	headers := make([][2]string, len(r.Header))
-	for i, f := range r.Header {
-		headers[i] = [2]string{f.Name, f.Value}
+// variables are the names that a template knows, as far as it looks at them.
+func variables(t *jinja.Template, r *receive.Request, body receive.Body) jinja.Vars {
+	vars := make(jinja.Vars, 5)
+	set := func(name string, value func() jinja.Value) {
+		if t.Reads(name) {
+			vars[name] = value()
+		}
 	}
-	return jinja.Vars{
-		"method":  jinja.Str(r.Method),
-		"headers": jinja.CaseInsensitiveDict(headers),
-		"body":    bodyValue(body),
-		"query":   pairsValue(receive.ParseQuery(r.Query)),
-		"path":    jinja.Str(r.Path),
+	set("method", func() jinja.Value { return jinja.Str(r.Method) })
+	set("headers", func() jinja.Value { return headersValue(r.Header) })
+	set("body", func() jinja.Value { return bodyValue(body) })
+	set("query", func() jinja.Value { return pairsValue(receive.ParseQuery(r.Query)) })
+	set("path", func() jinja.Value { return jinja.Str(r.Path) })
+	return vars
+}
+
+func headersValue(fields []receive.Field) jinja.Value {
+	pairs := make([][2]string, len(fields))
+	for i, f := range fields {
+		pairs[i] = [2]string{f.Name, f.Value}
 	}
+	return jinja.CaseInsensitiveDict(pairs)
 }
 
 // bodyValue is a mapping for a form, the value when the body is JSON, otherwise a string.
@@ -26,48 +34,10 @@ func bodyValue(body receive.Body) jinja.Value {
 	if body.Form {
 		return pairsValue(body.Pairs)
 	}
-	// The common case is read by the faster parser; what nests deeper than it takes, by the engine's own.
-	if v, err := jsonvalue.Parse(body.Text); err == nil {
-		if value, err := valueOf(v); err == nil {
-			return value
-		}
-	}
-	if v, err := jinja.FromJSON([]byte(body.Text)); err == nil {
+	if v, err := jinja.FromJSON(body.Text); err == nil {
 		return v
 	}
 	return jinja.Str(body.Text)
-}
-
-// valueOf is a JSON value as templates see it.
-func valueOf(v jsonvalue.Value) (jinja.Value, error) {
-	switch v.Kind() {
-	case jsonvalue.Null:
-		return jinja.None, nil
-	case jsonvalue.Bool:
-		return jinja.Bool(v.True()), nil
-	case jsonvalue.Number:
-		return jinja.FromJSON([]byte(v.Str()))
-	case jsonvalue.String:
-		return jinja.Str(v.Str()), nil
-	case jsonvalue.Array:
-		items := make([]jinja.Value, len(v.Items()))
-		for i, item := range v.Items() {
-			var err error
-			if items[i], err = valueOf(item); err != nil {
-				return nil, err
-			}
-		}
-		return jinja.List(items...), nil
-	}
-	pairs := make([]jinja.Pair, len(v.Members()))
-	for i, m := range v.Members() {
-		value, err := valueOf(m.Value)
-		if err != nil {
-			return nil, err
-		}
-		pairs[i] = jinja.Pair{Key: jinja.Str(m.Key), Value: value}
-	}
-	return jinja.Dict(pairs...), nil
 }
 
 func pairsValue(pairs []receive.Pair) jinja.Value {
