@@ -32,6 +32,12 @@ func (s *Server) Conn() *Conn { return NewConn(s.Address, "/api") }
 // PID is the server's process; its children are counted with it, its database is not when that is another program.
 func (s *Server) PID() int { return s.process.cmd.Process.Pid }
 
+// Taken is the processor time that the server has taken since its start, and the memory that it holds, in bytes.
+func (s *Server) Taken() (cpu time.Duration, resident int64) {
+	u := usageOf(s.PID())
+	return u.cpu, u.resident
+}
+
 // Stop ends the server and what was started for it, and removes its files.
 func (s *Server) Stop() error {
 	var errs []error

@@ -38,7 +38,7 @@ func main() {
 	orch := flag.String("orch", "bin/orch", "the binary")
 	clients := flag.Int("clients", 64, "how many clients post at once")
 	length := flag.Duration("length", 10*time.Second, "how long each load lasts")
-	profile := flag.String("profile", "", "write a CPU profile of the server under load to this file")
+	profile := flag.String("profile", "", "write a CPU profile of the server under load to this file, and what it allocated to the same with .allocs")
 	baseline := flag.Bool("nothing", false, "be the server that does nothing; for this command itself")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -129,7 +129,7 @@ func measure(ctx context.Context, binary, profile string, clients int, length ti
 		return err
 	}
 	if profile != "" {
-		defer time.AfterFunc(length/2, func() { writeProfile(internal, profile, length/2) }).Stop()
+		defer time.AfterFunc(length/2, func() { writeProfiles(internal, profile, length/2) }).Stop()
 	}
 	err = measureOrch(ctx, server, idle, clients, length)
 	return errors.Join(err, server.Stop())
@@ -144,9 +144,16 @@ func free() (string, error) {
 	return ln.Addr().String(), ln.Close()
 }
 
-// writeProfile asks the server where its time goes. Without an answer there is no file, and the figures stand all the same.
-func writeProfile(internal, path string, length time.Duration) {
-	response, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", internal, max(1, int(length.Seconds()))))
+// writeProfiles asks the server where its time and its memory go. Without an answer there is no file, and the figures stand
+// all the same.
+func writeProfiles(internal, path string, length time.Duration) {
+	seconds := fmt.Sprintf("?seconds=%d", max(1, int(length.Seconds())))
+	go writeProfile("http://"+internal+"/debug/pprof/allocs"+seconds, path+".allocs")
+	writeProfile("http://"+internal+"/debug/pprof/profile"+seconds, path)
+}
+
+func writeProfile(address, path string) {
+	response, err := http.Get(address)
 	if err == nil {
 		defer response.Body.Close()
 		var text []byte
@@ -173,12 +180,14 @@ func measureOrch(ctx context.Context, server *beside.Server, idle *figures, clie
 	if err != nil {
 		return err
 	}
+	spent, _ := server.Taken()
 	start := time.Now()
 	accepted, err := load(ctx, server.Address, good, clients, length)
 	if err != nil {
 		return err
 	}
 	last := time.Now()
+	under, resident := server.Taken()
 	share := accepted.perSecond() / idle.perSecond()
 	fmt.Printf("accepted:    %8.0f requests/s, p50 %s, p99 %s; %.2f of nothing (bound %.2f, p99 %s)\n",
 		accepted.perSecond(), ms(accepted.quantile(.5)), ms(accepted.quantile(.99)), share, minShare, maxP99)
@@ -186,6 +195,10 @@ func measureOrch(ctx context.Context, server *beside.Server, idle *figures, clie
 	if err != nil {
 		return err
 	}
+	after, _ := server.Taken()
+	each := func(cpu time.Duration) time.Duration { return cpu / time.Duration(len(accepted.times)) }
+	fmt.Printf("taken:       %s of processor time for a request under load, %s until all was readable; %d MB resident\n",
+		each(under-spent), each(after-spent), resident>>20)
 	fmt.Printf("persisted:   %8.0f events/s; all %d readable %s after the last 204 (bound %s)\n",
 		float64(len(accepted.times))/readable.Sub(start).Seconds(), len(accepted.times), readable.Sub(last).Round(10*time.Millisecond), maxReadable)
 
