@@ -74,6 +74,19 @@ func TestTaskWorkersKeepToTheProtocol(t *testing.T) {
 	require.Equal(t, id, s.worker("w", "violated").run())
 }
 
+// The code with which a socket ends must not race with the end of what reads from it, which cuts the connection.
+func TestTaskWorkersAreToldWhyTheyEnd(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	for range 100 {
+		c := s.worker("w", "none")
+		c.send(`{"type":"ack"}`)
+		code, reason := c.closed()
+		require.EqualValues(t, 4001, code)
+		require.Contains(t, reason, "expected 'ack' message")
+	}
+}
+
 // TestTaskRunsAreOfferedUntilTaken: before and after workers come, again when one is lost, also over a restart, and not
 // any more when taken.
 func TestTaskRunsAreOfferedUntilTaken(t *testing.T) {

@@ -31,7 +31,7 @@ type taskWorker struct {
 	identifier string
 	keys       []string
 	news       *subscriber[string]
-	messages   chan []byte // What the worker sends; closed when it has gone.
+	messages   chan []byte // What the worker sends.
 }
 
 // tasksOut offers deferred task runs to a task worker, one after the other:
@@ -61,19 +61,22 @@ func (s *Server) tasksOut(ctx context.Context, k *socket) ending {
 	w := &taskWorker{server: s, socket: k, identifier: first.ClientID, keys: first.Keys, messages: make(chan []byte)}
 	w.news = newSubscriber(k.info.Workspace, false, func(key string) bool { return slices.Contains(w.keys, key) })
 	defer s.offers.leave(w.news)
-	ctx, cancel := context.WithCancel(ctx)
+	serving, cancel := context.WithCancel(ctx)
 	defer cancel()
-	k.listening.Go(func() { w.listen(ctx, cancel) })
-	if s.offers.join(ctx, w.news) != nil {
+	k.listening.Go(func() {
+		defer cancel()
+		w.listen(ctx, serving)
+	})
+	if s.offers.join(serving, w.news) != nil {
 		return brokerAway
 	}
-	defer w.leave(ctx)
-	return w.serve(ctx, violation("expected 'ack' message"))
+	defer w.leave(serving)
+	return w.serve(serving, violation("expected 'ack' message"))
 }
 
-// listen reads what the worker sends until it has gone; then ctx ends.
-func (w *taskWorker) listen(ctx context.Context, left context.CancelFunc) {
-	defer left()
+// listen reads what the worker sends until it has gone. It reads until the socket is closed, longer than it is served: a
+// read whose context ends cuts the connection, and the worker would not be told why.
+func (w *taskWorker) listen(ctx, serving context.Context) {
 	for {
 		data, end := w.socket.read(ctx)
 		if !end.ok() {
@@ -84,7 +87,7 @@ func (w *taskWorker) listen(ctx context.Context, left context.CancelFunc) {
 		}
 		select {
 		case w.messages <- data:
-		case <-ctx.Done():
+		case <-serving.Done():
 			return
 		}
 	}
