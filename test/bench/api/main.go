@@ -10,23 +10,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/orch-project/orch/test/bench/beside"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "bench-api:", err)
-		stop()
-		os.Exit(1) //nolint:gocritic // The deferred stop was called by hand.
-	}
-}
+func main() { beside.Main("bench-api", run) }
 
 func run(ctx context.Context) (err error) {
 	orch := flag.String("orch", "bin/orch", "our binary")

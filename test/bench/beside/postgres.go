@@ -3,6 +3,7 @@ package beside
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -43,20 +44,24 @@ func (s *Server) postgres() (string, error) {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("make a Postgres cluster: %w\n%s", err, out)
 	}
-	port, err := freePort()
+	address, err := FreeAddress()
 	if err != nil {
 		return "", err
 	}
-	p, err := start("postgres", dir, nil, as, filepath.Join(bin, "postgres"), "-D", data, "-h", "127.0.0.1", "-p", strconv.Itoa(port), "-k", dir)
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", fmt.Errorf("start Postgres: %w", err)
+	}
+	p, err := start("postgres", dir, nil, as, filepath.Join(bin, "postgres"), "-D", data, "-h", host, "-p", port, "-k", dir)
 	if err != nil {
 		return "", err
 	}
 	// SIGINT: end the sessions and stop.
 	s.stops = append(s.stops, func() error { return p.stop(syscall.SIGINT) })
 	err = p.eventually("ready", time.Minute, func() bool {
-		return exec.Command(filepath.Join(bin, "pg_isready"), "-q", "-h", "127.0.0.1", "-p", strconv.Itoa(port)).Run() == nil
+		return exec.Command(filepath.Join(bin, "pg_isready"), "-q", "-h", host, "-p", port).Run() == nil
 	})
-	return fmt.Sprintf("postgresql://orch@127.0.0.1:%d/postgres", port), err
+	return "postgresql://orch@" + address + "/postgres", err
 }
 
 // postgresPrograms is the directory of the newest Postgres: Debian keeps it out of the path.

@@ -118,7 +118,7 @@ func usageOf(pid int) usage {
 	var sum usage
 	var walk func(int)
 	walk = func(of int) {
-		sum.resident += resident(of)
+		sum.resident += Resident(of)
 		sum.cpu += time.Duration(ticks[of]) * kernelTick
 		for _, child := range children[of] {
 			walk(child)
@@ -128,7 +128,8 @@ func usageOf(pid int) usage {
 	return sum
 }
 
-func resident(pid int) int64 {
+// Resident is the memory that a process holds, in bytes, as the kernel counts it; 0 when it has ended.
+func Resident(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
 		return 0
@@ -141,13 +142,13 @@ func resident(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// freePort is a port that nobody listens on at the moment.
-func freePort() (int, error) {
+// FreeAddress is one on loopback that nobody listens on at the moment.
+func FreeAddress() (string, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
+		return "", fmt.Errorf("find a free port: %w", err)
 	}
-	return ln.Addr().(*net.TCPAddr).Port, ln.Close()
+	return ln.Addr().String(), ln.Close()
 }
 
 // eventually waits until something is so, while the process lives.

@@ -3,6 +3,7 @@ package beside
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -57,11 +58,9 @@ func StartOrch(binary string, env ...string) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
-	if err != nil {
+	if s.Address, err = FreeAddress(); err != nil {
 		return nil, err
 	}
-	s.Address = fmt.Sprintf("127.0.0.1:%d", port)
 	env = append([]string{"ORCH_INTERNAL_LISTEN=127.0.0.1:0", "ORCH_LOG_LEVEL=warn"}, env...)
 	if s.process, err = start("orch", dir, env, nil, binary, "server", "--data-dir", filepath.Join(dir, "data"), "--listen", s.Address, "--vocabulary", "prefect"); err != nil {
 		return nil, err
@@ -86,11 +85,9 @@ func StartReference(prefect string) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
-	if err != nil {
+	if s.Address, err = FreeAddress(); err != nil {
 		return nil, err
 	}
-	s.Address = fmt.Sprintf("127.0.0.1:%d", port)
 	env := []string{
 		"PREFECT_HOME=" + home,
 		"PREFECT_SERVER_DATABASE_CONNECTION_URL=" + strings.Replace(url, "postgresql:", "postgresql+asyncpg:", 1),
@@ -98,7 +95,11 @@ func StartReference(prefect string) (_ *Server, err error) {
 		"PREFECT_SERVER_ANALYTICS_ENABLED=false",
 		"DO_NOT_TRACK=1",
 	}
-	if s.process, err = start("reference", home, env, nil, prefect, "server", "start", "--host", "127.0.0.1", "--port", fmt.Sprint(port)); err != nil {
+	host, port, err := net.SplitHostPort(s.Address)
+	if err != nil {
+		return nil, fmt.Errorf("start the Python server: %w", err)
+	}
+	if s.process, err = start("reference", home, env, nil, prefect, "server", "start", "--host", host, "--port", port); err != nil {
 		return nil, err
 	}
 	s.stops = append(s.stops, func() error { return s.process.stop(syscall.SIGINT) })

@@ -11,8 +11,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -26,15 +24,7 @@ const (
 	patience      = 2 * time.Minute
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "bench-events:", err)
-		stop()
-		os.Exit(1) //nolint:gocritic // The deferred stop was called by hand.
-	}
-}
+func main() { beside.Main("bench-events", run) }
 
 func run(ctx context.Context) (err error) {
 	orch := flag.String("orch", "bin/orch", "our binary")

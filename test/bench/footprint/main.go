@@ -9,15 +9,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
+
+	"github.com/orch-project/orch/test/bench/beside"
 )
 
 func main() {
@@ -70,7 +69,7 @@ func once(orch string, idle time.Duration) (took time.Duration, megabytes int, e
 		return 0, 0, fmt.Errorf("make a data directory: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	address, err := freeAddress()
+	address, err := beside.FreeAddress()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -92,8 +91,7 @@ func once(orch string, idle time.Duration) (took time.Duration, megabytes int, e
 	}
 	took = time.Since(began)
 	time.Sleep(idle)
-	megabytes, err = resident(server.Process.Pid)
-	return took, megabytes, err
+	return took, int(beside.Resident(server.Process.Pid) >> 20), nil
 }
 
 func healthy(ctx context.Context, url string) error {
@@ -116,30 +114,4 @@ func healthy(ctx context.Context, url string) error {
 		case <-time.After(time.Millisecond):
 		}
 	}
-}
-
-// resident is the memory that a process holds, in MB, as the kernel counts it.
-func resident(pid int) (int, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, fmt.Errorf("read the memory of the server: %w", err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if rest, found := strings.CutPrefix(line, "VmRSS:"); found {
-			kilobytes, err := strconv.Atoi(strings.Fields(rest)[0])
-			if err != nil {
-				return 0, fmt.Errorf("read the memory of the server: %w", err)
-			}
-			return kilobytes / 1024, nil
-		}
-	}
-	return 0, errors.New("read the memory of the server: the kernel does not tell it")
-}
-
-func freeAddress() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	return ln.Addr().String(), ln.Close()
 }

@@ -20,7 +20,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
 	"time"
 
 	"github.com/orch-project/orch/test/bench/beside"
@@ -34,25 +33,19 @@ const (
 	maxSlowdown = 1.5
 )
 
-func main() {
+func main() { beside.Main("bench-hooks", run) }
+
+func run(ctx context.Context) error {
 	orch := flag.String("orch", "bin/orch", "the binary")
 	clients := flag.Int("clients", 64, "how many clients post at once")
 	length := flag.Duration("length", 10*time.Second, "how long each load lasts")
 	profile := flag.String("profile", "", "write a CPU profile of the server under load to this file, and what it allocated to the same with .allocs")
 	baseline := flag.Bool("nothing", false, "be the server that does nothing; for this command itself")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	var err error
 	if *baseline {
-		err = serveNothing(ctx)
-	} else {
-		err = measure(ctx, *orch, *profile, *clients, *length)
+		return serveNothing(ctx)
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "hooks:", err)
-		os.Exit(1)
-	}
+	return measure(ctx, *orch, *profile, *clients, *length)
 }
 
 // serveNothing reads bodies and answers 204. Its address is the first line that it prints.

@@ -16,11 +16,14 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"syscall"
 	"time"
+
+	"github.com/orch-project/orch/test/bench/beside"
 )
 
-func main() {
+func main() { beside.Main("bench-stream", run) }
+
+func run(ctx context.Context) error {
 	orch := flag.String("orch", "bin/orch", "the binary")
 	events := flag.Int("events", 40_000, "how many events are sent")
 	sockets := flag.Int("sockets", 4, "over how many sockets")
@@ -29,28 +32,24 @@ func main() {
 	bare := flag.String("bare", "", "serve as the bare server on this address (used by the command itself)")
 	flag.Parse()
 	if *bare != "" {
-		fmt.Fprintln(os.Stderr, http.ListenAndServe(*bare, http.HandlerFunc(readOnly)))
-		os.Exit(1)
+		return http.ListenAndServe(*bare, http.HandlerFunc(readOnly))
 	}
-	if err := measure(*orch, *internal, *events, *sockets, *ratio); err != nil {
-		fmt.Fprintln(os.Stderr, "stream:", err)
-		os.Exit(1)
-	}
+	return measure(ctx, *orch, *internal, *events, *sockets, *ratio)
 }
 
-func measure(orch, internal string, events, sockets int, ratio float64) (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+func measure(ctx context.Context, orch, internal string, events, sockets int, ratio float64) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	server, err := startServer(ctx, orch, internal)
+	server, err := beside.StartOrch(orch, "ORCH_INTERNAL_LISTEN="+internal)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, server.stop()) }()
+	defer func() { err = errors.Join(err, server.Stop()) }()
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this command: %w", err)
 	}
-	bareAddress, err := freeAddress()
+	bareAddress, err := beside.FreeAddress()
 	if err != nil {
 		return err
 	}
@@ -71,41 +70,9 @@ func measure(orch, internal string, events, sockets int, ratio float64) (err err
 		func() error {
 			return measureThrough(ctx, server, 1000, 10*time.Second, 10*time.Millisecond, 50*time.Millisecond)
 		},
-		func() error { return measureIn(ctx, server.address, bareAddress, events, sockets, ratio) },
+		func() error { return measureIn(ctx, server.Address, bareAddress, events, sockets, ratio) },
 	} {
 		errs = append(errs, part())
 	}
 	return errors.Join(errs...)
-}
-
-// server is a running server on a directory of its own.
-type server struct {
-	address string
-	dir     string
-	process *exec.Cmd
-}
-
-func startServer(ctx context.Context, orch, internal string) (*server, error) {
-	dir, err := os.MkdirTemp("", "orch-bench-stream-")
-	if err != nil {
-		return nil, fmt.Errorf("make a data directory: %w", err)
-	}
-	address, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
-	s := &server{address: address, dir: dir, process: exec.Command(orch, "server", "--data-dir", dir, "--listen", address)}
-	s.process.Env = append(os.Environ(), "ORCH_INTERNAL_LISTEN="+internal, "ORCH_LOG_LEVEL=warn")
-	s.process.Stderr = os.Stderr
-	if err := s.process.Start(); err != nil {
-		return nil, fmt.Errorf("start the server: %w", err)
-	}
-	if err := listening(ctx, address); err != nil {
-		return nil, errors.Join(err, s.stop())
-	}
-	return s, nil
-}
-
-func (s *server) stop() error {
-	return errors.Join(s.process.Process.Signal(syscall.SIGTERM), s.process.Wait(), os.RemoveAll(s.dir))
 }

@@ -7,15 +7,14 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/test/bench/beside"
 )
 
 // readOnly is the bare server: it reads messages, and answers pings by itself.
@@ -63,13 +62,14 @@ func open(ctx context.Context, address, path, first string) (*websocket.Conn, er
 	return conn, nil
 }
 
-// event is an event of the size of those that the SDK sends for the states of a task run.
+// event is an event of the size of those that the SDK sends for the states of a task run. It is in the
+// vocabulary in which package beside starts the server.
 func event(name string) []byte {
 	id := uuid.Must(uuid.NewV7()).String()
-	return fmt.Appendf(nil, `{"occurred":%q,"event":%q,"resource":{"orch.resource.id":"orch.task-run.%s","orch.resource.name":"task-1",`+
-		`"orch.run-count":"1","orch.state-message":"","orch.state-name":"Running","orch.state-type":"RUNNING"},"related":[`+
-		`{"orch.resource.id":"orch.flow-run.45cf673a-409a-436d-a7e8-10d23989a862","orch.resource.role":"flow-run","orch.resource.name":"run-3"},`+
-		`{"orch.resource.id":"orch.flow.cf4fea56-02b0-4db3-9975-def79e30029e","orch.resource.role":"flow","orch.resource.name":"etl"}],`+
+	return fmt.Appendf(nil, `{"occurred":%q,"event":%q,"resource":{"prefect.resource.id":"prefect.task-run.%s","prefect.resource.name":"task-1",`+
+		`"prefect.run-count":"1","prefect.state-message":"","prefect.state-name":"Running","prefect.state-type":"RUNNING"},"related":[`+
+		`{"prefect.resource.id":"prefect.flow-run.45cf673a-409a-436d-a7e8-10d23989a862","prefect.resource.role":"flow-run","prefect.resource.name":"run-3"},`+
+		`{"prefect.resource.id":"prefect.flow.cf4fea56-02b0-4db3-9975-def79e30029e","prefect.resource.role":"flow","prefect.resource.name":"etl"}],`+
 		`"payload":{"intended":{"from":"PENDING","to":"RUNNING"},"initial_state":{"type":"PENDING","name":"Pending","message":"",`+
 		`"state_details":{}},"validated_state":{"type":"RUNNING","name":"Running","message":"","state_details":{},"data":null}},"id":%q,"follows":null}`,
 		time.Now().UTC().Format(time.RFC3339Nano), name, id, id)
@@ -127,14 +127,14 @@ func rate(ctx context.Context, events, sockets int, connect func() (*websocket.C
 }
 
 // measureThrough sends events at a steady rate and takes the times until a subscriber has them.
-func measureThrough(ctx context.Context, s *server, perSecond int, during, mostMedian, mostP99 time.Duration) error {
+func measureThrough(ctx context.Context, s *beside.Server, perSecond int, during, mostMedian, mostP99 time.Duration) error {
 	const name = "bench.through"
-	out, err := open(ctx, s.address, "/events/out", `{"type":"filter","filter":{"event":{"name":["`+name+`"]}}}`)
+	out, err := open(ctx, s.Address, "/events/out", `{"type":"filter","filter":{"event":{"name":["`+name+`"]}}}`)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = out.CloseNow() }()
-	in, err := open(ctx, s.address, "/events/in", "")
+	in, err := open(ctx, s.Address, "/events/in", "")
 	if err != nil {
 		return err
 	}
@@ -181,51 +181,22 @@ func measureThrough(ctx context.Context, s *server, perSecond int, during, mostM
 }
 
 // measureIdle opens subscribers that wait for what does not come.
-func measureIdle(ctx context.Context, s *server, subscribers, most int) error {
-	before, err := resident(s.process.Process.Pid)
-	if err != nil {
-		return err
-	}
+func measureIdle(ctx context.Context, s *beside.Server, subscribers, most int) error {
+	before := int(beside.Resident(s.PID()) >> 20)
 	for range subscribers {
-		conn, err := open(ctx, s.address, "/events/out", `{"type":"filter","filter":{"event":{"name":["bench.never"]}}}`)
+		conn, err := open(ctx, s.Address, "/events/out", `{"type":"filter","filter":{"event":{"name":["bench.never"]}}}`)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = conn.CloseNow() }()
 	}
 	time.Sleep(3 * time.Second)
-	after, err := resident(s.process.Process.Pid)
-	if err != nil {
-		return err
-	}
+	after := int(beside.Resident(s.PID()) >> 20)
 	fmt.Printf("idle subscribers: %d add %d MB to %d MB (bound %d MB)\n", subscribers, after-before, before, most)
 	if after-before > most {
 		return fmt.Errorf("%d idle subscribers add %d MB, more than %d MB", subscribers, after-before, most)
 	}
 	return nil
-}
-
-// resident is the memory that a process holds, in MB, as the kernel counts it.
-func resident(pid int) (int, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, fmt.Errorf("read the memory of the server: %w", err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if rest, found := strings.CutPrefix(line, "VmRSS:"); found {
-			kilobytes, err := strconv.Atoi(strings.Fields(rest)[0])
-			return kilobytes / 1024, err
-		}
-	}
-	return 0, errors.New("read the memory of the server: the kernel does not tell it")
-}
-
-func freeAddress() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	return ln.Addr().String(), ln.Close()
 }
 
 // listening waits until a server takes connections.
