@@ -7,9 +7,12 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
 )
+
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 func TestApply(t *testing.T) {
 	t.Parallel()
