@@ -134,7 +134,7 @@ func (s *Service) DecrementConcurrencyLimits(ctx context.Context, r *orchv1.Decr
 	if err != nil {
 		return nil, err
 	}
-	return &orchv1.MinimalConcurrencyLimitList{Limits: minimal(limits, tagPrefix)}, nil
+	return &orchv1.MinimalConcurrencyLimitList{Limits: minimal(limits, "")}, nil
 }
 
 // ResetConcurrencyLimitByTag says which task runs hold the slots of a tag.
