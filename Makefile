@@ -60,6 +60,10 @@ e2e: ## run the tests that start real processes
 e2e-sdk: $(VENV)/prefect ## run the Python SDK against both forms of the server and the Python server; SDKFLAGS="-reference=false" leaves that out
 	go test -count=1 -v -timeout=60m -tags=e2esdk -run=Scenarios $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect $(SDKFLAGS)
 
+.PHONY: e2e-sdk-alike
+e2e-sdk-alike: $(VENV)/prefect ## call everything the SDK and its command line offer, and compare with the Python server
+	go test -count=1 -v -timeout=60m -tags=e2esdk -run=Alike $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect $(SDKFLAGS)
+
 .PHONY: e2e-sdk-faults
 e2e-sdk-faults: $(VENV)/prefect ## kill the servers while flows of the Python SDK run
 	go test -count=1 -v -timeout=30m -tags=e2esdk -run=Faults $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect $(SDKFLAGS)

@@ -25,12 +25,19 @@ type result struct {
 	err    error
 }
 
-// runScript runs one of the scripts against an API, with nothing of the SDK's settings in its environment but what is given.
+// runScript runs one of the scenarios against an API.
 func runScript(t testing.TB, api, script string, env ...string) result {
 	t.Helper()
-	directory, err := filepath.Abs("scenarios")
+	return runPython(t, api, "scenarios", script, env...)
+}
+
+// runPython runs a script against an API, with nothing of the SDK's settings in its environment but what is given, and sets
+// in an order that is the same each time.
+func runPython(t testing.TB, api, folder, script string, env ...string) result {
+	t.Helper()
+	directory, err := filepath.Abs(folder)
 	if err != nil {
-		return result{err: fmt.Errorf("find the scenarios: %w", err)}
+		return result{err: fmt.Errorf("find the scripts: %w", err)}
 	}
 	python, err := filepath.Abs(filepath.Join(*environment, "bin", "python"))
 	if err != nil {
@@ -42,7 +49,7 @@ func runScript(t testing.TB, api, script string, env ...string) result {
 	cmd := exec.CommandContext(ctx, python, script+".py")
 	cmd.Dir = directory
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "PREFECT_") })
-	cmd.Env = append(cmd.Env, "PREFECT_API_URL="+api, "PYTHONDONTWRITEBYTECODE=1", "TMPDIR="+t.TempDir(),
+	cmd.Env = append(cmd.Env, "PREFECT_API_URL="+api, "PYTHONDONTWRITEBYTECODE=1", "PYTHONHASHSEED=0", "TMPDIR="+t.TempDir(),
 		fmt.Sprintf("SCENARIO_TIMEOUT=%.0f", patience.Seconds()))
 	cmd.Env = append(cmd.Env, env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -1,0 +1,97 @@
+//go:build e2esdk
+
+package sdk
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// steps are what a walk wrote, a line of JSON each.
+type steps struct {
+	order  []string
+	byName map[string]any
+}
+
+// parseSteps reads them out of all that a walk printed; what the SDK itself says is between them.
+func parseSteps(output string) (steps, error) {
+	s := steps{byName: map[string]any{}}
+	for line := range strings.Lines(output) {
+		if !strings.HasPrefix(line, "{") {
+			continue
+		}
+		var step map[string]any
+		if err := json.Unmarshal([]byte(line), &step); err != nil {
+			return s, fmt.Errorf("read a step: %w: %s", err, line)
+		}
+		name, _ := step["step"].(string)
+		for n := 2; s.byName[name] != nil; n++ {
+			name = fmt.Sprintf("%s (%d)", step["step"], n)
+		}
+		delete(step, "step")
+		s.order, s.byName[name] = append(s.order, name), step
+	}
+	return s, nil
+}
+
+// differ lists where our step parts from theirs: the place, what is there and what should be.
+func differ(theirs, ours any) []string {
+	their, our := reflect.TypeOf(theirs), reflect.TypeOf(ours)
+	switch {
+	case their != our:
+		return []string{fmt.Sprintf(": %s instead of %s", short(ours), short(theirs))}
+	case reflect.DeepEqual(theirs, ours):
+		return nil
+	}
+	var found []string
+	switch theirs := theirs.(type) {
+	case map[string]any:
+		ours := ours.(map[string]any)
+		both := maps.Clone(theirs)
+		maps.Copy(both, ours)
+		for _, key := range slices.Sorted(maps.Keys(both)) {
+			their, has := theirs[key]
+			our, have := ours[key]
+			switch {
+			case !have:
+				found = append(found, fmt.Sprintf(" lacks %s: %s", key, short(their)))
+			case !has:
+				found = append(found, fmt.Sprintf(" adds %s: %s", key, short(our)))
+			default:
+				for _, difference := range differ(their, our) {
+					found = append(found, " "+key+difference)
+				}
+			}
+		}
+	case []any:
+		ours := ours.([]any)
+		if len(theirs) != len(ours) {
+			found = append(found, fmt.Sprintf(": %d elements instead of %d", len(ours), len(theirs)))
+		}
+		for i := range min(len(theirs), len(ours)) {
+			for _, difference := range differ(theirs[i], ours[i]) {
+				found = append(found, fmt.Sprintf("[%d]%s", i, difference))
+			}
+		}
+	default:
+		found = append(found, fmt.Sprintf(": %s instead of %s", short(ours), short(theirs)))
+	}
+	return found
+}
+
+// short is a value as it is told of.
+func short(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	const enough = 200
+	if len(text) > enough {
+		return string(text[:enough]) + "…"
+	}
+	return string(text)
+}
