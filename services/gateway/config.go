@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/orch-project/orch/pkg/auth"
+	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/services/gateway/internal/address"
@@ -21,10 +22,7 @@ type Config struct {
 	OrchestrationAddr string `env:"ORCH_ORCHESTRATION_ADDR" envDefault:"127.0.0.1:4202" desc:"The gRPC address of the orchestration service."`
 	HooksAddr         string `env:"ORCH_HOOKS_ADDR" envDefault:"127.0.0.1:4201" desc:"The HTTP address of the hooks service."`
 
-	NATSURL       string `env:"ORCH_NATS_URL" secret:"true" envDefault:"nats://127.0.0.1:4223" desc:"The broker's address."`
-	NATSShards    int    `env:"ORCH_NATS_SHARDS" envDefault:"1" desc:"The number of subjects that events are spread over; the same in all services."`
-	NATSReplicas  int    `env:"ORCH_NATS_REPLICAS" envDefault:"1" desc:"The number of servers that keep each stream: 1, or 3 in a cluster."`
-	AllowLazySync bool   `env:"ORCH_ALLOW_LAZY_SYNC" envDefault:"false" desc:"Accept a broker that acknowledges before its disk has it: a power failure then loses events."`
+	Broker broker.Settings
 
 	PublicURL      string   `env:"ORCH_PUBLIC_URL" desc:"The root of the server as clients see it, such as https://orch.example.com; else each request's Host tells."`
 	HooksURL       string   `env:"ORCH_HOOKS_URL" desc:"The root of webhook addresses, such as https://hooks.example.com/hooks; else /hooks below the public URL."`
@@ -44,7 +42,7 @@ type Config struct {
 
 // Validate implements config.Validator.
 func (c *Config) Validate() error {
-	var errs []error
+	errs := []error{c.Broker.Validate()}
 	mode, err := authn.ParseMode(c.Auth, c.AuthBasic != "")
 	if err != nil {
 		errs = append(errs, fmt.Errorf("ORCH_AUTH: %w", err))

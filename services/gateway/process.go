@@ -13,10 +13,7 @@ import (
 
 // RunProcess runs the gateway as a process of its own, with its internal address, until ctx ends.
 func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logger) (err error) {
-	conn, err := broker.Connect(ctx, broker.Config{
-		URL: cfg.NATSURL, Name: "orch-gateway", Shards: cfg.NATSShards, Replicas: cfg.NATSReplicas,
-		AllowLazySync: cfg.AllowLazySync, Logger: log,
-	})
+	conn, err := broker.Connect(ctx, cfg.Broker.Config("orch-gateway", log))
 	if err != nil {
 		return fmt.Errorf("start the gateway: %w", err)
 	}

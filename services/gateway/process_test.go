@@ -83,7 +83,7 @@ func TestProcess(t *testing.T) {
 	defer func() { require.NoError(t, nats.Close()) }()
 	cfg := settings(func(c *gateway.Config) {
 		c.InternalListen, c.OrchestrationAddr = "127.0.0.1:0", "127.0.0.1:1"
-		c.NATSURL, c.NATSShards, c.NATSReplicas = nats.ClientURL(), 1, 1
+		c.Broker.URL = nats.ClientURL()
 	})
 	go func() { done <- gateway.RunProcess(ctx, cfg, "1.2.3", slog.New(slog.NewTextHandler(logs, nil))) }()
 	require.Eventually(t, func() bool { return strings.Contains(logs.String(), "msg=listening") }, waitTime, tick)

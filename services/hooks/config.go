@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/peer"
 	"github.com/orch-project/orch/pkg/secrets"
@@ -19,10 +20,7 @@ type Config struct {
 	InternalListen string                `env:"ORCH_HOOKS_INTERNAL_LISTEN" envDefault:"127.0.0.1:9401" desc:"The address of metrics, profiles and health; never expose it."`
 	Vocabulary     vocabulary.Vocabulary `env:"ORCH_VOCABULARY" envDefault:"orch" desc:"The server's choice of words; see the guide for existing clients."`
 
-	NATSURL       string `env:"ORCH_NATS_URL" secret:"true" envDefault:"nats://127.0.0.1:4223" desc:"The broker's address."`
-	NATSShards    int    `env:"ORCH_NATS_SHARDS" envDefault:"1" desc:"The number of subjects that events are spread over; the same in all services."`
-	NATSReplicas  int    `env:"ORCH_NATS_REPLICAS" envDefault:"1" desc:"The number of servers that keep each stream: 1, or 3 in a cluster."`
-	AllowLazySync bool   `env:"ORCH_ALLOW_LAZY_SYNC" envDefault:"false" desc:"Accept a broker that acknowledges before its disk has it: a power failure then loses events."`
+	Broker broker.Settings
 
 	TrustedProxies []string `env:"ORCH_TRUSTED_PROXIES" desc:"Addresses or networks (CIDR) of proxies whose X-Forwarded headers are believed. Behind a gateway it is one of them."`
 	// Secrets opens what webhooks verify signatures with.
@@ -40,7 +38,7 @@ type Config struct {
 
 // Validate implements config.Validator.
 func (c *Config) Validate() error {
-	var errs []error
+	errs := []error{c.Broker.Validate()}
 	if c.MaxBody < 0 {
 		errs = append(errs, errors.New("ORCH_HOOKS_MAX_BODY: must not be negative"))
 	}

@@ -13,10 +13,7 @@ import (
 
 // RunProcess runs the service as a process of its own, with its public and internal addresses, until ctx ends.
 func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logger) (err error) {
-	conn, err := broker.Connect(ctx, broker.Config{
-		URL: cfg.NATSURL, Name: "orch-hooks", Shards: cfg.NATSShards, Replicas: cfg.NATSReplicas,
-		AllowLazySync: cfg.AllowLazySync, Logger: log,
-	})
+	conn, err := broker.Connect(ctx, cfg.Broker.Config("orch-hooks", log))
 	if err != nil {
 		return fmt.Errorf("start the hooks service: %w", err)
 	}

@@ -364,7 +364,7 @@ func TestSealedDocumentsNeedTheirKey(t *testing.T) {
 	d := newDomain(t)
 	document := d.document(d.block("b"), "doc", `{"token":"x"}`)
 	other, err := orchestration.New(t.Context(), orchestration.Config{
-		MongoDBURI: d.store.URI(), MongoDBDatabase: "orch", NATSShards: 1, NATSReplicas: 1, Secrets: keys(t),
+		MongoDBURI: d.store.URI(), MongoDBDatabase: "orch", Secrets: keys(t),
 	}, orchestration.Deps{Broker: d.broker, Dialer: d.store.ContextDialer()})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, other.Close(t.Context())) }()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/vocabulary"
@@ -19,10 +20,7 @@ type Config struct {
 	MongoDBURI      string `env:"ORCH_MONGODB_URI" secret:"true" envDefault:"mongodb://127.0.0.1:27018/?directConnection=true" desc:"MongoDB's connection string, or that of the embedded store."`
 	MongoDBDatabase string `env:"ORCH_MONGODB_DATABASE" envDefault:"orch" desc:"The database."`
 
-	NATSURL       string `env:"ORCH_NATS_URL" secret:"true" envDefault:"nats://127.0.0.1:4223" desc:"The broker's address."`
-	NATSShards    int    `env:"ORCH_NATS_SHARDS" envDefault:"1" desc:"The number of subjects that events are spread over; the same in all services."`
-	NATSReplicas  int    `env:"ORCH_NATS_REPLICAS" envDefault:"1" desc:"The number of servers that keep each stream: 1, or 3 in a cluster."`
-	AllowLazySync bool   `env:"ORCH_ALLOW_LAZY_SYNC" envDefault:"false" desc:"Accept a broker that acknowledges before its disk has it: a power failure then loses events."`
+	Broker broker.Settings
 
 	Secrets secrets.Keyring `env:"ORCH_SECRETS_KEY" secret:"true" desc:"The keys that secrets are sealed with in the store: 32 random bytes each, in base64, separated by commas or lines. The first seals, all of them open. Required, but for orch server, which keeps a key of its own in the data directory."`
 
@@ -39,7 +37,7 @@ type Config struct {
 
 // Validate implements config.Validator.
 func (c *Config) Validate() error {
-	var errs []error
+	errs := []error{c.Broker.Validate()}
 	if c.MongoDBDatabase == "" {
 		errs = append(errs, errors.New("ORCH_MONGODB_DATABASE: must not be empty"))
 	}
@@ -54,9 +52,6 @@ func (c *Config) Validate() error {
 	}
 	if c.DeliveriesKept < 0 || c.DeliveriesRetention < 0 {
 		errs = append(errs, errors.New("ORCH_DELIVERIES_KEPT, ORCH_DELIVERIES_RETENTION: must not be negative"))
-	}
-	if c.NATSShards < 1 || c.NATSReplicas < 1 {
-		errs = append(errs, errors.New("ORCH_NATS_SHARDS, ORCH_NATS_REPLICAS: must be 1 or more"))
 	}
 	return errors.Join(errs...)
 }

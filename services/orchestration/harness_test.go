@@ -58,7 +58,7 @@ func newDomain(t *testing.T, opts ...option) *domain {
 
 	ring := keys(t)
 	cfg := orchestration.Config{
-		MongoDBURI: store.URI(), MongoDBDatabase: "orch", NATSShards: 1, NATSReplicas: 1, Vocabulary: vocabulary.Orch,
+		MongoDBURI: store.URI(), MongoDBDatabase: "orch", Vocabulary: vocabulary.Orch,
 		EventsRetention: time.Hour, Secrets: ring,
 	}
 	for _, o := range opts {

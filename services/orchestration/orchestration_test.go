@@ -320,6 +320,6 @@ func TestUpdatesUnderAMask(t *testing.T) {
 
 func TestWithoutAKeyForSecretsNothingStarts(t *testing.T) {
 	t.Parallel()
-	_, err := orchestration.New(t.Context(), orchestration.Config{MongoDBDatabase: "orch", NATSShards: 1, NATSReplicas: 1}, orchestration.Deps{})
+	_, err := orchestration.New(t.Context(), orchestration.Config{MongoDBDatabase: "orch"}, orchestration.Deps{})
 	require.ErrorIs(t, err, secrets.ErrNoKey)
 }

@@ -17,10 +17,7 @@ import (
 
 // RunProcess runs the service as a process of its own, with its gRPC and internal addresses, until ctx ends.
 func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logger) (err error) {
-	conn, err := broker.Connect(ctx, broker.Config{
-		URL: cfg.NATSURL, Name: "orch-orchestration", Shards: cfg.NATSShards, Replicas: cfg.NATSReplicas,
-		AllowLazySync: cfg.AllowLazySync, Logger: log,
-	})
+	conn, err := broker.Connect(ctx, cfg.Broker.Config("orch-orchestration", log))
 	if err != nil {
 		return fmt.Errorf("start the orchestration service: %w", err)
 	}

@@ -36,6 +36,6 @@ func TestTimersRun(t *testing.T) {
 		read := call[*orchv1.TaskRun](d, orchv1.TaskRunService_ReadTaskRun_FullMethodName, &orchv1.ReadTaskRunRequest{Id: task.GetId()})
 		return read.GetState().GetName() == "Cancelled"
 	}, "a task run of a cancelled run")
-	cfg := orchestration.Config{MongoDBDatabase: "orch", NATSShards: 1, NATSReplicas: 1, Timers: orchestration.Timers{LateRuns: -1}}
+	cfg := orchestration.Config{MongoDBDatabase: "orch", Timers: orchestration.Timers{LateRuns: -1}}
 	require.ErrorContains(t, cfg.Validate(), "must not be negative")
 }

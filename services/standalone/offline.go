@@ -36,7 +36,7 @@ func offline(ctx context.Context, dir datadir.Dir, log *slog.Logger, do func(con
 	}
 	defer conn.Close()
 	domain, err := orchestration.New(ctx, orchestration.Config{
-		MongoDBURI: parts.store.URI(), MongoDBDatabase: databaseName, Vocabulary: dir.Vocabulary, NATSShards: 1, NATSReplicas: 1,
+		MongoDBURI: parts.store.URI(), MongoDBDatabase: databaseName, Vocabulary: dir.Vocabulary,
 		Secrets: keys,
 	}, orchestration.Deps{
 		Broker: conn, Dialer: parts.store.ContextDialer(), CompileTemplate: webhook.CompileCheck(dir.Vocabulary), Log: log,
