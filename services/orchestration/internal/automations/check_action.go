@@ -2,7 +2,9 @@ package automations
 
 import (
 	"fmt"
+	"strings"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/orch-project/orch/pkg/vocabulary"
@@ -12,25 +14,10 @@ import (
 
 // prepareAction fills in what was not sent of an action, and collects what is wrong with it.
 func (s *Service) prepareAction(a *orchv1.Action, at place, found *faults) {
+	checkSelection(a.ProtoReflect(), at, found)
 	switch kind := a.GetKind().(type) {
 	case *orchv1.Action_RunDeployment:
 		s.prepareRun(kind.RunDeployment, at, found)
-	case *orchv1.Action_PauseDeployment:
-		selects(kind.PauseDeployment, "deployment_id", kind.PauseDeployment.GetDeploymentId(), at, found)
-	case *orchv1.Action_ResumeDeployment:
-		selects(kind.ResumeDeployment, "deployment_id", kind.ResumeDeployment.GetDeploymentId(), at, found)
-	case *orchv1.Action_PauseWorkQueue:
-		selects(kind.PauseWorkQueue, "work_queue_id", kind.PauseWorkQueue.GetWorkQueueId(), at, found)
-	case *orchv1.Action_ResumeWorkQueue:
-		selects(kind.ResumeWorkQueue, "work_queue_id", kind.ResumeWorkQueue.GetWorkQueueId(), at, found)
-	case *orchv1.Action_PauseWorkPool:
-		selects(kind.PauseWorkPool, "work_pool_id", kind.PauseWorkPool.GetWorkPoolId(), at, found)
-	case *orchv1.Action_ResumeWorkPool:
-		selects(kind.ResumeWorkPool, "work_pool_id", kind.ResumeWorkPool.GetWorkPoolId(), at, found)
-	case *orchv1.Action_PauseAutomation:
-		selects(kind.PauseAutomation, "automation_id", kind.PauseAutomation.GetAutomationId(), at, found)
-	case *orchv1.Action_ResumeAutomation:
-		selects(kind.ResumeAutomation, "automation_id", kind.ResumeAutomation.GetAutomationId(), at, found)
 	case *orchv1.Action_SendNotification:
 		s.checkTemplate("subject", kind.SendNotification.GetSubject(), at, found)
 		s.checkTemplate("body", kind.SendNotification.GetBody(), at, found)
@@ -39,19 +26,35 @@ func (s *Service) prepareAction(a *orchv1.Action, at place, found *faults) {
 	}
 }
 
-// selects checks that an action names what it acts on if it says so, and only then.
-func selects(action interface{ GetSource() orchv1.ActionSource }, field, id string, at place, found *faults) {
-	selected := action.GetSource() == orchv1.ActionSource_ACTION_SOURCE_SELECTED
-	switch {
-	case selected && id == "":
-		found.add(at, "%s is required", field)
-	case !selected && id != "":
-		found.add(at, "%s is not allowed", field)
+// checkSelection checks that an action which has a source names what it acts on if the source says so, and only then.
+// What it acts on is the one id that it has.
+func checkSelection(action protoreflect.Message, at place, found *faults) {
+	set := action.WhichOneof(action.Descriptor().Oneofs().ByName("kind"))
+	if set == nil {
+		return
+	}
+	kind := action.Get(set).Message()
+	fields := kind.Descriptor().Fields()
+	source := fields.ByName("source")
+	if source == nil {
+		return
+	}
+	selected := orchv1.ActionSource(kind.Get(source).Enum()) == orchv1.ActionSource_ACTION_SOURCE_SELECTED
+	for i := range fields.Len() {
+		id := fields.Get(i)
+		if !strings.HasSuffix(string(id.Name()), "_id") {
+			continue
+		}
+		switch named := kind.Get(id).String() != ""; {
+		case selected && !named:
+			found.add(at, "%s is required", id.Name())
+		case !selected && named:
+			found.add(at, "%s is not allowed", id.Name())
+		}
 	}
 }
 
 func (s *Service) prepareRun(run *orchv1.RunDeployment, at place, found *faults) {
-	selects(run, "deployment_id", run.GetDeploymentId(), at, found)
 	if run.GetScheduleAfter() == nil {
 		run.ScheduleAfter = durationpb.New(0)
 	}

@@ -4,8 +4,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/orch-project/orch/pkg/testkit"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
 )
 
@@ -34,4 +36,40 @@ func TestParametersAreLookedThroughForTemplates(t *testing.T) {
 		s.checkParameters(parameters, "", func(where, _ string) { found += where })
 		require.Equal(t, want, found, text)
 	}
+}
+
+// Every action with a source is held to it, also one that the contract gets later.
+func TestActionsNameWhatTheySelect(t *testing.T) {
+	t.Parallel()
+	kinds := (&orchv1.Action{}).ProtoReflect().Descriptor().Oneofs().ByName("kind").Fields()
+	checked := 0
+	for i := range kinds.Len() {
+		kind := kinds.Get(i)
+		fields := kind.Message().Fields()
+		if fields.ByName("source") == nil {
+			continue
+		}
+		checked++
+		for name, test := range map[string]struct {
+			source orchv1.ActionSource
+			id     string
+			faults int
+		}{
+			"selected":          {orchv1.ActionSource_ACTION_SOURCE_SELECTED, "01890000-0000-7000-8000-000000000001", 0},
+			"selected, no id":   {orchv1.ActionSource_ACTION_SOURCE_SELECTED, "", 1},
+			"inferred":          {orchv1.ActionSource_ACTION_SOURCE_INFERRED, "", 0},
+			"inferred, with id": {orchv1.ActionSource_ACTION_SOURCE_INFERRED, "01890000-0000-7000-8000-000000000001", 1},
+		} {
+			action := (&orchv1.Action{}).ProtoReflect()
+			of := action.Mutable(kind).Message()
+			of.Set(fields.ByName("source"), protoreflect.ValueOfEnum(test.source.Number()))
+			if test.id != "" {
+				of.Set(fields.ByNumber(2), protoreflect.ValueOfString(test.id))
+			}
+			var found faults
+			checkSelection(action, place{}, &found)
+			require.Len(t, found.list, test.faults, "%s: %s", kind.Name(), name)
+		}
+	}
+	require.Equal(t, 9, checked)
 }
