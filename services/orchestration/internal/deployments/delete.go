@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/google/uuid"
-	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -76,16 +75,5 @@ func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) er
 
 // DeleteDeployments deletes the deployments of deleted flows.
 func (s *Service) DeleteDeployments(ctx context.Context, effects []store.Effect) error {
-	for _, e := range effects {
-		err := store.EachSubject([]store.Effect{e}, func(ws, flow uuid.UUID) error {
-			// Another flow may have got the id since: what is younger than the deletion is not of the deleted flow.
-			return s.deployments.Drain(ctx, ws, bson.D{
-				{Key: "flow_id", Value: store.Binary(flow)}, {Key: "created", Value: bson.D{{Key: "$lte", Value: e.At.UnixMicro()}}},
-			}, func(id uuid.UUID) error { return s.delete(ctx, ws, id) })
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.deployments.DrainOf(ctx, effects, "flow_id", func(ws, id uuid.UUID) error { return s.delete(ctx, ws, id) })
 }

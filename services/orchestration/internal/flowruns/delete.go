@@ -73,18 +73,7 @@ func (s *Service) Forget(ctx context.Context, effects []store.Effect) error {
 
 // DeleteRuns deletes the runs of deleted flows.
 func (s *Service) DeleteRuns(ctx context.Context, effects []store.Effect) error {
-	for _, e := range effects {
-		err := store.EachSubject([]store.Effect{e}, func(ws, flow uuid.UUID) error {
-			// Another flow may have got the id since: what is younger than the deletion is not of the deleted flow.
-			return s.runs.Drain(ctx, ws, bson.D{
-				{Key: "flow_id", Value: store.Binary(flow)}, {Key: "created", Value: bson.D{{Key: "$lte", Value: e.At.UnixMicro()}}},
-			}, func(id uuid.UUID) error { return s.delete(ctx, ws, id) })
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.runs.DrainOf(ctx, effects, "flow_id", func(ws, id uuid.UUID) error { return s.delete(ctx, ws, id) })
 }
 
 // Handlers are the effects that this package carries out, by kind.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/orch-project/orch/pkg/restjson"
@@ -28,17 +27,13 @@ func (s *Service) UpdateFlowRunLabels(ctx context.Context, r *orchv1.UpdateFlowR
 		}
 		return nil, err
 	}
-	_, err = s.runs.Mutate(ctx, ws, id, func(current *orchv1.FlowRun, _ int64) (*store.Change[*orchv1.FlowRun], error) {
-		next := proto.Clone(current).(*orchv1.FlowRun)
+	_, err = s.runs.Mutate(ctx, ws, id, store.Edit(func(next *orchv1.FlowRun) error {
 		if next.Labels == nil {
 			next.Labels = map[string]*orchv1.Scalar{}
 		}
 		maps.Copy(next.Labels, labels.GetValues())
-		if proto.Equal(current, next) {
-			return nil, nil
-		}
-		return &store.Change[*orchv1.FlowRun]{Message: next}, nil
-	})
+		return nil
+	}, nil))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, unknown(r.GetId())
 	}

@@ -7,12 +7,12 @@ import (
 	"net/http"
 	"slices"
 
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
 	"github.com/orch-project/orch/services/orchestration/internal/nickname"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -26,17 +26,13 @@ func (s *Service) UpdateFlowRun(ctx context.Context, r *orchv1.UpdateFlowRunRequ
 	if len(r.GetFlowRun().GetParameters()) > maxParameters {
 		return nil, rpc.Invalid(rpc.BodyFault("value_error", "Value error, parameters are larger than 512 KiB", "parameters"))
 	}
-	_, err = s.runs.Mutate(ctx, ws, id, func(current *orchv1.FlowRun, _ int64) (*store.Change[*orchv1.FlowRun], error) {
-		if err := mayUpdate(current, r.GetFlowRun(), r.GetUpdateMask().GetPaths()); err != nil {
-			return nil, err
+	_, err = s.runs.Mutate(ctx, ws, id, store.Edit(func(next *orchv1.FlowRun) error {
+		if err := mayUpdate(next, r.GetFlowRun(), r.GetUpdateMask().GetPaths()); err != nil {
+			return err
 		}
-		next := proto.Clone(current).(*orchv1.FlowRun)
 		overlay(next, r.GetFlowRun(), r.GetUpdateMask().GetPaths())
-		if proto.Equal(current, next) {
-			return nil, nil
-		}
-		return &store.Change[*orchv1.FlowRun]{Message: next}, nil
-	})
+		return nil
+	}, nil))
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -59,25 +55,15 @@ func mayUpdate(run *orchv1.FlowRun, update *orchv1.FlowRunUpdate, mask []string)
 
 // overlay sets the fields that a mask names.
 func overlay(run *orchv1.FlowRun, update *orchv1.FlowRunUpdate, mask []string) {
-	for _, field := range mask {
+	for _, field := range fieldmask.Apply(run, update, mask, "name", "empirical_policy") {
 		switch field {
 		case "name":
 			// A run always has a name; clients send null for one that they do not change.
 			if update.Name != nil {
 				run.Name = cmp.Or(update.GetName(), nickname.New())
 			}
-		case "flow_version":
-			run.FlowVersion = update.FlowVersion
-		case "parameters":
-			run.Parameters = update.GetParameters()
 		case "empirical_policy":
 			run.EmpiricalPolicy = policy(update.GetEmpiricalPolicy())
-		case "tags":
-			run.Tags = update.GetTags()
-		case "infrastructure_pid":
-			run.InfrastructurePid = update.InfrastructurePid
-		case "job_variables":
-			run.JobVariables = update.GetJobVariables()
 		}
 	}
 }

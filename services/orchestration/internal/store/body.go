@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -108,27 +107,4 @@ func (c *Collection[M]) CarriedBy(pending []Effect, kind string, ws uuid.UUID) (
 		}
 	}
 	return carried, nil
-}
-
-// drainBatch is how many documents are read at a time.
-const drainBatch = 200
-
-// Drain calls remove with the id of each document of a workspace that matches, in order of their ids, until none is
-// left. remove deletes it; that somebody else was faster, ErrNotFound, is as good. Any other error ends it.
-func (c *Collection[M]) Drain(ctx context.Context, ws uuid.UUID, filter bson.D, remove func(id uuid.UUID) error) error {
-	for {
-		found, err := c.Find(ctx, ws, filter, bson.D{{Key: "_id", Value: 1}}, 0, drainBatch)
-		if err != nil || len(found) == 0 {
-			return err
-		}
-		for _, m := range found {
-			id := documentID(m)
-			if id == uuid.Nil {
-				return fmt.Errorf("delete each %s: one has no id", c.Name())
-			}
-			if err := remove(id); err != nil && !errors.Is(err, ErrNotFound) {
-				return err
-			}
-		}
-	}
 }
