@@ -147,7 +147,6 @@ func (g *Group) stop(ctx context.Context, started []*running, failed *running, e
 	defer timeout.Stop()
 	var errs []error
 	for i, w := range slices.Backward(started) {
-
 		w.stop()
 		select {
 		case <-w.done:
