@@ -51,10 +51,10 @@ func (s Set) Sorted() []string { return slices.Sorted(maps.Keys(s)) }
 
 // Union is what is in either set.
 func Union(a, b Set) Set {
-	if len(b) == 0 {
+	if a.Covers(b) {
 		return a
 	}
-	if len(a) == 0 {
+	if b.Covers(a) {
 		return b
 	}
 	u := maps.Clone(a)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/orch-project/orch/pkg/access"
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/peer"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -61,6 +63,8 @@ type Directory struct {
 	members  map[pair]string                   // Account and actor → account role.
 	access   map[pair]string                   // Workspace and actor → workspace role.
 	roles    map[string]access.Set             // Roles that accounts made, by id.
+	teams    map[pair][]string                 // Account and actor → ids of teams.
+	allowed  map[string]peer.Networks          // Account → where it may be used from; accounts that enforce it alone.
 }
 
 // pair is a place, an account or a workspace, and an actor.
@@ -89,6 +93,8 @@ func New(o Options) *Directory {
 		members: map[pair]string{},
 		access:  map[pair]string{},
 		roles:   map[string]access.Set{},
+		teams:   map[pair][]string{},
+		allowed: map[string]peer.Networks{},
 	}
 }
 
@@ -186,6 +192,14 @@ func (d *Directory) drop(e *orchv1.DirectoryEntry) {
 	if e.GetRole() != nil {
 		delete(d.roles, e.GetId())
 	}
+	for _, member := range e.GetTeam().GetMemberIds() {
+		in := pair{e.GetTeam().GetAccountId(), member}
+		d.teams[in] = slices.DeleteFunc(d.teams[in], func(id string) bool { return id == e.GetId() })
+		if len(d.teams[in]) == 0 {
+			delete(d.teams, in)
+		}
+	}
+	delete(d.allowed, e.GetId())
 }
 
 func (d *Directory) add(at string, e *orchv1.DirectoryEntry) {
@@ -203,5 +217,13 @@ func (d *Directory) add(at string, e *orchv1.DirectoryEntry) {
 	}
 	if role := e.GetRole(); role != nil {
 		d.roles[e.GetId()] = access.NewSet(role.GetScopes()...)
+	}
+	for _, member := range e.GetTeam().GetMemberIds() {
+		in := pair{e.GetTeam().GetAccountId(), member}
+		d.teams[in] = append(d.teams[in], e.GetId())
+	}
+	if a := e.GetAccount(); a.GetEnforceIpAllowlist() {
+		// Of a list that cannot be read nothing is allowed: it is nil then.
+		d.allowed[e.GetId()], _ = peer.ParseNetworks(a.GetAllowedNetworks())
 	}
 }

@@ -9,6 +9,9 @@
 // that was revoked is refused as soon as the change arrives, and a view that the broker has not confirmed for five
 // seconds is not trusted at all: then nobody can be identified (ErrStale).
 //
+// A caller may do in a workspace what their own role allows there, and what the roles of their teams do. An account may
+// be usable from certain addresses alone (Admits).
+//
 // The watch may lag behind by a moment. Before a caller is refused, CatchUp makes the view current, so that a key that
 // was just made works at once.
 package directory

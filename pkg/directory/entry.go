@@ -24,6 +24,7 @@ const (
 	Membership     Kind = "membership"
 	Access         Kind = "access"
 	Role           Kind = "role"
+	Team           Kind = "team"
 )
 
 // Complete is the key whose presence says that the bucket has been made equal to the store since it was made. Until then

@@ -1,6 +1,10 @@
 package directory
 
 import (
+	"net/netip"
+
+	"github.com/google/uuid"
+
 	"github.com/orch-project/orch/pkg/access"
 	"github.com/orch-project/orch/pkg/auth"
 )
@@ -38,6 +42,9 @@ func (d *Directory) Identify(token string) (Caller, error) {
 	}
 	owner := d.entries[k.owner]
 	actor := owner.GetActor()
+	if of := actor.GetAccountId(); of != "" && d.entries[Key(Account, of)].GetAccount() == nil {
+		return Caller{}, ErrUnknownKey // The account is gone, and the service account follows.
+	}
 	return Caller{
 		ID: owner.GetId(), Actor: actor.GetActorId(), Name: actor.GetName(),
 		Account: actor.GetAccountId(), ServiceAccount: actor.GetAccountId() != "", Administrator: actor.GetAdministrator(),
@@ -66,7 +73,8 @@ func (d *Directory) memberRole(c Caller, account string) (role string, member bo
 }
 
 // WorkspaceScopes are what a caller may do in a workspace of an account; false when the caller is no member of the
-// account, or the account has no such workspace. A member without a role in the workspace has no scope.
+// account, or the account has no such workspace. A member's own role and those of their teams are had together; without any there is no
+// scope.
 func (d *Directory) WorkspaceScopes(c Caller, account, workspace string) (access.Set, bool) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -81,17 +89,36 @@ func (d *Directory) WorkspaceScopes(c Caller, account, workspace string) (access
 		owner, _ := access.WorkspaceRole(access.WorkspaceOwner)
 		return owner.Scopes, true
 	}
-	role, ok := d.access[pair{workspace, c.Actor}]
-	if !ok {
-		return nil, true
+	held := d.scopesOf(account, d.access[pair{workspace, c.Actor}])
+	for _, team := range d.teams[pair{account, c.Actor}] {
+		held = access.Union(held, d.scopesOf(account, d.access[pair{workspace, team}]))
+	}
+	return held, true
+}
+
+// scopesOf are the scopes of a workspace role in the workspaces of an account; an empty id is no role.
+func (d *Directory) scopesOf(account, role string) access.Set {
+	if role == "" {
+		return nil
 	}
 	if builtIn, ok := access.WorkspaceRole(role); ok {
-		return builtIn.Scopes, true
+		return builtIn.Scopes
 	}
-	if made := d.entries[Key(Role, role)].GetRole(); made.GetAccountId() != account {
-		return nil, true
+	if d.entries[Key(Role, role)].GetRole().GetAccountId() != account {
+		return nil
 	}
-	return d.roles[role], true
+	return d.roles[role]
+}
+
+// Admits tells whether an account may be used from an address. An address that is not known is on no list.
+func (d *Directory) Admits(account uuid.UUID, from netip.Addr) bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if len(d.allowed) == 0 {
+		return true
+	}
+	networks, enforced := d.allowed[account.String()]
+	return !enforced || networks.Contain(from)
 }
 
 // HasWorkspace tells whether an account has a workspace.

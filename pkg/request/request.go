@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/google/uuid"
@@ -30,6 +31,8 @@ type Info struct {
 	APIVersion string
 	// Automation is the automation that makes the request; the zero value means that none does.
 	Automation Automation
+	// Peer is the address that the client is at; the zero address when that is not known.
+	Peer netip.Addr
 	// ID names the request in the logs of all services.
 	ID string
 	// Caller is who sends it; the zero Caller on a server without API keys, where everybody may do everything.
@@ -75,6 +78,7 @@ const (
 	keyHooksURL  = "orch-hooks-url"
 	keyUserAgent = "orch-user-agent"
 	keyAPI       = "orch-client-api-version"
+	keyPeer      = "orch-peer"
 	keyID        = "orch-request-id"
 	// The automation's id and name, the latter in base64: metadata carries plain text only.
 	keyAutomation     = "orch-automation"
@@ -92,6 +96,9 @@ func Outgoing(ctx context.Context, info Info) context.Context {
 		keyUserAgent, info.UserAgent,
 		keyID, info.ID,
 	)
+	if info.Peer.IsValid() {
+		md.Set(keyPeer, info.Peer.String())
+	}
 	if info.APIVersion != "" {
 		md.Set(keyAPI, info.APIVersion)
 	}
@@ -139,6 +146,11 @@ func Incoming(ctx context.Context) (Info, error) {
 		UserAgent:  first(keyUserAgent),
 		APIVersion: first(keyAPI),
 		ID:         first(keyID),
+	}
+	if text := first(keyPeer); text != "" {
+		if info.Peer, err = netip.ParseAddr(text); err != nil {
+			return Info{}, fmt.Errorf("read the address of the client: %w", err)
+		}
 	}
 	if text := first(keyAutomation); text != "" {
 		if info.Automation.ID, err = uuid.Parse(text); err != nil {

@@ -98,16 +98,23 @@ func (g *Gateway) authorize(r *http.Request, info *request.Info, need authn.Need
 		if err := g.guard.Credentials(r); err != nil {
 			return err
 		}
-		return g.exists(r.Context(), need)
+		return g.admitWithoutKey(r, need)
 	}
 	token, _ := auth.Token(r.Header)
-	return g.authorizeToken(r.Context(), token, info, need)
+	return g.authorizeToken(r, token, info, need)
 }
 
 // authorizeToken is authorize for a key that did not come in the header, as websockets' do.
-func (g *Gateway) authorizeToken(ctx context.Context, token string, info *request.Info, need authn.Need) error {
-	caller, err := authn.Keys{Directory: g.known}.Admit(ctx, token, need)
+func (g *Gateway) authorizeToken(r *http.Request, token string, info *request.Info, need authn.Need) error {
+	caller, err := authn.Keys{Directory: g.known}.Admit(r.Context(), token, need)
 	if err != nil {
+		return err
+	}
+	of := need.Account
+	if need.Realm == orchv1.Realm_REALM_SELF {
+		of = caller.Account // A program's; what people do to themselves is done in no account.
+	}
+	if err := g.admitAddress(r, of); err != nil {
 		return err
 	}
 	if info != nil {
@@ -117,6 +124,15 @@ func (g *Gateway) authorizeToken(ctx context.Context, token string, info *reques
 		}
 	}
 	return nil
+}
+
+// admitWithoutKey checks, on a server without keys, what a request is bound to: it must be there, and usable from where
+// the client is.
+func (g *Gateway) admitWithoutKey(r *http.Request, need authn.Need) error {
+	if err := g.exists(r.Context(), need); err != nil {
+		return err
+	}
+	return g.admitAddress(r, need.Account)
 }
 
 // exists checks, on a server without keys, that what a path names is there.

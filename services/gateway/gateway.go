@@ -77,6 +77,7 @@ type Gateway struct {
 	api      *transcode.Transcoder
 	site     *web.Site
 	sockets  *stream.Server // Nil without a broker.
+	refused  tellers
 	hooks    http.Handler
 	handler  http.Handler
 	closers  []func()

@@ -96,6 +96,7 @@ func (g *Gateway) info(w http.ResponseWriter, r *http.Request, prefix string) re
 		PublicURL:  printable(g.book.Root(r) + prefix),
 		HooksURL:   printable(g.book.Hooks(r)),
 		UserAgent:  printable(r.UserAgent()),
+		Peer:       g.book.Client(r),
 		APIVersion: printable(vocabulary.ClientVersion(r.Header)),
 		ID:         observe.RequestID(w),
 	}

@@ -78,10 +78,10 @@ func (g *Gateway) admitSocket(
 	case legacy:
 		err = g.authorize(r, &info, need)
 	case g.mode == authn.ByKey:
-		err = g.authorizeToken(r.Context(), token, &info, need)
+		err = g.authorizeToken(r, token, &info, need)
 	default:
 		if err = g.guard.Token(token); err == nil {
-			err = g.exists(r.Context(), need)
+			err = g.admitWithoutKey(r, need)
 		}
 	}
 	return info, err

@@ -15,6 +15,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy/accounts"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy/roles"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy/serviceaccounts"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy/teams"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy/users"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy/workspaceaccess"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy/workspaces"
@@ -29,6 +30,7 @@ type hosted struct {
 	roles           *roles.Service
 	users           *users.Service
 	serviceAccounts *serviceaccounts.Service
+	teams           *teams.Service
 	access          *workspaceaccess.Service
 }
 
@@ -46,11 +48,12 @@ func (o *Orchestration) openRegistry(ctx context.Context, cfg Config, conn *brok
 func (o *Orchestration) host(registry *tenancy.Registry) {
 	o.hosted = hosted{
 		registry:        registry,
-		accounts:        accounts.New(registry, o.webhooks.DisableOpen),
+		accounts:        accounts.New(registry, o.webhooks.DisableOpen, o.closeAccount),
 		workspaces:      workspaces.New(registry, o.emptyWorkspace),
 		roles:           roles.New(registry),
 		users:           users.New(registry),
 		serviceAccounts: serviceaccounts.New(registry, o.webhooks.DeleteOfServiceAccount),
+		teams:           teams.New(registry),
 		access:          workspaceaccess.New(registry),
 	}
 }
@@ -61,6 +64,7 @@ func (h hosted) handlers() outbox.Handlers {
 		tenancy.KindDirectory:      h.registry.Publish,
 		tenancy.KindDismiss:        h.registry.CarryOutDismissals,
 		accounts.KindEnforce:       h.accounts.Enforce,
+		accounts.KindClose:         h.accounts.Close,
 		workspaces.KindEmpty:       h.workspaces.Empty,
 		serviceaccounts.KindUnbind: h.serviceAccounts.Unbind,
 	}
@@ -69,6 +73,7 @@ func (h hosted) handlers() outbox.Handlers {
 // hostedCollections are those whose documents have effects.
 var hostedCollections = []query.Collection{
 	query.Account, query.Workspace, query.User, query.Membership, query.ServiceAccount, query.WorkspaceRole, query.WorkspaceAccess,
+	query.Team,
 }
 
 func (h hosted) register(r grpc.ServiceRegistrar) {
@@ -77,7 +82,24 @@ func (h hosted) register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterRoleServiceServer(r, h.roles)
 	orchv1.RegisterUserServiceServer(r, h.users)
 	orchv1.RegisterServiceAccountServiceServer(r, h.serviceAccounts)
+	orchv1.RegisterTeamServiceServer(r, h.teams)
 	orchv1.RegisterWorkspaceAccessServiceServer(r, h.access)
+}
+
+// closeAccount deletes everything that an account which is gone owned: keys first, then what they could reach.
+func (o *Orchestration) closeAccount(ctx context.Context, account uuid.UUID) error {
+	for _, deleteOf := range []func(ctx context.Context, account uuid.UUID) error{
+		o.hosted.serviceAccounts.DeleteOfAccount,
+		o.hosted.users.DeleteOfAccount,
+		o.hosted.teams.DeleteOfAccount,
+		o.hosted.workspaces.DeleteOfAccount,
+		o.hosted.roles.DeleteOfAccount,
+	} {
+		if err := deleteOf(ctx, account); err != nil {
+			return err
+		}
+	}
+	return o.store.Clear(ctx, account, query.Collections())
 }
 
 // emptyWorkspace deletes everything in a workspace that is gone: first what others know of, then the rest.
@@ -108,4 +130,10 @@ func (o *Orchestration) NewOwnerKey(ctx context.Context) (string, error) {
 		o.hosted.registry.SpreadOwner(ctx)
 	}
 	return key, err
+}
+
+// OpenAllowlists lets all accounts be used from everywhere, for an operator who has no address that is allowed any more.
+// It tells how many could not.
+func (o *Orchestration) OpenAllowlists(ctx context.Context) (int, error) {
+	return o.hosted.accounts.OpenAllowlists(ctx)
 }

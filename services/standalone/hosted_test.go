@@ -32,12 +32,16 @@ var (
 	workspacePath = accountPath + "/workspaces/" + request.DefaultWorkspace.String()
 )
 
-func startHosted(t testing.TB, vocabulary string) *hosted {
+func startHosted(t testing.TB, vocabulary string, settings ...string) *hosted {
 	t.Helper()
-	cfg, err := config.LoadFrom[standalone.Config](map[string]string{
+	env := map[string]string{
 		"ORCH_DATA_DIR": t.TempDir(), "ORCH_GATEWAY_LISTEN": "127.0.0.1:0", "ORCH_INTERNAL_LISTEN": "127.0.0.1:0",
 		"ORCH_AUTH": "keys", "ORCH_VOCABULARY": vocabulary,
-	})
+	}
+	for i := 0; i < len(settings); i += 2 {
+		env[settings[i]] = settings[i+1]
+	}
+	cfg, err := config.LoadFrom[standalone.Config](env)
 	require.NoError(t, err)
 	s, err := standalone.New(t.Context(), cfg, "test", quiet)
 	require.NoError(t, err)
@@ -66,10 +70,19 @@ type reply struct {
 // do sends a request with a key; an empty key sends none.
 func (h *hosted) do(key, method, path, body string) reply {
 	h.t.Helper()
+	return h.doFrom("", key, method, path, body)
+}
+
+// doFrom is do for a client at an address behind a proxy; the proxy must be trusted.
+func (h *hosted) doFrom(from, key, method, path, body string) reply {
+	h.t.Helper()
 	r, err := http.NewRequestWithContext(h.t.Context(), method, h.root+path, strings.NewReader(body))
 	require.NoError(h.t, err)
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
+	}
+	if from != "" {
+		r.Header.Set("X-Forwarded-For", from)
 	}
 	if key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
@@ -87,6 +100,12 @@ func (h *hosted) must(key string, status int, method, path, body string) map[str
 	h.t.Helper()
 	got := h.do(key, method, path, body)
 	require.Equal(h.t, status, got.status, "%s %s: %s", method, path, got.body)
+	return h.decode(got)
+}
+
+// decode reads an answer that is an object; nil when it is none.
+func (h *hosted) decode(got reply) map[string]any {
+	h.t.Helper()
 	var out map[string]any
 	if strings.HasPrefix(got.body, "{") {
 		require.NoError(h.t, json.Unmarshal([]byte(got.body), &out))

@@ -22,3 +22,18 @@ func OwnerKey(ctx context.Context, dataDir string, log *slog.Logger) (key string
 	})
 	return key, err
 }
+
+// OpenAllowlists lets all accounts of a data directory that no server runs on be used from everywhere, and tells how many
+// could not.
+func OpenAllowlists(ctx context.Context, dataDir string, log *slog.Logger) (opened int, err error) {
+	dir, err := datadir.Existing(dataDir)
+	if err != nil {
+		return 0, err
+	}
+	err = offline(ctx, dir, log, func(ctx context.Context, _ *infra, _ *broker.Conn, domain *orchestration.Orchestration) error {
+		var err error
+		opened, err = domain.OpenAllowlists(ctx)
+		return err
+	})
+	return opened, err
+}

@@ -55,7 +55,7 @@ func TestHostedTerraformCalls(t *testing.T) {
 	same(accountPath+"/", changed)
 	settings := `{"allow_public_workspaces": true, "ai_log_summaries": false, "managed_execution": true, "enforce_webhook_authentication": false}`
 	ok("PATCH", accountPath+"/settings", settings)
-	require.NotContains(t, same(accountPath+"/settings", settings), "enforce_ip_allowlist")
+	require.Equal(t, false, same(accountPath+"/settings", settings)["enforce_ip_allowlist"], "clients take an absent key for a missing feature")
 
 	// data prefect_account_role, prefect_workspace_role
 	roles := list("POST", accountPath+"/account_roles/filter", `{"account_roles": {"name": {"any_": ["Member"]}}}`)
@@ -114,6 +114,36 @@ func TestHostedTerraformCalls(t *testing.T) {
 	again := list("POST", ws+"/bot_access/", fmt.Sprintf(`[{"workspace_role_id": %q, "bot_id": %q}]`, role, at(bot, "id")))
 	require.Equal(t, at(granted[0], "id"), at(again[0], "id"), "the same id comes back")
 	same(accesses, fmt.Sprintf(`{"workspace_role_id": %q}`, role))
+
+	// prefect_team, prefect_team_access, prefect_workspace_access of a team
+	sent = `{"name": "data", "description": null}`
+	team := h.must(h.owner, 201, "POST", accountPath+"/teams", sent)
+	teams := accountPath + "/teams/" + at(team, "id")
+	require.Equal(t, []any{}, same(teams, sent)["memberships"])
+	require.Equal(t, 409, h.do(h.owner, "POST", accountPath+"/teams", sent).status)
+	sent = `{"name": "data2", "description": "who\nthey are"}`
+	require.Equal(t, at(team, "id"), at(h.must(h.owner, 200, "PUT", teams, sent), "id"))
+	same(teams, sent)
+	require.Len(t, list("POST", accountPath+"/teams/filter", `{"teams": {"name": {"any_": ["data2"]}}, "limit": 200, "offset": 0}`), 1)
+	require.Empty(t, list("POST", accountPath+"/teams/filter", `{"teams": {"name": {"any_": ["data2"]}}, "limit": 200, "offset": 200}`))
+	membership := fmt.Sprintf(`{"members": [{"member_id": %q, "member_type": "service_account"}]}`, at(bot, "id"))
+	for range 2 {
+		h.must(h.owner, 200, "PUT", teams+"/members", membership)
+	}
+	same(teams, fmt.Sprintf(`{"name": "data2", "memberships": [{"id": %q, "type": "service_account", "member_id": %q}]}`, at(read, "actor_id"), at(bot, "id")))
+	granted = list("PUT", ws+"/team_access/", fmt.Sprintf(`[{"workspace_role_id": %q, "team_id": %q}]`, developer, at(team, "id")))
+	again = list("PUT", ws+"/team_access/", fmt.Sprintf(`{"workspace_role_id": %q, "team_id": %q}`, role, at(team, "id")))
+	require.Equal(t, at(granted[0], "id"), at(again[0], "id"), "the same id comes back")
+	again = list("POST", ws+"/team_access/filter", "")
+	require.Len(t, again, 1)
+	require.Equal(t, at(team, "id"), again[0]["team_id"])
+	require.Equal(t, role, again[0]["workspace_role_id"])
+	for _, path := range []string{ws + "/team_access/" + at(team, "id"), teams + "/members/" + at(read, "actor_id"), teams} {
+		require.Equal(t, 204, h.do(h.owner, "DELETE", path, "").status, path)
+		require.Equal(t, 404, h.do(h.owner, "DELETE", path, "").status, path)
+	}
+	require.Empty(t, list("POST", ws+"/team_access/filter", ""))
+	require.Equal(t, 404, h.do(h.owner, "GET", teams, "").status)
 
 	// prefect_webhook
 	template := "{\n  \"event\": \"{{ body['a-b'] }}\",\n  \"resource\": {\"prefect.resource.id\": \"é\\u003c{{ headers.x }}\"}\n}\n\t "

@@ -1141,6 +1141,24 @@ func (e TaskRunSort) Valid() bool {
 	}
 }
 
+// Defines values for TeamMemberType.
+const (
+	TeamMemberTypeServiceAccount TeamMemberType = "service_account"
+	TeamMemberTypeUser           TeamMemberType = "user"
+)
+
+// Valid indicates whether the value is a known member of the TeamMemberType enum.
+func (e TeamMemberType) Valid() bool {
+	switch e {
+	case TeamMemberTypeServiceAccount:
+		return true
+	case TeamMemberTypeUser:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for TimeUnit.
 const (
 	TimeUnitDay    TimeUnit = "day"
@@ -1489,21 +1507,27 @@ type AccountSettings struct {
 	AiLogSummaries        *bool `json:"ai_log_summaries,omitempty"`
 	AllowPublicWorkspaces *bool `json:"allow_public_workspaces,omitempty"`
 
+	// EnforceIpAllowlist The account is used from the addresses on its list alone.
+	EnforceIpAllowlist *bool `json:"enforce_ip_allowlist,omitempty"`
+
 	// EnforceWebhookAuthentication No webhook without a service account is enabled.
 	EnforceWebhookAuthentication *bool `json:"enforce_webhook_authentication,omitempty"`
 	ManagedExecution             *bool `json:"managed_execution,omitempty"`
 
-	// WebhookAllowedIps The addresses and networks that may post to the account's webhooks; empty for what the server's settings say.
+	// WebhookAllowedIps The addresses and networks that may post to the account's webhooks; empty for all. The server's settings hold beside it.
 	WebhookAllowedIps *[]string `json:"webhook_allowed_ips,omitempty"`
 
-	// WebhookRateLimit How many requests are taken over all webhooks of the account; null for what the server's settings say.
+	// WebhookRateLimit How many requests are taken over all webhooks of the account; null for any number. The server's settings hold beside it.
 	WebhookRateLimit *WebhookRateLimit `json:"webhook_rate_limit,omitempty"`
 }
 
 // AccountSettingsUpdate AccountSettingsUpdate is flat, unlike the settings inside an account.
 type AccountSettingsUpdate struct {
-	AiLogSummaries               *bool `json:"ai_log_summaries,omitempty"`
-	AllowPublicWorkspaces        *bool `json:"allow_public_workspaces,omitempty"`
+	AiLogSummaries        *bool `json:"ai_log_summaries,omitempty"`
+	AllowPublicWorkspaces *bool `json:"allow_public_workspaces,omitempty"`
+
+	// EnforceIpAllowlist Refused while the list does not have the caller's own address.
+	EnforceIpAllowlist           *bool `json:"enforce_ip_allowlist,omitempty"`
 	EnforceWebhookAuthentication *bool `json:"enforce_webhook_authentication,omitempty"`
 	ManagedExecution             *bool `json:"managed_execution,omitempty"`
 
@@ -3785,6 +3809,28 @@ type IntervalScheduleOutput struct {
 	Timezone *string `json:"timezone,omitempty"`
 }
 
+// IpAllowlist IpAllowlist are the addresses from which an account may be used.
+type IpAllowlist struct {
+	Entries []IpAllowlistEntry `json:"entries"`
+}
+
+// IpAllowlistAccess IpAllowlistAccess says what the list means for the caller, enforced or not.
+type IpAllowlistAccess struct {
+	Allowed bool   `json:"allowed"`
+	Detail  string `json:"detail"`
+}
+
+// IpAllowlistEntry defines model for IpAllowlistEntry.
+type IpAllowlistEntry struct {
+	Description *string `json:"description,omitempty"`
+
+	// Enabled An entry that is not enabled allows nothing.
+	Enabled *bool `json:"enabled,omitempty"`
+
+	// IpNetwork An address or a network, such as "192.0.2.0/24".
+	IpNetwork string `json:"ip_network"`
+}
+
 // Log Log is a line that a run said. The runs need not exist.
 type Log struct {
 	Created   *time.Time          `json:"created"`
@@ -4771,6 +4817,98 @@ type TaskWorkerResponse struct {
 	Timestamp time.Time `json:"timestamp"`
 }
 
+// Team Team is a group of users and service accounts of an account.
+type Team struct {
+	AccountId   openapi_types.UUID `json:"account_id"`
+	Created     *time.Time         `json:"created"`
+	Description *string            `json:"description,omitempty"`
+	Id          openapi_types.UUID `json:"id"`
+	Memberships *[]TeamMembership  `json:"memberships,omitempty"`
+
+	// Name Unique in the account.
+	Name    string     `json:"name"`
+	Updated *time.Time `json:"updated"`
+}
+
+// TeamAccessGrant defines model for TeamAccessGrant.
+type TeamAccessGrant struct {
+	TeamId          openapi_types.UUID `json:"team_id"`
+	WorkspaceRoleId openapi_types.UUID `json:"workspace_role_id"`
+}
+
+// TeamAccessGrants TeamAccessGrants are one grant or a list of them.
+type TeamAccessGrants struct {
+	union json.RawMessage
+}
+
+// TeamAccessGrants0 defines model for TeamAccessGrants.0.
+type TeamAccessGrants0 = []TeamAccessGrant
+
+// TeamAccessQuery defines model for TeamAccessQuery.
+type TeamAccessQuery struct {
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit  *int64 `json:"limit,omitempty"`
+	Offset *int64 `json:"offset,omitempty"`
+}
+
+// TeamFilter TeamFilter selects teams.
+type TeamFilter struct {
+	Id       *TeamFilterId   `json:"id,omitempty"`
+	Name     *TeamFilterName `json:"name,omitempty"`
+	Operator *Operator       `json:"operator,omitempty"`
+}
+
+// TeamFilterId defines model for TeamFilterId.
+type TeamFilterId struct {
+	Any *[]openapi_types.UUID `json:"any_,omitempty"`
+}
+
+// TeamFilterName defines model for TeamFilterName.
+type TeamFilterName struct {
+	Any *[]string `json:"any_,omitempty"`
+
+	// Like A part of the name, in any case.
+	Like *string `json:"like_,omitempty"`
+}
+
+// TeamMember TeamMember names a user or a service account by its own id.
+type TeamMember struct {
+	MemberId   openapi_types.UUID `json:"member_id"`
+	MemberType TeamMemberType     `json:"member_type"`
+}
+
+// TeamMemberType defines model for TeamMemberType.
+type TeamMemberType string
+
+// TeamMembers defines model for TeamMembers.
+type TeamMembers struct {
+	Members []TeamMember `json:"members"`
+}
+
+// TeamMembership TeamMembership is a member of a team.
+type TeamMembership struct {
+	// Id Who acts, in access lists and events.
+	Id openapi_types.UUID `json:"id"`
+
+	// MemberId The user's or the service account's id.
+	MemberId openapi_types.UUID `json:"member_id"`
+	Type     TeamMemberType     `json:"type"`
+}
+
+// TeamQuery defines model for TeamQuery.
+type TeamQuery struct {
+	// Limit PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+	Limit  *int64      `json:"limit,omitempty"`
+	Offset *int64      `json:"offset,omitempty"`
+	Teams  *TeamFilter `json:"teams,omitempty"`
+}
+
+// TeamWrite defines model for TeamWrite.
+type TeamWrite struct {
+	Description *string `json:"description,omitempty"`
+	Name        string  `json:"name"`
+}
+
 // TimeUnit defines model for TimeUnit.
 type TimeUnit string
 
@@ -5515,6 +5653,12 @@ type CreateAccountParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// DeleteAccountParams defines parameters for DeleteAccount.
+type DeleteAccountParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // ReadAccountParams defines parameters for ReadAccount.
 type ReadAccountParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
@@ -5605,6 +5749,38 @@ type ReadAccountDomainsParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// ReadAccountEventsParams defines parameters for ReadAccountEvents.
+type ReadAccountEventsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadAccountEventsPageParams defines parameters for ReadAccountEventsPage.
+type ReadAccountEventsPageParams struct {
+	PageToken string `form:"page-token" json:"page-token"`
+
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadIpAllowlistParams defines parameters for ReadIpAllowlist.
+type ReadIpAllowlistParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateIpAllowlistParams defines parameters for UpdateIpAllowlist.
+type UpdateIpAllowlistParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CheckIpAllowlistAccessParams defines parameters for CheckIpAllowlistAccess.
+type CheckIpAllowlistAccessParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // ReadAccountSettingsParams defines parameters for ReadAccountSettings.
 type ReadAccountSettingsParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
@@ -5613,6 +5789,48 @@ type ReadAccountSettingsParams struct {
 
 // UpdateAccountSettingsParams defines parameters for UpdateAccountSettings.
 type UpdateAccountSettingsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// CreateTeamParams defines parameters for CreateTeam.
+type CreateTeamParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadTeamsParams defines parameters for ReadTeams.
+type ReadTeamsParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DeleteTeamParams defines parameters for DeleteTeam.
+type DeleteTeamParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadTeamParams defines parameters for ReadTeam.
+type ReadTeamParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// UpdateTeamParams defines parameters for UpdateTeam.
+type UpdateTeamParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// AddTeamMembersParams defines parameters for AddTeamMembers.
+type AddTeamMembersParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// RemoveTeamMemberParams defines parameters for RemoveTeamMember.
+type RemoveTeamMemberParams struct {
 	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -6596,6 +6814,24 @@ type ReadTaskWorkersParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// GrantTeamAccessParams defines parameters for GrantTeamAccess.
+type GrantTeamAccessParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadTeamAccessesParams defines parameters for ReadTeamAccesses.
+type ReadTeamAccessesParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// RevokeTeamAccessParams defines parameters for RevokeTeamAccess.
+type RevokeTeamAccessParams struct {
+	// XOrchApiVersion The API version that the client was written for, as major.minor.patch. Absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // ValidateTemplateJSONBody defines parameters for ValidateTemplate.
 type ValidateTemplateJSONBody = string
 
@@ -6973,8 +7209,26 @@ type UpdateServiceAccountJSONRequestBody = ServiceAccountUpdate
 // RotateServiceAccountApiKeyJSONRequestBody defines body for RotateServiceAccountApiKey for application/json ContentType.
 type RotateServiceAccountApiKeyJSONRequestBody = ApiKeyRotation
 
+// ReadAccountEventsJSONRequestBody defines body for ReadAccountEvents for application/json ContentType.
+type ReadAccountEventsJSONRequestBody = BodyReadEventsEventsFilterPost
+
+// UpdateIpAllowlistJSONRequestBody defines body for UpdateIpAllowlist for application/json ContentType.
+type UpdateIpAllowlistJSONRequestBody = IpAllowlist
+
 // UpdateAccountSettingsJSONRequestBody defines body for UpdateAccountSettings for application/json ContentType.
 type UpdateAccountSettingsJSONRequestBody = AccountSettingsUpdate
+
+// CreateTeamJSONRequestBody defines body for CreateTeam for application/json ContentType.
+type CreateTeamJSONRequestBody = TeamWrite
+
+// ReadTeamsJSONRequestBody defines body for ReadTeams for application/json ContentType.
+type ReadTeamsJSONRequestBody = TeamQuery
+
+// UpdateTeamJSONRequestBody defines body for UpdateTeam for application/json ContentType.
+type UpdateTeamJSONRequestBody = TeamWrite
+
+// AddTeamMembersJSONRequestBody defines body for AddTeamMembers for application/json ContentType.
+type AddTeamMembersJSONRequestBody = TeamMembers
 
 // CreateWorkspaceRoleJSONRequestBody defines body for CreateWorkspaceRole for application/json ContentType.
 type CreateWorkspaceRoleJSONRequestBody = WorkspaceRoleWrite
@@ -7224,6 +7478,12 @@ type SetTaskRunStateJSONRequestBody = BodySetTaskRunStateTaskRunsIdSetStatePost
 
 // ReadTaskWorkersJSONRequestBody defines body for ReadTaskWorkers for application/json ContentType.
 type ReadTaskWorkersJSONRequestBody = BodyReadTaskWorkersTaskWorkersFilterPost
+
+// GrantTeamAccessJSONRequestBody defines body for GrantTeamAccess for application/json ContentType.
+type GrantTeamAccessJSONRequestBody = TeamAccessGrants
+
+// ReadTeamAccessesJSONRequestBody defines body for ReadTeamAccesses for application/json ContentType.
+type ReadTeamAccessesJSONRequestBody = TeamAccessQuery
 
 // ValidateTemplateJSONRequestBody defines body for ValidateTemplate for application/json ContentType.
 type ValidateTemplateJSONRequestBody = ValidateTemplateJSONBody
@@ -9758,6 +10018,68 @@ func (t *TaskInput) UnmarshalJSON(b []byte) error {
 	return err
 }
 
+// AsTeamAccessGrants0 returns the union data inside the TeamAccessGrants as a TeamAccessGrants0
+func (t TeamAccessGrants) AsTeamAccessGrants0() (TeamAccessGrants0, error) {
+	var body TeamAccessGrants0
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromTeamAccessGrants0 overwrites any union data inside the TeamAccessGrants as the provided TeamAccessGrants0
+func (t *TeamAccessGrants) FromTeamAccessGrants0(v TeamAccessGrants0) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeTeamAccessGrants0 performs a merge with any union data inside the TeamAccessGrants, using the provided TeamAccessGrants0
+func (t *TeamAccessGrants) MergeTeamAccessGrants0(v TeamAccessGrants0) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+// AsTeamAccessGrant returns the union data inside the TeamAccessGrants as a TeamAccessGrant
+func (t TeamAccessGrants) AsTeamAccessGrant() (TeamAccessGrant, error) {
+	var body TeamAccessGrant
+	err := json.Unmarshal(t.union, &body)
+	return body, err
+}
+
+// FromTeamAccessGrant overwrites any union data inside the TeamAccessGrants as the provided TeamAccessGrant
+func (t *TeamAccessGrants) FromTeamAccessGrant(v TeamAccessGrant) error {
+	b, err := json.Marshal(v)
+	t.union = b
+	return err
+}
+
+// MergeTeamAccessGrant performs a merge with any union data inside the TeamAccessGrants, using the provided TeamAccessGrant
+func (t *TeamAccessGrants) MergeTeamAccessGrant(v TeamAccessGrant) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+
+	merged, err := runtime.JSONMerge(t.union, b)
+	t.union = merged
+	return err
+}
+
+func (t TeamAccessGrants) MarshalJSON() ([]byte, error) {
+	b, err := t.union.MarshalJSON()
+	return b, err
+}
+
+func (t *TeamAccessGrants) UnmarshalJSON(b []byte) error {
+	err := t.union.UnmarshalJSON(b)
+	return err
+}
+
 // AsStateAcceptDetails returns the union data inside the TransitionDetails as a StateAcceptDetails
 func (t TransitionDetails) AsStateAcceptDetails() (StateAcceptDetails, error) {
 	var body StateAcceptDetails
@@ -10489,6 +10811,13 @@ type ClientInterface interface {
 	// Corresponds with POST /accounts/ (the `CreateAccount` operationId).
 	CreateAccount(ctx context.Context, params *CreateAccountParams, body CreateAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// DeleteAccount Delete an account with everything that belongs to it: workspaces and all that is in them, service accounts, teams, roles, and the users who are members of no other account
+	//
+	// Delete an account with everything that belongs to it: workspaces and all that is in them, service accounts, teams, roles, and the users who are members of no other account. The default account cannot be deleted.
+	//
+	// Corresponds with DELETE /accounts/{account_id} (the `DeleteAccount` operationId).
+	DeleteAccount(ctx context.Context, accountId openapi_types.UUID, params *DeleteAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReadAccount Read an account
 	//
 	// Corresponds with GET /accounts/{account_id} (the `ReadAccount` operationId).
@@ -10665,6 +10994,57 @@ type ClientInterface interface {
 	// Corresponds with GET /accounts/{account_id}/domains (the `ReadAccountDomains` operationId).
 	ReadAccountDomains(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountDomainsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ReadAccountEventsWithBody Read the first page of an account's own events that match: what was done to the account, its members, service accounts, teams, roles and workspaces, and by whom
+	//
+	// Read the first page of an account's own events that match: what was done to the account, its members, service accounts, teams, roles and workspaces, and by whom. What is done in a workspace is among that workspace's events.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/events/filter (the `ReadAccountEvents` operationId).
+	ReadAccountEventsWithBody(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountEventsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAccountEvents Read the first page of an account's own events that match: what was done to the account, its members, service accounts, teams, roles and workspaces, and by whom
+	//
+	// Read the first page of an account's own events that match: what was done to the account, its members, service accounts, teams, roles and workspaces, and by whom. What is done in a workspace is among that workspace's events.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/events/filter (the `ReadAccountEvents` operationId).
+	ReadAccountEvents(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountEventsParams, body ReadAccountEventsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadAccountEventsPage Read the page of an account's events that a token from an earlier page names
+	//
+	// Corresponds with GET /accounts/{account_id}/events/filter/next (the `ReadAccountEventsPage` operationId).
+	ReadAccountEventsPage(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountEventsPageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadIpAllowlist Read from which addresses the account may be used while its settings enforce the list
+	//
+	// Corresponds with GET /accounts/{account_id}/ip_allowlist (the `ReadIpAllowlist` operationId).
+	ReadIpAllowlist(ctx context.Context, accountId openapi_types.UUID, params *ReadIpAllowlistParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateIpAllowlistWithBody Replace the list of addresses from which the account may be used
+	//
+	// Replace the list of addresses from which the account may be used. While it is enforced, a list without the caller's own address is refused.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /accounts/{account_id}/ip_allowlist (the `UpdateIpAllowlist` operationId).
+	UpdateIpAllowlistWithBody(ctx context.Context, accountId openapi_types.UUID, params *UpdateIpAllowlistParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateIpAllowlist Replace the list of addresses from which the account may be used
+	//
+	// Replace the list of addresses from which the account may be used. While it is enforced, a list without the caller's own address is refused.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /accounts/{account_id}/ip_allowlist (the `UpdateIpAllowlist` operationId).
+	UpdateIpAllowlist(ctx context.Context, accountId openapi_types.UUID, params *UpdateIpAllowlistParams, body UpdateIpAllowlistJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CheckIpAllowlistAccess Tell whether the list has the caller's address
+	//
+	// Corresponds with GET /accounts/{account_id}/ip_allowlist/my_access (the `CheckIpAllowlistAccess` operationId).
+	CheckIpAllowlistAccess(ctx context.Context, accountId openapi_types.UUID, params *CheckIpAllowlistAccessParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReadAccountSettings Read the settings of an account
 	//
 	// Corresponds with GET /accounts/{account_id}/settings (the `ReadAccountSettings` operationId).
@@ -10687,6 +11067,85 @@ type ClientInterface interface {
 	//
 	// Corresponds with PATCH /accounts/{account_id}/settings (the `UpdateAccountSettings` operationId).
 	UpdateAccountSettings(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountSettingsParams, body UpdateAccountSettingsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateTeamWithBody Create a team without members
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/teams/ (the `CreateTeam` operationId).
+	CreateTeamWithBody(ctx context.Context, accountId openapi_types.UUID, params *CreateTeamParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CreateTeam Create a team without members
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/teams/ (the `CreateTeam` operationId).
+	CreateTeam(ctx context.Context, accountId openapi_types.UUID, params *CreateTeamParams, body CreateTeamJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadTeamsWithBody Read the teams that match, with their members
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/teams/filter (the `ReadTeams` operationId).
+	ReadTeamsWithBody(ctx context.Context, accountId openapi_types.UUID, params *ReadTeamsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadTeams Read the teams that match, with their members
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /accounts/{account_id}/teams/filter (the `ReadTeams` operationId).
+	ReadTeams(ctx context.Context, accountId openapi_types.UUID, params *ReadTeamsParams, body ReadTeamsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteTeam Delete a team with its roles in workspaces
+	//
+	// Delete a team with its roles in workspaces. Its members stay.
+	//
+	// Corresponds with DELETE /accounts/{account_id}/teams/{id} (the `DeleteTeam` operationId).
+	DeleteTeam(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteTeamParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadTeam Read a team and its members
+	//
+	// Corresponds with GET /accounts/{account_id}/teams/{id} (the `ReadTeam` operationId).
+	ReadTeam(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadTeamParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateTeamWithBody Make the name and description of a team what was sent
+	//
+	// Make the name and description of a team what was sent. Its members stay.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /accounts/{account_id}/teams/{id} (the `UpdateTeam` operationId).
+	UpdateTeamWithBody(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateTeamParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// UpdateTeam Make the name and description of a team what was sent
+	//
+	// Make the name and description of a team what was sent. Its members stay.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /accounts/{account_id}/teams/{id} (the `UpdateTeam` operationId).
+	UpdateTeam(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateTeamParams, body UpdateTeamJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddTeamMembersWithBody Add members to a team; those who are members stay it
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /accounts/{account_id}/teams/{id}/members (the `AddTeamMembers` operationId).
+	AddTeamMembersWithBody(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *AddTeamMembersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// AddTeamMembers Add members to a team; those who are members stay it
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /accounts/{account_id}/teams/{id}/members (the `AddTeamMembers` operationId).
+	AddTeamMembers(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *AddTeamMembersParams, body AddTeamMembersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RemoveTeamMember Take a member out of a team
+	//
+	// Take a member out of a team. The address names the member's actor.
+	//
+	// Corresponds with DELETE /accounts/{account_id}/teams/{id}/members/{actor_id} (the `RemoveTeamMember` operationId).
+	RemoveTeamMember(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, actorId openapi_types.UUID, params *RemoveTeamMemberParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateWorkspaceRoleWithBody Create a workspace role
 	//
@@ -12245,6 +12704,41 @@ type ClientInterface interface {
 	// Corresponds with POST /task_workers/filter (the `ReadTaskWorkers` operationId).
 	ReadTaskWorkers(ctx context.Context, params *ReadTaskWorkersParams, body ReadTaskWorkersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GrantTeamAccessWithBody Give a team a role in the workspace; one that has a role there gets the other one, under the same id
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /team_access/ (the `GrantTeamAccess` operationId).
+	GrantTeamAccessWithBody(ctx context.Context, params *GrantTeamAccessParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GrantTeamAccess Give a team a role in the workspace; one that has a role there gets the other one, under the same id
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /team_access/ (the `GrantTeamAccess` operationId).
+	GrantTeamAccess(ctx context.Context, params *GrantTeamAccessParams, body GrantTeamAccessJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadTeamAccessesWithBody Read what teams may do in the workspace
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /team_access/filter (the `ReadTeamAccesses` operationId).
+	ReadTeamAccessesWithBody(ctx context.Context, params *ReadTeamAccessesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadTeamAccesses Read what teams may do in the workspace
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /team_access/filter (the `ReadTeamAccesses` operationId).
+	ReadTeamAccesses(ctx context.Context, params *ReadTeamAccessesParams, body ReadTeamAccessesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeTeamAccess Take a team's role in the workspace away
+	//
+	// Take a team's role in the workspace away. The address names the team.
+	//
+	// Corresponds with DELETE /team_access/{team_id} (the `RevokeTeamAccess` operationId).
+	RevokeTeamAccess(ctx context.Context, teamId openapi_types.UUID, params *RevokeTeamAccessParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ValidateTemplateWithBody Tell whether a text is a template that actions may use
 	//
 	// Takes any type of body and a specified content type.
@@ -12883,6 +13377,23 @@ func (c *Client) CreateAccount(ctx context.Context, params *CreateAccountParams,
 	return c.Client.Do(req)
 }
 
+// DeleteAccount Delete an account with everything that belongs to it: workspaces and all that is in them, service accounts, teams, roles, and the users who are members of no other account
+//
+// Delete an account with everything that belongs to it: workspaces and all that is in them, service accounts, teams, roles, and the users who are members of no other account. The default account cannot be deleted.
+//
+// Corresponds with DELETE /accounts/{account_id} (the `DeleteAccount` operationId).
+func (c *Client) DeleteAccount(ctx context.Context, accountId openapi_types.UUID, params *DeleteAccountParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteAccountRequest(c.Server, accountId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ReadAccount Read an account
 //
 // Corresponds with GET /accounts/{account_id} (the `ReadAccount` operationId).
@@ -13299,6 +13810,127 @@ func (c *Client) ReadAccountDomains(ctx context.Context, accountId openapi_types
 	return c.Client.Do(req)
 }
 
+// ReadAccountEventsWithBody Read the first page of an account's own events that match: what was done to the account, its members, service accounts, teams, roles and workspaces, and by whom
+//
+// Read the first page of an account's own events that match: what was done to the account, its members, service accounts, teams, roles and workspaces, and by whom. What is done in a workspace is among that workspace's events.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /accounts/{account_id}/events/filter (the `ReadAccountEvents` operationId).
+func (c *Client) ReadAccountEventsWithBody(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountEventsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAccountEventsRequestWithBody(c.Server, accountId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAccountEvents Read the first page of an account's own events that match: what was done to the account, its members, service accounts, teams, roles and workspaces, and by whom
+//
+// Read the first page of an account's own events that match: what was done to the account, its members, service accounts, teams, roles and workspaces, and by whom. What is done in a workspace is among that workspace's events.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /accounts/{account_id}/events/filter (the `ReadAccountEvents` operationId).
+func (c *Client) ReadAccountEvents(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountEventsParams, body ReadAccountEventsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAccountEventsRequest(c.Server, accountId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadAccountEventsPage Read the page of an account's events that a token from an earlier page names
+//
+// Corresponds with GET /accounts/{account_id}/events/filter/next (the `ReadAccountEventsPage` operationId).
+func (c *Client) ReadAccountEventsPage(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountEventsPageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadAccountEventsPageRequest(c.Server, accountId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadIpAllowlist Read from which addresses the account may be used while its settings enforce the list
+//
+// Corresponds with GET /accounts/{account_id}/ip_allowlist (the `ReadIpAllowlist` operationId).
+func (c *Client) ReadIpAllowlist(ctx context.Context, accountId openapi_types.UUID, params *ReadIpAllowlistParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadIpAllowlistRequest(c.Server, accountId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateIpAllowlistWithBody Replace the list of addresses from which the account may be used
+//
+// Replace the list of addresses from which the account may be used. While it is enforced, a list without the caller's own address is refused.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /accounts/{account_id}/ip_allowlist (the `UpdateIpAllowlist` operationId).
+func (c *Client) UpdateIpAllowlistWithBody(ctx context.Context, accountId openapi_types.UUID, params *UpdateIpAllowlistParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateIpAllowlistRequestWithBody(c.Server, accountId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateIpAllowlist Replace the list of addresses from which the account may be used
+//
+// Replace the list of addresses from which the account may be used. While it is enforced, a list without the caller's own address is refused.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /accounts/{account_id}/ip_allowlist (the `UpdateIpAllowlist` operationId).
+func (c *Client) UpdateIpAllowlist(ctx context.Context, accountId openapi_types.UUID, params *UpdateIpAllowlistParams, body UpdateIpAllowlistJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateIpAllowlistRequest(c.Server, accountId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CheckIpAllowlistAccess Tell whether the list has the caller's address
+//
+// Corresponds with GET /accounts/{account_id}/ip_allowlist/my_access (the `CheckIpAllowlistAccess` operationId).
+func (c *Client) CheckIpAllowlistAccess(ctx context.Context, accountId openapi_types.UUID, params *CheckIpAllowlistAccessParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCheckIpAllowlistAccessRequest(c.Server, accountId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ReadAccountSettings Read the settings of an account
 //
 // Corresponds with GET /accounts/{account_id}/settings (the `ReadAccountSettings` operationId).
@@ -13342,6 +13974,195 @@ func (c *Client) UpdateAccountSettingsWithBody(ctx context.Context, accountId op
 // Corresponds with PATCH /accounts/{account_id}/settings (the `UpdateAccountSettings` operationId).
 func (c *Client) UpdateAccountSettings(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountSettingsParams, body UpdateAccountSettingsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateAccountSettingsRequest(c.Server, accountId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateTeamWithBody Create a team without members
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /accounts/{account_id}/teams/ (the `CreateTeam` operationId).
+func (c *Client) CreateTeamWithBody(ctx context.Context, accountId openapi_types.UUID, params *CreateTeamParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateTeamRequestWithBody(c.Server, accountId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CreateTeam Create a team without members
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /accounts/{account_id}/teams/ (the `CreateTeam` operationId).
+func (c *Client) CreateTeam(ctx context.Context, accountId openapi_types.UUID, params *CreateTeamParams, body CreateTeamJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateTeamRequest(c.Server, accountId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadTeamsWithBody Read the teams that match, with their members
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /accounts/{account_id}/teams/filter (the `ReadTeams` operationId).
+func (c *Client) ReadTeamsWithBody(ctx context.Context, accountId openapi_types.UUID, params *ReadTeamsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadTeamsRequestWithBody(c.Server, accountId, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadTeams Read the teams that match, with their members
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /accounts/{account_id}/teams/filter (the `ReadTeams` operationId).
+func (c *Client) ReadTeams(ctx context.Context, accountId openapi_types.UUID, params *ReadTeamsParams, body ReadTeamsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadTeamsRequest(c.Server, accountId, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteTeam Delete a team with its roles in workspaces
+//
+// Delete a team with its roles in workspaces. Its members stay.
+//
+// Corresponds with DELETE /accounts/{account_id}/teams/{id} (the `DeleteTeam` operationId).
+func (c *Client) DeleteTeam(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteTeamParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteTeamRequest(c.Server, accountId, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadTeam Read a team and its members
+//
+// Corresponds with GET /accounts/{account_id}/teams/{id} (the `ReadTeam` operationId).
+func (c *Client) ReadTeam(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadTeamParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadTeamRequest(c.Server, accountId, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateTeamWithBody Make the name and description of a team what was sent
+//
+// Make the name and description of a team what was sent. Its members stay.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /accounts/{account_id}/teams/{id} (the `UpdateTeam` operationId).
+func (c *Client) UpdateTeamWithBody(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateTeamParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateTeamRequestWithBody(c.Server, accountId, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// UpdateTeam Make the name and description of a team what was sent
+//
+// Make the name and description of a team what was sent. Its members stay.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /accounts/{account_id}/teams/{id} (the `UpdateTeam` operationId).
+func (c *Client) UpdateTeam(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateTeamParams, body UpdateTeamJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewUpdateTeamRequest(c.Server, accountId, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddTeamMembersWithBody Add members to a team; those who are members stay it
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /accounts/{account_id}/teams/{id}/members (the `AddTeamMembers` operationId).
+func (c *Client) AddTeamMembersWithBody(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *AddTeamMembersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddTeamMembersRequestWithBody(c.Server, accountId, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// AddTeamMembers Add members to a team; those who are members stay it
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /accounts/{account_id}/teams/{id}/members (the `AddTeamMembers` operationId).
+func (c *Client) AddTeamMembers(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *AddTeamMembersParams, body AddTeamMembersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewAddTeamMembersRequest(c.Server, accountId, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RemoveTeamMember Take a member out of a team
+//
+// Take a member out of a team. The address names the member's actor.
+//
+// Corresponds with DELETE /accounts/{account_id}/teams/{id}/members/{actor_id} (the `RemoveTeamMember` operationId).
+func (c *Client) RemoveTeamMember(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, actorId openapi_types.UUID, params *RemoveTeamMemberParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRemoveTeamMemberRequest(c.Server, accountId, id, actorId, params)
 	if err != nil {
 		return nil, err
 	}
@@ -17278,6 +18099,91 @@ func (c *Client) ReadTaskWorkers(ctx context.Context, params *ReadTaskWorkersPar
 	return c.Client.Do(req)
 }
 
+// GrantTeamAccessWithBody Give a team a role in the workspace; one that has a role there gets the other one, under the same id
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /team_access/ (the `GrantTeamAccess` operationId).
+func (c *Client) GrantTeamAccessWithBody(ctx context.Context, params *GrantTeamAccessParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGrantTeamAccessRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GrantTeamAccess Give a team a role in the workspace; one that has a role there gets the other one, under the same id
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /team_access/ (the `GrantTeamAccess` operationId).
+func (c *Client) GrantTeamAccess(ctx context.Context, params *GrantTeamAccessParams, body GrantTeamAccessJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGrantTeamAccessRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadTeamAccessesWithBody Read what teams may do in the workspace
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /team_access/filter (the `ReadTeamAccesses` operationId).
+func (c *Client) ReadTeamAccessesWithBody(ctx context.Context, params *ReadTeamAccessesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadTeamAccessesRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadTeamAccesses Read what teams may do in the workspace
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /team_access/filter (the `ReadTeamAccesses` operationId).
+func (c *Client) ReadTeamAccesses(ctx context.Context, params *ReadTeamAccessesParams, body ReadTeamAccessesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadTeamAccessesRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeTeamAccess Take a team's role in the workspace away
+//
+// Take a team's role in the workspace away. The address names the team.
+//
+// Corresponds with DELETE /team_access/{team_id} (the `RevokeTeamAccess` operationId).
+func (c *Client) RevokeTeamAccess(ctx context.Context, teamId openapi_types.UUID, params *RevokeTeamAccessParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeTeamAccessRequest(c.Server, teamId, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ValidateTemplateWithBody Tell whether a text is a template that actions may use
 //
 // Takes any type of body and a specified content type.
@@ -18826,6 +19732,55 @@ func NewCreateAccountRequestWithBody(server string, params *CreateAccountParams,
 	return req, nil
 }
 
+// NewDeleteAccountRequest constructs an http.Request for the DeleteAccount method
+func NewDeleteAccountRequest(server string, accountId openapi_types.UUID, params *DeleteAccountParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewReadAccountRequest constructs an http.Request for the ReadAccount method
 func NewReadAccountRequest(server string, accountId openapi_types.UUID, params *ReadAccountParams) (*http.Request, error) {
 	var err error
@@ -19727,6 +20682,300 @@ func NewReadAccountDomainsRequest(server string, accountId openapi_types.UUID, p
 	return req, nil
 }
 
+// NewReadAccountEventsRequest calls the generic ReadAccountEvents builder with application/json body
+func NewReadAccountEventsRequest(server string, accountId openapi_types.UUID, params *ReadAccountEventsParams, body ReadAccountEventsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadAccountEventsRequestWithBody(server, accountId, params, "application/json", bodyReader)
+}
+
+// NewReadAccountEventsRequestWithBody constructs an http.Request for the ReadAccountEvents method, with any body, and a specified content type
+func NewReadAccountEventsRequestWithBody(server string, accountId openapi_types.UUID, params *ReadAccountEventsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/events/filter", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadAccountEventsPageRequest constructs an http.Request for the ReadAccountEventsPage method
+func NewReadAccountEventsPageRequest(server string, accountId openapi_types.UUID, params *ReadAccountEventsPageParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/events/filter/next", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if queryFrag, err := runtime.StyleParamWithOptions("form", true, "page-token", params.PageToken, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			return nil, err
+		} else {
+			for _, qp := range strings.Split(queryFrag, "&") {
+				rawQueryFragments = append(rawQueryFragments, qp)
+			}
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadIpAllowlistRequest constructs an http.Request for the ReadIpAllowlist method
+func NewReadIpAllowlistRequest(server string, accountId openapi_types.UUID, params *ReadIpAllowlistParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/ip_allowlist", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateIpAllowlistRequest calls the generic UpdateIpAllowlist builder with application/json body
+func NewUpdateIpAllowlistRequest(server string, accountId openapi_types.UUID, params *UpdateIpAllowlistParams, body UpdateIpAllowlistJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateIpAllowlistRequestWithBody(server, accountId, params, "application/json", bodyReader)
+}
+
+// NewUpdateIpAllowlistRequestWithBody constructs an http.Request for the UpdateIpAllowlist method, with any body, and a specified content type
+func NewUpdateIpAllowlistRequestWithBody(server string, accountId openapi_types.UUID, params *UpdateIpAllowlistParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/ip_allowlist", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCheckIpAllowlistAccessRequest constructs an http.Request for the CheckIpAllowlistAccess method
+func NewCheckIpAllowlistAccessRequest(server string, accountId openapi_types.UUID, params *CheckIpAllowlistAccessParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/ip_allowlist/my_access", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewReadAccountSettingsRequest constructs an http.Request for the ReadAccountSettings method
 func NewReadAccountSettingsRequest(server string, accountId openapi_types.UUID, params *ReadAccountSettingsParams) (*http.Request, error) {
 	var err error
@@ -19819,6 +21068,443 @@ func NewUpdateAccountSettingsRequestWithBody(server string, accountId openapi_ty
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCreateTeamRequest calls the generic CreateTeam builder with application/json body
+func NewCreateTeamRequest(server string, accountId openapi_types.UUID, params *CreateTeamParams, body CreateTeamJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCreateTeamRequestWithBody(server, accountId, params, "application/json", bodyReader)
+}
+
+// NewCreateTeamRequestWithBody constructs an http.Request for the CreateTeam method, with any body, and a specified content type
+func NewCreateTeamRequestWithBody(server string, accountId openapi_types.UUID, params *CreateTeamParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/teams/", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadTeamsRequest calls the generic ReadTeams builder with application/json body
+func NewReadTeamsRequest(server string, accountId openapi_types.UUID, params *ReadTeamsParams, body ReadTeamsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadTeamsRequestWithBody(server, accountId, params, "application/json", bodyReader)
+}
+
+// NewReadTeamsRequestWithBody constructs an http.Request for the ReadTeams method, with any body, and a specified content type
+func NewReadTeamsRequestWithBody(server string, accountId openapi_types.UUID, params *ReadTeamsParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/teams/filter", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteTeamRequest constructs an http.Request for the DeleteTeam method
+func NewDeleteTeamRequest(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteTeamParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/teams/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadTeamRequest constructs an http.Request for the ReadTeam method
+func NewReadTeamRequest(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadTeamParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/teams/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewUpdateTeamRequest calls the generic UpdateTeam builder with application/json body
+func NewUpdateTeamRequest(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateTeamParams, body UpdateTeamJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewUpdateTeamRequestWithBody(server, accountId, id, params, "application/json", bodyReader)
+}
+
+// NewUpdateTeamRequestWithBody constructs an http.Request for the UpdateTeam method, with any body, and a specified content type
+func NewUpdateTeamRequestWithBody(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateTeamParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/teams/%s", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewAddTeamMembersRequest calls the generic AddTeamMembers builder with application/json body
+func NewAddTeamMembersRequest(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *AddTeamMembersParams, body AddTeamMembersJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewAddTeamMembersRequestWithBody(server, accountId, id, params, "application/json", bodyReader)
+}
+
+// NewAddTeamMembersRequestWithBody constructs an http.Request for the AddTeamMembers method, with any body, and a specified content type
+func NewAddTeamMembersRequestWithBody(server string, accountId openapi_types.UUID, id openapi_types.UUID, params *AddTeamMembersParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/teams/%s/members", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRemoveTeamMemberRequest constructs an http.Request for the RemoveTeamMember method
+func NewRemoveTeamMemberRequest(server string, accountId openapi_types.UUID, id openapi_types.UUID, actorId openapi_types.UUID, params *RemoveTeamMemberParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "account_id", accountId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "actor_id", actorId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/accounts/%s/teams/%s/members/%s", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	if params != nil {
 
@@ -28443,6 +30129,165 @@ func NewReadTaskWorkersRequestWithBody(server string, params *ReadTaskWorkersPar
 	return req, nil
 }
 
+// NewGrantTeamAccessRequest calls the generic GrantTeamAccess builder with application/json body
+func NewGrantTeamAccessRequest(server string, params *GrantTeamAccessParams, body GrantTeamAccessJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewGrantTeamAccessRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewGrantTeamAccessRequestWithBody constructs an http.Request for the GrantTeamAccess method, with any body, and a specified content type
+func NewGrantTeamAccessRequestWithBody(server string, params *GrantTeamAccessParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/team_access/")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadTeamAccessesRequest calls the generic ReadTeamAccesses builder with application/json body
+func NewReadTeamAccessesRequest(server string, params *ReadTeamAccessesParams, body ReadTeamAccessesJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadTeamAccessesRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadTeamAccessesRequestWithBody constructs an http.Request for the ReadTeamAccesses method, with any body, and a specified content type
+func NewReadTeamAccessesRequestWithBody(server string, params *ReadTeamAccessesParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/team_access/filter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRevokeTeamAccessRequest constructs an http.Request for the RevokeTeamAccess method
+func NewRevokeTeamAccessRequest(server string, teamId openapi_types.UUID, params *RevokeTeamAccessParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "team_id", teamId, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/team_access/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewValidateTemplateRequest calls the generic ValidateTemplate builder with application/json body
 func NewValidateTemplateRequest(server string, params *ValidateTemplateParams, body ValidateTemplateJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -31634,6 +33479,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /accounts/ (the `CreateAccount` operationId).
 	CreateAccountWithResponse(ctx context.Context, params *CreateAccountParams, body CreateAccountJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateAccountResult, error)
 
+	// DeleteAccountWithResponse Delete an account with everything that belongs to it: workspaces and all that is in them, service accounts, teams, roles, and the users who are members of no other account
+	//
+	// Delete an account with everything that belongs to it: workspaces and all that is in them, service accounts, teams, roles, and the users who are members of no other account. The default account cannot be deleted.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /accounts/{account_id} (the `DeleteAccount` operationId).
+	DeleteAccountWithResponse(ctx context.Context, accountId openapi_types.UUID, params *DeleteAccountParams, reqEditors ...RequestEditorFn) (*DeleteAccountResult, error)
+
 	// ReadAccountWithResponse Read an account
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -31822,6 +33676,63 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /accounts/{account_id}/domains (the `ReadAccountDomains` operationId).
 	ReadAccountDomainsWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountDomainsParams, reqEditors ...RequestEditorFn) (*ReadAccountDomainsResult, error)
 
+	// ReadAccountEventsWithBodyWithResponse Read the first page of an account's own events that match: what was done to the account, its members, service accounts, teams, roles and workspaces, and by whom
+	//
+	// Read the first page of an account's own events that match: what was done to the account, its members, service accounts, teams, roles and workspaces, and by whom. What is done in a workspace is among that workspace's events.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/events/filter (the `ReadAccountEvents` operationId).
+	ReadAccountEventsWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountEventsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadAccountEventsResult, error)
+
+	// ReadAccountEventsWithResponse Read the first page of an account's own events that match: what was done to the account, its members, service accounts, teams, roles and workspaces, and by whom
+	//
+	// Read the first page of an account's own events that match: what was done to the account, its members, service accounts, teams, roles and workspaces, and by whom. What is done in a workspace is among that workspace's events.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/events/filter (the `ReadAccountEvents` operationId).
+	ReadAccountEventsWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountEventsParams, body ReadAccountEventsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadAccountEventsResult, error)
+
+	// ReadAccountEventsPageWithResponse Read the page of an account's events that a token from an earlier page names
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /accounts/{account_id}/events/filter/next (the `ReadAccountEventsPage` operationId).
+	ReadAccountEventsPageWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountEventsPageParams, reqEditors ...RequestEditorFn) (*ReadAccountEventsPageResult, error)
+
+	// ReadIpAllowlistWithResponse Read from which addresses the account may be used while its settings enforce the list
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /accounts/{account_id}/ip_allowlist (the `ReadIpAllowlist` operationId).
+	ReadIpAllowlistWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadIpAllowlistParams, reqEditors ...RequestEditorFn) (*ReadIpAllowlistResult, error)
+
+	// UpdateIpAllowlistWithBodyWithResponse Replace the list of addresses from which the account may be used
+	//
+	// Replace the list of addresses from which the account may be used. While it is enforced, a list without the caller's own address is refused.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /accounts/{account_id}/ip_allowlist (the `UpdateIpAllowlist` operationId).
+	UpdateIpAllowlistWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *UpdateIpAllowlistParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateIpAllowlistResult, error)
+
+	// UpdateIpAllowlistWithResponse Replace the list of addresses from which the account may be used
+	//
+	// Replace the list of addresses from which the account may be used. While it is enforced, a list without the caller's own address is refused.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /accounts/{account_id}/ip_allowlist (the `UpdateIpAllowlist` operationId).
+	UpdateIpAllowlistWithResponse(ctx context.Context, accountId openapi_types.UUID, params *UpdateIpAllowlistParams, body UpdateIpAllowlistJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateIpAllowlistResult, error)
+
+	// CheckIpAllowlistAccessWithResponse Tell whether the list has the caller's address
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /accounts/{account_id}/ip_allowlist/my_access (the `CheckIpAllowlistAccess` operationId).
+	CheckIpAllowlistAccessWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CheckIpAllowlistAccessParams, reqEditors ...RequestEditorFn) (*CheckIpAllowlistAccessResult, error)
+
 	// ReadAccountSettingsWithResponse Read the settings of an account
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -31846,6 +33757,91 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PATCH /accounts/{account_id}/settings (the `UpdateAccountSettings` operationId).
 	UpdateAccountSettingsWithResponse(ctx context.Context, accountId openapi_types.UUID, params *UpdateAccountSettingsParams, body UpdateAccountSettingsJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateAccountSettingsResult, error)
+
+	// CreateTeamWithBodyWithResponse Create a team without members
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/teams/ (the `CreateTeam` operationId).
+	CreateTeamWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CreateTeamParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTeamResult, error)
+
+	// CreateTeamWithResponse Create a team without members
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/teams/ (the `CreateTeam` operationId).
+	CreateTeamWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CreateTeamParams, body CreateTeamJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTeamResult, error)
+
+	// ReadTeamsWithBodyWithResponse Read the teams that match, with their members
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/teams/filter (the `ReadTeams` operationId).
+	ReadTeamsWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadTeamsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadTeamsResult, error)
+
+	// ReadTeamsWithResponse Read the teams that match, with their members
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /accounts/{account_id}/teams/filter (the `ReadTeams` operationId).
+	ReadTeamsWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadTeamsParams, body ReadTeamsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadTeamsResult, error)
+
+	// DeleteTeamWithResponse Delete a team with its roles in workspaces
+	//
+	// Delete a team with its roles in workspaces. Its members stay.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /accounts/{account_id}/teams/{id} (the `DeleteTeam` operationId).
+	DeleteTeamWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteTeamParams, reqEditors ...RequestEditorFn) (*DeleteTeamResult, error)
+
+	// ReadTeamWithResponse Read a team and its members
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /accounts/{account_id}/teams/{id} (the `ReadTeam` operationId).
+	ReadTeamWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadTeamParams, reqEditors ...RequestEditorFn) (*ReadTeamResult, error)
+
+	// UpdateTeamWithBodyWithResponse Make the name and description of a team what was sent
+	//
+	// Make the name and description of a team what was sent. Its members stay.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /accounts/{account_id}/teams/{id} (the `UpdateTeam` operationId).
+	UpdateTeamWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateTeamParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateTeamResult, error)
+
+	// UpdateTeamWithResponse Make the name and description of a team what was sent
+	//
+	// Make the name and description of a team what was sent. Its members stay.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /accounts/{account_id}/teams/{id} (the `UpdateTeam` operationId).
+	UpdateTeamWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateTeamParams, body UpdateTeamJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateTeamResult, error)
+
+	// AddTeamMembersWithBodyWithResponse Add members to a team; those who are members stay it
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /accounts/{account_id}/teams/{id}/members (the `AddTeamMembers` operationId).
+	AddTeamMembersWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *AddTeamMembersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddTeamMembersResult, error)
+
+	// AddTeamMembersWithResponse Add members to a team; those who are members stay it
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /accounts/{account_id}/teams/{id}/members (the `AddTeamMembers` operationId).
+	AddTeamMembersWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *AddTeamMembersParams, body AddTeamMembersJSONRequestBody, reqEditors ...RequestEditorFn) (*AddTeamMembersResult, error)
+
+	// RemoveTeamMemberWithResponse Take a member out of a team
+	//
+	// Take a member out of a team. The address names the member's actor.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /accounts/{account_id}/teams/{id}/members/{actor_id} (the `RemoveTeamMember` operationId).
+	RemoveTeamMemberWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, actorId openapi_types.UUID, params *RemoveTeamMemberParams, reqEditors ...RequestEditorFn) (*RemoveTeamMemberResult, error)
 
 	// CreateWorkspaceRoleWithBodyWithResponse Create a workspace role
 	//
@@ -33546,6 +35542,43 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /task_workers/filter (the `ReadTaskWorkers` operationId).
 	ReadTaskWorkersWithResponse(ctx context.Context, params *ReadTaskWorkersParams, body ReadTaskWorkersJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadTaskWorkersResult, error)
 
+	// GrantTeamAccessWithBodyWithResponse Give a team a role in the workspace; one that has a role there gets the other one, under the same id
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /team_access/ (the `GrantTeamAccess` operationId).
+	GrantTeamAccessWithBodyWithResponse(ctx context.Context, params *GrantTeamAccessParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GrantTeamAccessResult, error)
+
+	// GrantTeamAccessWithResponse Give a team a role in the workspace; one that has a role there gets the other one, under the same id
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /team_access/ (the `GrantTeamAccess` operationId).
+	GrantTeamAccessWithResponse(ctx context.Context, params *GrantTeamAccessParams, body GrantTeamAccessJSONRequestBody, reqEditors ...RequestEditorFn) (*GrantTeamAccessResult, error)
+
+	// ReadTeamAccessesWithBodyWithResponse Read what teams may do in the workspace
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /team_access/filter (the `ReadTeamAccesses` operationId).
+	ReadTeamAccessesWithBodyWithResponse(ctx context.Context, params *ReadTeamAccessesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadTeamAccessesResult, error)
+
+	// ReadTeamAccessesWithResponse Read what teams may do in the workspace
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /team_access/filter (the `ReadTeamAccesses` operationId).
+	ReadTeamAccessesWithResponse(ctx context.Context, params *ReadTeamAccessesParams, body ReadTeamAccessesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadTeamAccessesResult, error)
+
+	// RevokeTeamAccessWithResponse Take a team's role in the workspace away
+	//
+	// Take a team's role in the workspace away. The address names the team.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /team_access/{team_id} (the `RevokeTeamAccess` operationId).
+	RevokeTeamAccessWithResponse(ctx context.Context, teamId openapi_types.UUID, params *RevokeTeamAccessParams, reqEditors ...RequestEditorFn) (*RevokeTeamAccessResult, error)
+
 	// ValidateTemplateWithBodyWithResponse Tell whether a text is a template that actions may use
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -34245,6 +36278,54 @@ func (r CreateAccountResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CreateAccountResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteAccountResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteAccountResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteAccountResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteAccountResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteAccountResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteAccountResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteAccountResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -35041,6 +37122,274 @@ func (r ReadAccountDomainsResult) ContentType() string {
 	return ""
 }
 
+type ReadAccountEventsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *EventPage
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadAccountEventsResult) GetJSON200() *EventPage {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadAccountEventsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadAccountEventsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadAccountEventsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadAccountEventsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadAccountEventsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadAccountEventsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadAccountEventsPageResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *EventPage
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadAccountEventsPageResult) GetJSON200() *EventPage {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadAccountEventsPageResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadAccountEventsPageResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadAccountEventsPageResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadAccountEventsPageResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadAccountEventsPageResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadAccountEventsPageResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadIpAllowlistResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *IpAllowlist
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadIpAllowlistResult) GetJSON200() *IpAllowlist {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadIpAllowlistResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadIpAllowlistResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadIpAllowlistResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadIpAllowlistResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadIpAllowlistResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadIpAllowlistResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateIpAllowlistResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateIpAllowlistResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateIpAllowlistResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateIpAllowlistResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateIpAllowlistResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateIpAllowlistResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateIpAllowlistResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CheckIpAllowlistAccessResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *IpAllowlistAccess
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CheckIpAllowlistAccessResult) GetJSON200() *IpAllowlistAccess {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CheckIpAllowlistAccessResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CheckIpAllowlistAccessResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CheckIpAllowlistAccessResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CheckIpAllowlistAccessResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CheckIpAllowlistAccessResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CheckIpAllowlistAccessResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ReadAccountSettingsResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -35138,6 +37487,377 @@ func (r UpdateAccountSettingsResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdateAccountSettingsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type CreateTeamResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Team
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r CreateTeamResult) GetJSON201() *Team {
+	return r.JSON201
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r CreateTeamResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r CreateTeamResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r CreateTeamResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CreateTeamResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CreateTeamResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CreateTeamResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadTeamsResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]Team
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadTeamsResult) GetJSON200() *[]Team {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadTeamsResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadTeamsResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadTeamsResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadTeamsResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadTeamsResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadTeamsResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DeleteTeamResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DeleteTeamResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DeleteTeamResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DeleteTeamResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DeleteTeamResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DeleteTeamResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DeleteTeamResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadTeamResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Team
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadTeamResult) GetJSON200() *Team {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadTeamResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadTeamResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadTeamResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadTeamResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadTeamResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadTeamResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type UpdateTeamResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Team
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r UpdateTeamResult) GetJSON200() *Team {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r UpdateTeamResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r UpdateTeamResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r UpdateTeamResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r UpdateTeamResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r UpdateTeamResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r UpdateTeamResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type AddTeamMembersResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Team
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r AddTeamMembersResult) GetJSON200() *Team {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r AddTeamMembersResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r AddTeamMembersResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r AddTeamMembersResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r AddTeamMembersResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r AddTeamMembersResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r AddTeamMembersResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RemoveTeamMemberResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r RemoveTeamMemberResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r RemoveTeamMemberResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RemoveTeamMemberResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RemoveTeamMemberResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RemoveTeamMemberResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RemoveTeamMemberResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -43481,6 +46201,164 @@ func (r ReadTaskWorkersResult) ContentType() string {
 	return ""
 }
 
+type GrantTeamAccessResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]WorkspaceAccess
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GrantTeamAccessResult) GetJSON200() *[]WorkspaceAccess {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r GrantTeamAccessResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r GrantTeamAccessResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r GrantTeamAccessResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GrantTeamAccessResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GrantTeamAccessResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GrantTeamAccessResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadTeamAccessesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]WorkspaceAccess
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadTeamAccessesResult) GetJSON200() *[]WorkspaceAccess {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadTeamAccessesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadTeamAccessesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadTeamAccessesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadTeamAccessesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadTeamAccessesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadTeamAccessesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RevokeTeamAccessResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r RevokeTeamAccessResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r RevokeTeamAccessResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RevokeTeamAccessResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RevokeTeamAccessResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RevokeTeamAccessResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RevokeTeamAccessResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ValidateTemplateResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -46482,6 +49360,21 @@ func (c *ClientWithResponses) CreateAccountWithResponse(ctx context.Context, par
 	return ParseCreateAccountResult(rsp)
 }
 
+// DeleteAccountWithResponse Delete an account with everything that belongs to it: workspaces and all that is in them, service accounts, teams, roles, and the users who are members of no other account
+//
+// Delete an account with everything that belongs to it: workspaces and all that is in them, service accounts, teams, roles, and the users who are members of no other account. The default account cannot be deleted.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /accounts/{account_id} (the `DeleteAccount` operationId).
+func (c *ClientWithResponses) DeleteAccountWithResponse(ctx context.Context, accountId openapi_types.UUID, params *DeleteAccountParams, reqEditors ...RequestEditorFn) (*DeleteAccountResult, error) {
+	rsp, err := c.DeleteAccount(ctx, accountId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteAccountResult(rsp)
+}
+
 // ReadAccountWithResponse Read an account
 //
 // Returns a wrapper object for the known response body format(s).
@@ -46814,6 +49707,105 @@ func (c *ClientWithResponses) ReadAccountDomainsWithResponse(ctx context.Context
 	return ParseReadAccountDomainsResult(rsp)
 }
 
+// ReadAccountEventsWithBodyWithResponse Read the first page of an account's own events that match: what was done to the account, its members, service accounts, teams, roles and workspaces, and by whom
+//
+// Read the first page of an account's own events that match: what was done to the account, its members, service accounts, teams, roles and workspaces, and by whom. What is done in a workspace is among that workspace's events.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/events/filter (the `ReadAccountEvents` operationId).
+func (c *ClientWithResponses) ReadAccountEventsWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountEventsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadAccountEventsResult, error) {
+	rsp, err := c.ReadAccountEventsWithBody(ctx, accountId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAccountEventsResult(rsp)
+}
+
+// ReadAccountEventsWithResponse Read the first page of an account's own events that match: what was done to the account, its members, service accounts, teams, roles and workspaces, and by whom
+//
+// Read the first page of an account's own events that match: what was done to the account, its members, service accounts, teams, roles and workspaces, and by whom. What is done in a workspace is among that workspace's events.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/events/filter (the `ReadAccountEvents` operationId).
+func (c *ClientWithResponses) ReadAccountEventsWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountEventsParams, body ReadAccountEventsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadAccountEventsResult, error) {
+	rsp, err := c.ReadAccountEvents(ctx, accountId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAccountEventsResult(rsp)
+}
+
+// ReadAccountEventsPageWithResponse Read the page of an account's events that a token from an earlier page names
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /accounts/{account_id}/events/filter/next (the `ReadAccountEventsPage` operationId).
+func (c *ClientWithResponses) ReadAccountEventsPageWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadAccountEventsPageParams, reqEditors ...RequestEditorFn) (*ReadAccountEventsPageResult, error) {
+	rsp, err := c.ReadAccountEventsPage(ctx, accountId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadAccountEventsPageResult(rsp)
+}
+
+// ReadIpAllowlistWithResponse Read from which addresses the account may be used while its settings enforce the list
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /accounts/{account_id}/ip_allowlist (the `ReadIpAllowlist` operationId).
+func (c *ClientWithResponses) ReadIpAllowlistWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadIpAllowlistParams, reqEditors ...RequestEditorFn) (*ReadIpAllowlistResult, error) {
+	rsp, err := c.ReadIpAllowlist(ctx, accountId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadIpAllowlistResult(rsp)
+}
+
+// UpdateIpAllowlistWithBodyWithResponse Replace the list of addresses from which the account may be used
+//
+// Replace the list of addresses from which the account may be used. While it is enforced, a list without the caller's own address is refused.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /accounts/{account_id}/ip_allowlist (the `UpdateIpAllowlist` operationId).
+func (c *ClientWithResponses) UpdateIpAllowlistWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *UpdateIpAllowlistParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateIpAllowlistResult, error) {
+	rsp, err := c.UpdateIpAllowlistWithBody(ctx, accountId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateIpAllowlistResult(rsp)
+}
+
+// UpdateIpAllowlistWithResponse Replace the list of addresses from which the account may be used
+//
+// Replace the list of addresses from which the account may be used. While it is enforced, a list without the caller's own address is refused.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /accounts/{account_id}/ip_allowlist (the `UpdateIpAllowlist` operationId).
+func (c *ClientWithResponses) UpdateIpAllowlistWithResponse(ctx context.Context, accountId openapi_types.UUID, params *UpdateIpAllowlistParams, body UpdateIpAllowlistJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateIpAllowlistResult, error) {
+	rsp, err := c.UpdateIpAllowlist(ctx, accountId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateIpAllowlistResult(rsp)
+}
+
+// CheckIpAllowlistAccessWithResponse Tell whether the list has the caller's address
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /accounts/{account_id}/ip_allowlist/my_access (the `CheckIpAllowlistAccess` operationId).
+func (c *ClientWithResponses) CheckIpAllowlistAccessWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CheckIpAllowlistAccessParams, reqEditors ...RequestEditorFn) (*CheckIpAllowlistAccessResult, error) {
+	rsp, err := c.CheckIpAllowlistAccess(ctx, accountId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCheckIpAllowlistAccessResult(rsp)
+}
+
 // ReadAccountSettingsWithResponse Read the settings of an account
 //
 // Returns a wrapper object for the known response body format(s).
@@ -46855,6 +49847,157 @@ func (c *ClientWithResponses) UpdateAccountSettingsWithResponse(ctx context.Cont
 		return nil, err
 	}
 	return ParseUpdateAccountSettingsResult(rsp)
+}
+
+// CreateTeamWithBodyWithResponse Create a team without members
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/teams/ (the `CreateTeam` operationId).
+func (c *ClientWithResponses) CreateTeamWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CreateTeamParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CreateTeamResult, error) {
+	rsp, err := c.CreateTeamWithBody(ctx, accountId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateTeamResult(rsp)
+}
+
+// CreateTeamWithResponse Create a team without members
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/teams/ (the `CreateTeam` operationId).
+func (c *ClientWithResponses) CreateTeamWithResponse(ctx context.Context, accountId openapi_types.UUID, params *CreateTeamParams, body CreateTeamJSONRequestBody, reqEditors ...RequestEditorFn) (*CreateTeamResult, error) {
+	rsp, err := c.CreateTeam(ctx, accountId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCreateTeamResult(rsp)
+}
+
+// ReadTeamsWithBodyWithResponse Read the teams that match, with their members
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/teams/filter (the `ReadTeams` operationId).
+func (c *ClientWithResponses) ReadTeamsWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadTeamsParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadTeamsResult, error) {
+	rsp, err := c.ReadTeamsWithBody(ctx, accountId, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadTeamsResult(rsp)
+}
+
+// ReadTeamsWithResponse Read the teams that match, with their members
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /accounts/{account_id}/teams/filter (the `ReadTeams` operationId).
+func (c *ClientWithResponses) ReadTeamsWithResponse(ctx context.Context, accountId openapi_types.UUID, params *ReadTeamsParams, body ReadTeamsJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadTeamsResult, error) {
+	rsp, err := c.ReadTeams(ctx, accountId, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadTeamsResult(rsp)
+}
+
+// DeleteTeamWithResponse Delete a team with its roles in workspaces
+//
+// Delete a team with its roles in workspaces. Its members stay.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /accounts/{account_id}/teams/{id} (the `DeleteTeam` operationId).
+func (c *ClientWithResponses) DeleteTeamWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *DeleteTeamParams, reqEditors ...RequestEditorFn) (*DeleteTeamResult, error) {
+	rsp, err := c.DeleteTeam(ctx, accountId, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDeleteTeamResult(rsp)
+}
+
+// ReadTeamWithResponse Read a team and its members
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /accounts/{account_id}/teams/{id} (the `ReadTeam` operationId).
+func (c *ClientWithResponses) ReadTeamWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *ReadTeamParams, reqEditors ...RequestEditorFn) (*ReadTeamResult, error) {
+	rsp, err := c.ReadTeam(ctx, accountId, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadTeamResult(rsp)
+}
+
+// UpdateTeamWithBodyWithResponse Make the name and description of a team what was sent
+//
+// Make the name and description of a team what was sent. Its members stay.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /accounts/{account_id}/teams/{id} (the `UpdateTeam` operationId).
+func (c *ClientWithResponses) UpdateTeamWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateTeamParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*UpdateTeamResult, error) {
+	rsp, err := c.UpdateTeamWithBody(ctx, accountId, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateTeamResult(rsp)
+}
+
+// UpdateTeamWithResponse Make the name and description of a team what was sent
+//
+// Make the name and description of a team what was sent. Its members stay.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /accounts/{account_id}/teams/{id} (the `UpdateTeam` operationId).
+func (c *ClientWithResponses) UpdateTeamWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateTeamParams, body UpdateTeamJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateTeamResult, error) {
+	rsp, err := c.UpdateTeam(ctx, accountId, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseUpdateTeamResult(rsp)
+}
+
+// AddTeamMembersWithBodyWithResponse Add members to a team; those who are members stay it
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /accounts/{account_id}/teams/{id}/members (the `AddTeamMembers` operationId).
+func (c *ClientWithResponses) AddTeamMembersWithBodyWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *AddTeamMembersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*AddTeamMembersResult, error) {
+	rsp, err := c.AddTeamMembersWithBody(ctx, accountId, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddTeamMembersResult(rsp)
+}
+
+// AddTeamMembersWithResponse Add members to a team; those who are members stay it
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /accounts/{account_id}/teams/{id}/members (the `AddTeamMembers` operationId).
+func (c *ClientWithResponses) AddTeamMembersWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *AddTeamMembersParams, body AddTeamMembersJSONRequestBody, reqEditors ...RequestEditorFn) (*AddTeamMembersResult, error) {
+	rsp, err := c.AddTeamMembers(ctx, accountId, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseAddTeamMembersResult(rsp)
+}
+
+// RemoveTeamMemberWithResponse Take a member out of a team
+//
+// Take a member out of a team. The address names the member's actor.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /accounts/{account_id}/teams/{id}/members/{actor_id} (the `RemoveTeamMember` operationId).
+func (c *ClientWithResponses) RemoveTeamMemberWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, actorId openapi_types.UUID, params *RemoveTeamMemberParams, reqEditors ...RequestEditorFn) (*RemoveTeamMemberResult, error) {
+	rsp, err := c.RemoveTeamMember(ctx, accountId, id, actorId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRemoveTeamMemberResult(rsp)
 }
 
 // CreateWorkspaceRoleWithBodyWithResponse Create a workspace role
@@ -49978,6 +53121,73 @@ func (c *ClientWithResponses) ReadTaskWorkersWithResponse(ctx context.Context, p
 	return ParseReadTaskWorkersResult(rsp)
 }
 
+// GrantTeamAccessWithBodyWithResponse Give a team a role in the workspace; one that has a role there gets the other one, under the same id
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /team_access/ (the `GrantTeamAccess` operationId).
+func (c *ClientWithResponses) GrantTeamAccessWithBodyWithResponse(ctx context.Context, params *GrantTeamAccessParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*GrantTeamAccessResult, error) {
+	rsp, err := c.GrantTeamAccessWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGrantTeamAccessResult(rsp)
+}
+
+// GrantTeamAccessWithResponse Give a team a role in the workspace; one that has a role there gets the other one, under the same id
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /team_access/ (the `GrantTeamAccess` operationId).
+func (c *ClientWithResponses) GrantTeamAccessWithResponse(ctx context.Context, params *GrantTeamAccessParams, body GrantTeamAccessJSONRequestBody, reqEditors ...RequestEditorFn) (*GrantTeamAccessResult, error) {
+	rsp, err := c.GrantTeamAccess(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGrantTeamAccessResult(rsp)
+}
+
+// ReadTeamAccessesWithBodyWithResponse Read what teams may do in the workspace
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /team_access/filter (the `ReadTeamAccesses` operationId).
+func (c *ClientWithResponses) ReadTeamAccessesWithBodyWithResponse(ctx context.Context, params *ReadTeamAccessesParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadTeamAccessesResult, error) {
+	rsp, err := c.ReadTeamAccessesWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadTeamAccessesResult(rsp)
+}
+
+// ReadTeamAccessesWithResponse Read what teams may do in the workspace
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /team_access/filter (the `ReadTeamAccesses` operationId).
+func (c *ClientWithResponses) ReadTeamAccessesWithResponse(ctx context.Context, params *ReadTeamAccessesParams, body ReadTeamAccessesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadTeamAccessesResult, error) {
+	rsp, err := c.ReadTeamAccesses(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadTeamAccessesResult(rsp)
+}
+
+// RevokeTeamAccessWithResponse Take a team's role in the workspace away
+//
+// Take a team's role in the workspace away. The address names the team.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /team_access/{team_id} (the `RevokeTeamAccess` operationId).
+func (c *ClientWithResponses) RevokeTeamAccessWithResponse(ctx context.Context, teamId openapi_types.UUID, params *RevokeTeamAccessParams, reqEditors ...RequestEditorFn) (*RevokeTeamAccessResult, error) {
+	rsp, err := c.RevokeTeamAccess(ctx, teamId, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeTeamAccessResult(rsp)
+}
+
 // ValidateTemplateWithBodyWithResponse Tell whether a text is a template that actions may use
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -51201,6 +54411,42 @@ func ParseCreateAccountResult(rsp *http.Response) (*CreateAccountResult, error) 
 	return response, nil
 }
 
+// ParseDeleteAccountResult parses an HTTP response from a DeleteAccountWithResponse call
+func ParseDeleteAccountResult(rsp *http.Response) (*DeleteAccountResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteAccountResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseReadAccountResult parses an HTTP response from a ReadAccountWithResponse call
 func ParseReadAccountResult(rsp *http.Response) (*ReadAccountResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -51781,6 +55027,202 @@ func ParseReadAccountDomainsResult(rsp *http.Response) (*ReadAccountDomainsResul
 	return response, nil
 }
 
+// ParseReadAccountEventsResult parses an HTTP response from a ReadAccountEventsWithResponse call
+func ParseReadAccountEventsResult(rsp *http.Response) (*ReadAccountEventsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadAccountEventsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest EventPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadAccountEventsPageResult parses an HTTP response from a ReadAccountEventsPageWithResponse call
+func ParseReadAccountEventsPageResult(rsp *http.Response) (*ReadAccountEventsPageResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadAccountEventsPageResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest EventPage
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadIpAllowlistResult parses an HTTP response from a ReadIpAllowlistWithResponse call
+func ParseReadIpAllowlistResult(rsp *http.Response) (*ReadIpAllowlistResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadIpAllowlistResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest IpAllowlist
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateIpAllowlistResult parses an HTTP response from a UpdateIpAllowlistWithResponse call
+func ParseUpdateIpAllowlistResult(rsp *http.Response) (*UpdateIpAllowlistResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateIpAllowlistResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCheckIpAllowlistAccessResult parses an HTTP response from a CheckIpAllowlistAccessWithResponse call
+func ParseCheckIpAllowlistAccessResult(rsp *http.Response) (*CheckIpAllowlistAccessResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CheckIpAllowlistAccessResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest IpAllowlistAccess
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseReadAccountSettingsResult parses an HTTP response from a ReadAccountSettingsWithResponse call
 func ParseReadAccountSettingsResult(rsp *http.Response) (*ReadAccountSettingsResult, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -51830,6 +55272,278 @@ func ParseUpdateAccountSettingsResult(rsp *http.Response) (*UpdateAccountSetting
 	}
 
 	response := &UpdateAccountSettingsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCreateTeamResult parses an HTTP response from a CreateTeamWithResponse call
+func ParseCreateTeamResult(rsp *http.Response) (*CreateTeamResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CreateTeamResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Team
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadTeamsResult parses an HTTP response from a ReadTeamsWithResponse call
+func ParseReadTeamsResult(rsp *http.Response) (*ReadTeamsResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadTeamsResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []Team
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDeleteTeamResult parses an HTTP response from a DeleteTeamWithResponse call
+func ParseDeleteTeamResult(rsp *http.Response) (*DeleteTeamResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DeleteTeamResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadTeamResult parses an HTTP response from a ReadTeamWithResponse call
+func ParseReadTeamResult(rsp *http.Response) (*ReadTeamResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadTeamResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Team
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseUpdateTeamResult parses an HTTP response from a UpdateTeamWithResponse call
+func ParseUpdateTeamResult(rsp *http.Response) (*UpdateTeamResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &UpdateTeamResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Team
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseAddTeamMembersResult parses an HTTP response from a AddTeamMembersWithResponse call
+func ParseAddTeamMembersResult(rsp *http.Response) (*AddTeamMembersResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &AddTeamMembersResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Team
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRemoveTeamMemberResult parses an HTTP response from a RemoveTeamMemberWithResponse call
+func ParseRemoveTeamMemberResult(rsp *http.Response) (*RemoveTeamMemberResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RemoveTeamMemberResult{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}
@@ -57957,6 +61671,122 @@ func ParseReadTaskWorkersResult(rsp *http.Response) (*ReadTaskWorkersResult, err
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGrantTeamAccessResult parses an HTTP response from a GrantTeamAccessWithResponse call
+func ParseGrantTeamAccessResult(rsp *http.Response) (*GrantTeamAccessResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GrantTeamAccessResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []WorkspaceAccess
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadTeamAccessesResult parses an HTTP response from a ReadTeamAccessesWithResponse call
+func ParseReadTeamAccessesResult(rsp *http.Response) (*ReadTeamAccessesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadTeamAccessesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []WorkspaceAccess
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRevokeTeamAccessResult parses an HTTP response from a RevokeTeamAccessWithResponse call
+func ParseRevokeTeamAccessResult(rsp *http.Response) (*RevokeTeamAccessResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RevokeTeamAccessResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest HTTPValidationError

@@ -113,28 +113,40 @@ func Of(fullName string) string {
 		return "Null: a role of the server's own."
 	case "orch.v1.AccountService":
 		return "AccountService stores accounts."
+	case "orch.v1.AccountService.CheckIpAllowlistAccess":
+		return "Tell whether the list has the caller's address."
 	case "orch.v1.AccountService.CreateAccount":
 		return "Create an account with its first workspace; whoever creates it owns it."
+	case "orch.v1.AccountService.DeleteAccount":
+		return "Delete an account with everything that belongs to it: workspaces and all that is in them, service accounts, teams, roles, and the users who are members of no other account. The default account cannot be deleted."
 	case "orch.v1.AccountService.ReadAccount":
 		return "Read an account."
 	case "orch.v1.AccountService.ReadAccountDomains":
 		return "List the domains whose users sign on by themselves. There are none: this server signs nobody on."
 	case "orch.v1.AccountService.ReadAccountSettings":
 		return "Read the settings of an account."
+	case "orch.v1.AccountService.ReadIpAllowlist":
+		return "Read from which addresses the account may be used while its settings enforce the list."
 	case "orch.v1.AccountService.UpdateAccount":
 		return "Change an account; what is not sent stays. Only the server's administrators choose the plan."
 	case "orch.v1.AccountService.UpdateAccountSettings":
 		return "Change settings of an account; what is not sent stays. Once the authentication of webhooks is enforced, all webhooks of the account without a service account are disabled before this answers."
+	case "orch.v1.AccountService.UpdateIpAllowlist":
+		return "Replace the list of addresses from which the account may be used. While it is enforced, a list without the caller's own address is refused."
 	case "orch.v1.AccountSettings":
 		return "AccountSettings are switches of an account."
+	case "orch.v1.AccountSettings.enforce_ip_allowlist":
+		return "The account is used from the addresses on its list alone."
 	case "orch.v1.AccountSettings.enforce_webhook_authentication":
 		return "No webhook without a service account is enabled."
 	case "orch.v1.AccountSettings.webhook_allowed_ips":
-		return "The addresses and networks that may post to the account's webhooks; empty for what the server's settings say."
+		return "The addresses and networks that may post to the account's webhooks; empty for all. The server's settings hold beside it."
 	case "orch.v1.AccountSettings.webhook_rate_limit":
-		return "How many requests are taken over all webhooks of the account; null for what the server's settings say."
+		return "How many requests are taken over all webhooks of the account; null for any number. The server's settings hold beside it."
 	case "orch.v1.AccountSettingsUpdate":
 		return "AccountSettingsUpdate is flat, unlike the settings inside an account."
+	case "orch.v1.AccountSettingsUpdate.enforce_ip_allowlist":
+		return "Refused while the list does not have the caller's own address."
 	case "orch.v1.AccountSettingsUpdate.webhook_allowed_ips":
 		return "Addresses or networks, such as \"192.30.252.0/22\"."
 	case "orch.v1.Action":
@@ -554,9 +566,11 @@ func Of(fullName string) string {
 	case "orch.v1.DeploymentService.WorkQueueCheckForDeployment":
 		return "Read the work queues that would pick up runs of a deployment."
 	case "orch.v1.DirectoryAccess":
-		return "DirectoryAccess is an actor's role in a workspace."
+		return "DirectoryAccess is an actor's role in a workspace. Teams are actors there."
 	case "orch.v1.DirectoryAccount":
 		return "DirectoryAccount is an account. Its id is the entry's."
+	case "orch.v1.DirectoryAccount.enforce_ip_allowlist":
+		return "The account is used from the allowed networks alone."
 	case "orch.v1.DirectoryActor":
 		return "DirectoryActor is a user, or a service account, with its keys. The entry's id is the user's or service account's."
 	case "orch.v1.DirectoryActor.account_id":
@@ -579,6 +593,10 @@ func Of(fullName string) string {
 		return "DirectoryRole is a workspace role that an account made. Its id is the entry's."
 	case "orch.v1.DirectoryRole.scopes":
 		return "All scopes, inherited ones included."
+	case "orch.v1.DirectoryTeam":
+		return "DirectoryTeam is a team. Its id is the entry's, and who it is in access lists."
+	case "orch.v1.DirectoryTeam.member_ids":
+		return "The actors who are members."
 	case "orch.v1.DirectoryWorkspace":
 		return "DirectoryWorkspace is a workspace. Its id is the entry's."
 	case "orch.v1.DownloadFlowRunLogsRequest.cursor":
@@ -613,6 +631,10 @@ func Of(fullName string) string {
 		return "Count the events that match, by time, name or resource."
 	case "orch.v1.EventService.CreateEvents":
 		return "Take events in. The answer means that they are stored durably; they can be read soon after."
+	case "orch.v1.EventService.ReadAccountEvents":
+		return "Read the first page of an account's own events that match: what was done to the account, its members, service accounts, teams, roles and workspaces, and by whom. What is done in a workspace is among that workspace's events."
+	case "orch.v1.EventService.ReadAccountEventsPage":
+		return "Read the page of an account's events that a token from an earlier page names."
 	case "orch.v1.EventService.ReadEvents":
 		return "Read the first page of the events that match."
 	case "orch.v1.EventService.ReadEventsPage":
@@ -887,6 +909,14 @@ func Of(fullName string) string {
 		return "In is the part of the HTTP request that a field is read from, where google.api.http has no word for it."
 	case "orch.v1.IntervalSchedule.anchor_date":
 		return "A moment from which the intervals are counted in both directions; the moment of creation when absent."
+	case "orch.v1.IpAllowlist":
+		return "IpAllowlist are the addresses from which an account may be used."
+	case "orch.v1.IpAllowlistAccess":
+		return "IpAllowlistAccess says what the list means for the caller, enforced or not."
+	case "orch.v1.IpAllowlistEntry.enabled":
+		return "An entry that is not enabled allows nothing."
+	case "orch.v1.IpAllowlistEntry.ip_network":
+		return "An address or a network, such as \"192.0.2.0/24\"."
 	case "orch.v1.JsonObjects":
 		return "JsonObjects is a list of objects that may be null."
 	case "orch.v1.KeyFilter":
@@ -1343,6 +1373,38 @@ func Of(fullName string) string {
 		return "Read the connected task workers, all or those for some tasks."
 	case "orch.v1.TaskWorkerService.SettleTaskRun":
 		return "Settle a claim: the worker has taken the run, or the run is to be offered again."
+	case "orch.v1.Team":
+		return "Team is a group of users and service accounts of an account."
+	case "orch.v1.Team.name":
+		return "Unique in the account."
+	case "orch.v1.TeamAccessGrants":
+		return "TeamAccessGrants are one grant or a list of them."
+	case "orch.v1.TeamFilter":
+		return "TeamFilter selects teams."
+	case "orch.v1.TeamMember":
+		return "TeamMember names a user or a service account by its own id."
+	case "orch.v1.TeamMembership":
+		return "TeamMembership is a member of a team."
+	case "orch.v1.TeamMembership.id":
+		return "Who acts, in access lists and events."
+	case "orch.v1.TeamMembership.member_id":
+		return "The user's or the service account's id."
+	case "orch.v1.TeamService":
+		return "TeamService stores teams. What a team may do in a workspace is told by its access there."
+	case "orch.v1.TeamService.AddTeamMembers":
+		return "Add members to a team; those who are members stay it."
+	case "orch.v1.TeamService.CreateTeam":
+		return "Create a team without members."
+	case "orch.v1.TeamService.DeleteTeam":
+		return "Delete a team with its roles in workspaces. Its members stay."
+	case "orch.v1.TeamService.ReadTeam":
+		return "Read a team and its members."
+	case "orch.v1.TeamService.ReadTeams":
+		return "Read the teams that match, with their members."
+	case "orch.v1.TeamService.RemoveTeamMember":
+		return "Take a member out of a team. The address names the member's actor."
+	case "orch.v1.TeamService.UpdateTeam":
+		return "Make the name and description of a team what was sent. Its members stay."
 	case "orch.v1.TimeFilter.after_":
 		return "At or after."
 	case "orch.v1.TimeFilter.before_":
@@ -1664,17 +1726,23 @@ func Of(fullName string) string {
 	case "orch.v1.WorkspaceAccess":
 		return "WorkspaceAccess is the role that one actor has in a workspace."
 	case "orch.v1.WorkspaceAccessService":
-		return "WorkspaceAccessService stores the roles that users and service accounts have in a workspace. Owners and administrators of the account need none: they may do everything in all of its workspaces."
+		return "WorkspaceAccessService stores the roles that users, service accounts and teams have in a workspace. Owners and administrators of the account need none: they may do everything in all of its workspaces."
 	case "orch.v1.WorkspaceAccessService.GrantBotAccess":
 		return "Give a service account a role in the workspace; one that has a role there gets the other one, under the same id."
+	case "orch.v1.WorkspaceAccessService.GrantTeamAccess":
+		return "Give a team a role in the workspace; one that has a role there gets the other one, under the same id."
 	case "orch.v1.WorkspaceAccessService.GrantUserAccess":
 		return "Give a user a role in the workspace; one that has a role there gets the other one, under the same id."
 	case "orch.v1.WorkspaceAccessService.ReadBotAccess":
 		return "Read what a service account may do in the workspace."
+	case "orch.v1.WorkspaceAccessService.ReadTeamAccesses":
+		return "Read what teams may do in the workspace."
 	case "orch.v1.WorkspaceAccessService.ReadUserAccess":
 		return "Read what a user may do in the workspace."
 	case "orch.v1.WorkspaceAccessService.RevokeBotAccess":
 		return "Take the role in the workspace away."
+	case "orch.v1.WorkspaceAccessService.RevokeTeamAccess":
+		return "Take a team's role in the workspace away. The address names the team."
 	case "orch.v1.WorkspaceAccessService.RevokeUserAccess":
 		return "Take the role in the workspace away."
 	case "orch.v1.WorkspaceCreate.handle":

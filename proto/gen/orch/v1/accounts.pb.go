@@ -53,7 +53,8 @@ type Account struct {
 	RunRetentionDays      int64 `protobuf:"varint,15,opt,name=run_retention_days,json=runRetentionDays,proto3" json:"run_retention_days,omitempty"`
 	AuditLogRetentionDays int64 `protobuf:"varint,16,opt,name=audit_log_retention_days,json=auditLogRetentionDays,proto3" json:"audit_log_retention_days,omitempty"`
 	// Null = none.
-	AutomationsLimit *int64 `protobuf:"varint,17,opt,name=automations_limit,json=automationsLimit,proto3,oneof" json:"automations_limit,omitempty"`
+	AutomationsLimit *int64       `protobuf:"varint,17,opt,name=automations_limit,json=automationsLimit,proto3,oneof" json:"automations_limit,omitempty"`
+	IpAllowlist      *IpAllowlist `protobuf:"bytes,18,opt,name=ip_allowlist,json=ipAllowlist,proto3" json:"ip_allowlist,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -207,6 +208,173 @@ func (x *Account) GetAutomationsLimit() int64 {
 	return 0
 }
 
+func (x *Account) GetIpAllowlist() *IpAllowlist {
+	if x != nil {
+		return x.IpAllowlist
+	}
+	return nil
+}
+
+// IpAllowlist are the addresses from which an account may be used.
+type IpAllowlist struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Entries       []*IpAllowlistEntry    `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IpAllowlist) Reset() {
+	*x = IpAllowlist{}
+	mi := &file_orch_v1_accounts_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IpAllowlist) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IpAllowlist) ProtoMessage() {}
+
+func (x *IpAllowlist) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_accounts_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IpAllowlist.ProtoReflect.Descriptor instead.
+func (*IpAllowlist) Descriptor() ([]byte, []int) {
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *IpAllowlist) GetEntries() []*IpAllowlistEntry {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+type IpAllowlistEntry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// An address or a network, such as "192.0.2.0/24".
+	IpNetwork string `protobuf:"bytes,1,opt,name=ip_network,json=ipNetwork,proto3" json:"ip_network,omitempty"`
+	// An entry that is not enabled allows nothing.
+	Enabled       bool    `protobuf:"varint,2,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	Description   *string `protobuf:"bytes,3,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IpAllowlistEntry) Reset() {
+	*x = IpAllowlistEntry{}
+	mi := &file_orch_v1_accounts_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IpAllowlistEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IpAllowlistEntry) ProtoMessage() {}
+
+func (x *IpAllowlistEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_accounts_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IpAllowlistEntry.ProtoReflect.Descriptor instead.
+func (*IpAllowlistEntry) Descriptor() ([]byte, []int) {
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *IpAllowlistEntry) GetIpNetwork() string {
+	if x != nil {
+		return x.IpNetwork
+	}
+	return ""
+}
+
+func (x *IpAllowlistEntry) GetEnabled() bool {
+	if x != nil {
+		return x.Enabled
+	}
+	return false
+}
+
+func (x *IpAllowlistEntry) GetDescription() string {
+	if x != nil && x.Description != nil {
+		return *x.Description
+	}
+	return ""
+}
+
+// IpAllowlistAccess says what the list means for the caller, enforced or not.
+type IpAllowlistAccess struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Allowed       bool                   `protobuf:"varint,1,opt,name=allowed,proto3" json:"allowed,omitempty"`
+	Detail        string                 `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IpAllowlistAccess) Reset() {
+	*x = IpAllowlistAccess{}
+	mi := &file_orch_v1_accounts_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IpAllowlistAccess) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IpAllowlistAccess) ProtoMessage() {}
+
+func (x *IpAllowlistAccess) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_accounts_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IpAllowlistAccess.ProtoReflect.Descriptor instead.
+func (*IpAllowlistAccess) Descriptor() ([]byte, []int) {
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *IpAllowlistAccess) GetAllowed() bool {
+	if x != nil {
+		return x.Allowed
+	}
+	return false
+}
+
+func (x *IpAllowlistAccess) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
 // AccountSettings are switches of an account.
 type AccountSettings struct {
 	state                 protoimpl.MessageState `protogen:"open.v1"`
@@ -215,17 +383,19 @@ type AccountSettings struct {
 	ManagedExecution      bool                   `protobuf:"varint,3,opt,name=managed_execution,json=managedExecution,proto3" json:"managed_execution,omitempty"`
 	// No webhook without a service account is enabled.
 	EnforceWebhookAuthentication bool `protobuf:"varint,4,opt,name=enforce_webhook_authentication,json=enforceWebhookAuthentication,proto3" json:"enforce_webhook_authentication,omitempty"`
-	// How many requests are taken over all webhooks of the account; null for what the server's settings say.
+	// How many requests are taken over all webhooks of the account; null for any number. The server's settings hold beside it.
 	WebhookRateLimit *WebhookRateLimit `protobuf:"bytes,5,opt,name=webhook_rate_limit,json=webhookRateLimit,proto3,oneof" json:"webhook_rate_limit,omitempty"`
-	// The addresses and networks that may post to the account's webhooks; empty for what the server's settings say.
+	// The addresses and networks that may post to the account's webhooks; empty for all. The server's settings hold beside it.
 	WebhookAllowedIps []string `protobuf:"bytes,6,rep,name=webhook_allowed_ips,json=webhookAllowedIps,proto3" json:"webhook_allowed_ips,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// The account is used from the addresses on its list alone.
+	EnforceIpAllowlist bool `protobuf:"varint,7,opt,name=enforce_ip_allowlist,json=enforceIpAllowlist,proto3" json:"enforce_ip_allowlist,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *AccountSettings) Reset() {
 	*x = AccountSettings{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[1]
+	mi := &file_orch_v1_accounts_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -237,7 +407,7 @@ func (x *AccountSettings) String() string {
 func (*AccountSettings) ProtoMessage() {}
 
 func (x *AccountSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[1]
+	mi := &file_orch_v1_accounts_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -250,7 +420,7 @@ func (x *AccountSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountSettings.ProtoReflect.Descriptor instead.
 func (*AccountSettings) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{1}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *AccountSettings) GetAllowPublicWorkspaces() bool {
@@ -295,6 +465,13 @@ func (x *AccountSettings) GetWebhookAllowedIps() []string {
 	return nil
 }
 
+func (x *AccountSettings) GetEnforceIpAllowlist() bool {
+	if x != nil {
+		return x.EnforceIpAllowlist
+	}
+	return false
+}
+
 type AccountCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -307,7 +484,7 @@ type AccountCreate struct {
 
 func (x *AccountCreate) Reset() {
 	*x = AccountCreate{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[2]
+	mi := &file_orch_v1_accounts_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -319,7 +496,7 @@ func (x *AccountCreate) String() string {
 func (*AccountCreate) ProtoMessage() {}
 
 func (x *AccountCreate) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[2]
+	mi := &file_orch_v1_accounts_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -332,7 +509,7 @@ func (x *AccountCreate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountCreate.ProtoReflect.Descriptor instead.
 func (*AccountCreate) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{2}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *AccountCreate) GetName() string {
@@ -370,7 +547,7 @@ type AccountUpdate struct {
 
 func (x *AccountUpdate) Reset() {
 	*x = AccountUpdate{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[3]
+	mi := &file_orch_v1_accounts_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -382,7 +559,7 @@ func (x *AccountUpdate) String() string {
 func (*AccountUpdate) ProtoMessage() {}
 
 func (x *AccountUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[3]
+	mi := &file_orch_v1_accounts_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -395,7 +572,7 @@ func (x *AccountUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountUpdate.ProtoReflect.Descriptor instead.
 func (*AccountUpdate) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{3}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *AccountUpdate) GetName() string {
@@ -450,13 +627,15 @@ type AccountSettingsUpdate struct {
 	WebhookRateLimit             *WebhookRateLimit      `protobuf:"bytes,5,opt,name=webhook_rate_limit,json=webhookRateLimit,proto3,oneof" json:"webhook_rate_limit,omitempty"`
 	// Addresses or networks, such as "192.30.252.0/22".
 	WebhookAllowedIps []string `protobuf:"bytes,6,rep,name=webhook_allowed_ips,json=webhookAllowedIps,proto3" json:"webhook_allowed_ips,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Refused while the list does not have the caller's own address.
+	EnforceIpAllowlist bool `protobuf:"varint,7,opt,name=enforce_ip_allowlist,json=enforceIpAllowlist,proto3" json:"enforce_ip_allowlist,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *AccountSettingsUpdate) Reset() {
 	*x = AccountSettingsUpdate{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[4]
+	mi := &file_orch_v1_accounts_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -468,7 +647,7 @@ func (x *AccountSettingsUpdate) String() string {
 func (*AccountSettingsUpdate) ProtoMessage() {}
 
 func (x *AccountSettingsUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[4]
+	mi := &file_orch_v1_accounts_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -481,7 +660,7 @@ func (x *AccountSettingsUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountSettingsUpdate.ProtoReflect.Descriptor instead.
 func (*AccountSettingsUpdate) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{4}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *AccountSettingsUpdate) GetAllowPublicWorkspaces() bool {
@@ -526,6 +705,13 @@ func (x *AccountSettingsUpdate) GetWebhookAllowedIps() []string {
 	return nil
 }
 
+func (x *AccountSettingsUpdate) GetEnforceIpAllowlist() bool {
+	if x != nil {
+		return x.EnforceIpAllowlist
+	}
+	return false
+}
+
 type AccountDomain struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -535,7 +721,7 @@ type AccountDomain struct {
 
 func (x *AccountDomain) Reset() {
 	*x = AccountDomain{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[5]
+	mi := &file_orch_v1_accounts_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -547,7 +733,7 @@ func (x *AccountDomain) String() string {
 func (*AccountDomain) ProtoMessage() {}
 
 func (x *AccountDomain) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[5]
+	mi := &file_orch_v1_accounts_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -560,7 +746,7 @@ func (x *AccountDomain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountDomain.ProtoReflect.Descriptor instead.
 func (*AccountDomain) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{5}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AccountDomain) GetName() string {
@@ -579,7 +765,7 @@ type AccountDomainList struct {
 
 func (x *AccountDomainList) Reset() {
 	*x = AccountDomainList{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[6]
+	mi := &file_orch_v1_accounts_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -591,7 +777,7 @@ func (x *AccountDomainList) String() string {
 func (*AccountDomainList) ProtoMessage() {}
 
 func (x *AccountDomainList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[6]
+	mi := &file_orch_v1_accounts_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -604,7 +790,7 @@ func (x *AccountDomainList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountDomainList.ProtoReflect.Descriptor instead.
 func (*AccountDomainList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{6}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AccountDomainList) GetDomains() []*AccountDomain {
@@ -623,7 +809,7 @@ type CreateAccountRequest struct {
 
 func (x *CreateAccountRequest) Reset() {
 	*x = CreateAccountRequest{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[7]
+	mi := &file_orch_v1_accounts_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -635,7 +821,7 @@ func (x *CreateAccountRequest) String() string {
 func (*CreateAccountRequest) ProtoMessage() {}
 
 func (x *CreateAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[7]
+	mi := &file_orch_v1_accounts_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -648,7 +834,7 @@ func (x *CreateAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateAccountRequest.ProtoReflect.Descriptor instead.
 func (*CreateAccountRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{7}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CreateAccountRequest) GetAccount() *AccountCreate {
@@ -667,7 +853,7 @@ type ReadAccountRequest struct {
 
 func (x *ReadAccountRequest) Reset() {
 	*x = ReadAccountRequest{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[8]
+	mi := &file_orch_v1_accounts_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -679,7 +865,7 @@ func (x *ReadAccountRequest) String() string {
 func (*ReadAccountRequest) ProtoMessage() {}
 
 func (x *ReadAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[8]
+	mi := &file_orch_v1_accounts_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -692,7 +878,7 @@ func (x *ReadAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadAccountRequest.ProtoReflect.Descriptor instead.
 func (*ReadAccountRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{8}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ReadAccountRequest) GetAccountId() string {
@@ -713,7 +899,7 @@ type UpdateAccountRequest struct {
 
 func (x *UpdateAccountRequest) Reset() {
 	*x = UpdateAccountRequest{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[9]
+	mi := &file_orch_v1_accounts_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -725,7 +911,7 @@ func (x *UpdateAccountRequest) String() string {
 func (*UpdateAccountRequest) ProtoMessage() {}
 
 func (x *UpdateAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[9]
+	mi := &file_orch_v1_accounts_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -738,7 +924,7 @@ func (x *UpdateAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateAccountRequest.ProtoReflect.Descriptor instead.
 func (*UpdateAccountRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{9}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *UpdateAccountRequest) GetAccountId() string {
@@ -762,6 +948,50 @@ func (x *UpdateAccountRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 	return nil
 }
 
+type DeleteAccountRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteAccountRequest) Reset() {
+	*x = DeleteAccountRequest{}
+	mi := &file_orch_v1_accounts_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteAccountRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteAccountRequest) ProtoMessage() {}
+
+func (x *DeleteAccountRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_accounts_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteAccountRequest.ProtoReflect.Descriptor instead.
+func (*DeleteAccountRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *DeleteAccountRequest) GetAccountId() string {
+	if x != nil {
+		return x.AccountId
+	}
+	return ""
+}
+
 type ReadAccountSettingsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
@@ -771,7 +1001,7 @@ type ReadAccountSettingsRequest struct {
 
 func (x *ReadAccountSettingsRequest) Reset() {
 	*x = ReadAccountSettingsRequest{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[10]
+	mi := &file_orch_v1_accounts_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -783,7 +1013,7 @@ func (x *ReadAccountSettingsRequest) String() string {
 func (*ReadAccountSettingsRequest) ProtoMessage() {}
 
 func (x *ReadAccountSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[10]
+	mi := &file_orch_v1_accounts_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -796,7 +1026,7 @@ func (x *ReadAccountSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadAccountSettingsRequest.ProtoReflect.Descriptor instead.
 func (*ReadAccountSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{10}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ReadAccountSettingsRequest) GetAccountId() string {
@@ -817,7 +1047,7 @@ type UpdateAccountSettingsRequest struct {
 
 func (x *UpdateAccountSettingsRequest) Reset() {
 	*x = UpdateAccountSettingsRequest{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[11]
+	mi := &file_orch_v1_accounts_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -829,7 +1059,7 @@ func (x *UpdateAccountSettingsRequest) String() string {
 func (*UpdateAccountSettingsRequest) ProtoMessage() {}
 
 func (x *UpdateAccountSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[11]
+	mi := &file_orch_v1_accounts_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -842,7 +1072,7 @@ func (x *UpdateAccountSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateAccountSettingsRequest.ProtoReflect.Descriptor instead.
 func (*UpdateAccountSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{11}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *UpdateAccountSettingsRequest) GetAccountId() string {
@@ -875,7 +1105,7 @@ type ReadAccountDomainsRequest struct {
 
 func (x *ReadAccountDomainsRequest) Reset() {
 	*x = ReadAccountDomainsRequest{}
-	mi := &file_orch_v1_accounts_proto_msgTypes[12]
+	mi := &file_orch_v1_accounts_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -887,7 +1117,7 @@ func (x *ReadAccountDomainsRequest) String() string {
 func (*ReadAccountDomainsRequest) ProtoMessage() {}
 
 func (x *ReadAccountDomainsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_accounts_proto_msgTypes[12]
+	mi := &file_orch_v1_accounts_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -900,10 +1130,150 @@ func (x *ReadAccountDomainsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadAccountDomainsRequest.ProtoReflect.Descriptor instead.
 func (*ReadAccountDomainsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{12}
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ReadAccountDomainsRequest) GetAccountId() string {
+	if x != nil {
+		return x.AccountId
+	}
+	return ""
+}
+
+type ReadIpAllowlistRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadIpAllowlistRequest) Reset() {
+	*x = ReadIpAllowlistRequest{}
+	mi := &file_orch_v1_accounts_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadIpAllowlistRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadIpAllowlistRequest) ProtoMessage() {}
+
+func (x *ReadIpAllowlistRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_accounts_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadIpAllowlistRequest.ProtoReflect.Descriptor instead.
+func (*ReadIpAllowlistRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ReadIpAllowlistRequest) GetAccountId() string {
+	if x != nil {
+		return x.AccountId
+	}
+	return ""
+}
+
+type UpdateIpAllowlistRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	Allowlist     *IpAllowlist           `protobuf:"bytes,2,opt,name=allowlist,proto3" json:"allowlist,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateIpAllowlistRequest) Reset() {
+	*x = UpdateIpAllowlistRequest{}
+	mi := &file_orch_v1_accounts_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateIpAllowlistRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateIpAllowlistRequest) ProtoMessage() {}
+
+func (x *UpdateIpAllowlistRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_accounts_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateIpAllowlistRequest.ProtoReflect.Descriptor instead.
+func (*UpdateIpAllowlistRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *UpdateIpAllowlistRequest) GetAccountId() string {
+	if x != nil {
+		return x.AccountId
+	}
+	return ""
+}
+
+func (x *UpdateIpAllowlistRequest) GetAllowlist() *IpAllowlist {
+	if x != nil {
+		return x.Allowlist
+	}
+	return nil
+}
+
+type CheckIpAllowlistAccessRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckIpAllowlistAccessRequest) Reset() {
+	*x = CheckIpAllowlistAccessRequest{}
+	mi := &file_orch_v1_accounts_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckIpAllowlistAccessRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckIpAllowlistAccessRequest) ProtoMessage() {}
+
+func (x *CheckIpAllowlistAccessRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_accounts_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckIpAllowlistAccessRequest.ProtoReflect.Descriptor instead.
+func (*CheckIpAllowlistAccessRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_accounts_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *CheckIpAllowlistAccessRequest) GetAccountId() string {
 	if x != nil {
 		return x.AccountId
 	}
@@ -914,7 +1284,7 @@ var File_orch_v1_accounts_proto protoreflect.FileDescriptor
 
 const file_orch_v1_accounts_proto_rawDesc = "" +
 	"\n" +
-	"\x16orch/v1/accounts.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x12orch/v1/rest.proto\x1a\x16orch/v1/webhooks.proto\"\x82\a\n" +
+	"\x16orch/v1/accounts.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x12orch/v1/rest.proto\x1a\x16orch/v1/webhooks.proto\"\xc4\a\n" +
 	"\aAccount\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -933,7 +1303,8 @@ const file_orch_v1_accounts_proto_rawDesc = "" +
 	"\tplan_type\x18\x0e \x01(\tR\bplanType\x125\n" +
 	"\x12run_retention_days\x18\x0f \x01(\x03B\a\xca\xf3\x18\x03\x90\x01\x01R\x10runRetentionDays\x12@\n" +
 	"\x18audit_log_retention_days\x18\x10 \x01(\x03B\a\xca\xf3\x18\x03\x90\x01\x01R\x15auditLogRetentionDays\x129\n" +
-	"\x11automations_limit\x18\x11 \x01(\x03B\a\xca\xf3\x18\x03\x90\x01\x01H\x06R\x10automationsLimit\x88\x01\x01B\n" +
+	"\x11automations_limit\x18\x11 \x01(\x03B\a\xca\xf3\x18\x03\x90\x01\x01H\x06R\x10automationsLimit\x88\x01\x01\x12@\n" +
+	"\fip_allowlist\x18\x12 \x01(\v2\x14.orch.v1.IpAllowlistB\a\xca\xf3\x18\x03\x80\x01\x01R\vipAllowlistB\n" +
 	"\n" +
 	"\b_createdB\n" +
 	"\n" +
@@ -942,14 +1313,27 @@ const file_orch_v1_accounts_proto_rawDesc = "" +
 	"\x05_linkB\x1a\n" +
 	"\x18_auth_expiration_secondsB\x11\n" +
 	"\x0f_image_locationB\x14\n" +
-	"\x12_automations_limit\"\xfb\x02\n" +
+	"\x12_automations_limit\"L\n" +
+	"\vIpAllowlist\x12=\n" +
+	"\aentries\x18\x01 \x03(\v2\x19.orch.v1.IpAllowlistEntryB\b\xca\xf3\x18\x04\x18\x01X\x19R\aentries\"\xa1\x01\n" +
+	"\x10IpAllowlistEntry\x12'\n" +
+	"\n" +
+	"ip_network\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x18\x01H@R\tipNetwork\x12$\n" +
+	"\aenabled\x18\x02 \x01(\bB\n" +
+	"\xca\xf3\x18\x06\"\x04trueR\aenabled\x12.\n" +
+	"\vdescription\x18\x03 \x01(\tB\a\xca\xf3\x18\x03H\x80\bH\x00R\vdescription\x88\x01\x01B\x0e\n" +
+	"\f_description\"U\n" +
+	"\x11IpAllowlistAccess\x12 \n" +
+	"\aallowed\x18\x01 \x01(\bB\x06\xca\xf3\x18\x02\x18\x01R\aallowed\x12\x1e\n" +
+	"\x06detail\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x06detail\"\xad\x03\n" +
 	"\x0fAccountSettings\x126\n" +
 	"\x17allow_public_workspaces\x18\x01 \x01(\bR\x15allowPublicWorkspaces\x12(\n" +
 	"\x10ai_log_summaries\x18\x02 \x01(\bR\x0eaiLogSummaries\x12+\n" +
 	"\x11managed_execution\x18\x03 \x01(\bR\x10managedExecution\x12D\n" +
 	"\x1eenforce_webhook_authentication\x18\x04 \x01(\bR\x1cenforceWebhookAuthentication\x12L\n" +
 	"\x12webhook_rate_limit\x18\x05 \x01(\v2\x19.orch.v1.WebhookRateLimitH\x00R\x10webhookRateLimit\x88\x01\x01\x12.\n" +
-	"\x13webhook_allowed_ips\x18\x06 \x03(\tR\x11webhookAllowedIpsB\x15\n" +
+	"\x13webhook_allowed_ips\x18\x06 \x03(\tR\x11webhookAllowedIps\x120\n" +
+	"\x14enforce_ip_allowlist\x18\a \x01(\bR\x12enforceIpAllowlistB\x15\n" +
 	"\x13_webhook_rate_limit\"\xda\x01\n" +
 	"\rAccountCreate\x12\x1f\n" +
 	"\x04name\x18\x01 \x01(\tB\v\xca\xf3\x18\a\x18\x01@\x01H\xff\x01R\x04name\x12=\n" +
@@ -969,14 +1353,15 @@ const file_orch_v1_accounts_proto_rawDesc = "" +
 	"\x05_linkB\x1a\n" +
 	"\x18_auth_expiration_secondsB\f\n" +
 	"\n" +
-	"_plan_type\"\x91\x03\n" +
+	"_plan_type\"\xc3\x03\n" +
 	"\x15AccountSettingsUpdate\x126\n" +
 	"\x17allow_public_workspaces\x18\x01 \x01(\bR\x15allowPublicWorkspaces\x12(\n" +
 	"\x10ai_log_summaries\x18\x02 \x01(\bR\x0eaiLogSummaries\x12+\n" +
 	"\x11managed_execution\x18\x03 \x01(\bR\x10managedExecution\x12D\n" +
 	"\x1eenforce_webhook_authentication\x18\x04 \x01(\bR\x1cenforceWebhookAuthentication\x12L\n" +
 	"\x12webhook_rate_limit\x18\x05 \x01(\v2\x19.orch.v1.WebhookRateLimitH\x00R\x10webhookRateLimit\x88\x01\x01\x126\n" +
-	"\x13webhook_allowed_ips\x18\x06 \x03(\tB\x06\xca\xf3\x18\x02XdR\x11webhookAllowedIps:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
+	"\x13webhook_allowed_ips\x18\x06 \x03(\tB\x06\xca\xf3\x18\x02XdR\x11webhookAllowedIps\x120\n" +
+	"\x14enforce_ip_allowlist\x18\a \x01(\bR\x12enforceIpAllowlist:\x06\xd2\xf3\x18\x02\b\x01B\x15\n" +
 	"\x13_webhook_rate_limit\"+\n" +
 	"\rAccountDomain\x12\x1a\n" +
 	"\x04name\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04name\"E\n" +
@@ -992,7 +1377,10 @@ const file_orch_v1_accounts_proto_rawDesc = "" +
 	"account_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\taccountId\x120\n" +
 	"\aaccount\x18\x02 \x01(\v2\x16.orch.v1.AccountUpdateR\aaccount\x12;\n" +
 	"\vupdate_mask\x18\x03 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
-	"updateMask\"C\n" +
+	"updateMask\"=\n" +
+	"\x14DeleteAccountRequest\x12%\n" +
+	"\n" +
+	"account_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\taccountId\"C\n" +
 	"\x1aReadAccountSettingsRequest\x12%\n" +
 	"\n" +
 	"account_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\taccountId\"\xbe\x01\n" +
@@ -1004,14 +1392,28 @@ const file_orch_v1_accounts_proto_rawDesc = "" +
 	"updateMask\"B\n" +
 	"\x19ReadAccountDomainsRequest\x12%\n" +
 	"\n" +
-	"account_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\taccountId2\xea\x06\n" +
+	"account_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\taccountId\"?\n" +
+	"\x16ReadIpAllowlistRequest\x12%\n" +
+	"\n" +
+	"account_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\taccountId\"u\n" +
+	"\x18UpdateIpAllowlistRequest\x12%\n" +
+	"\n" +
+	"account_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\taccountId\x122\n" +
+	"\tallowlist\x18\x02 \x01(\v2\x14.orch.v1.IpAllowlistR\tallowlist\"F\n" +
+	"\x1dCheckIpAllowlistAccessRequest\x12%\n" +
+	"\n" +
+	"account_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\taccountId2\xc1\v\n" +
 	"\x0eAccountService\x12y\n" +
 	"\rCreateAccount\x12\x1d.orch.v1.CreateAccountRequest\x1a\x10.orch.v1.Account\"7\xe2\xf3\x18\x18\b\xc9\x01\"\x11administer_serverP\x03\x82\xd3\xe4\x93\x02\x15:\aaccount\"\n" +
 	"/accounts/\x12o\n" +
 	"\vReadAccount\x12\x1b.orch.v1.ReadAccountRequest\x1a\x10.orch.v1.Account\"1\xe2\xf3\x18\x0f\"\vsee_accountP\x01\x82\xd3\xe4\x93\x02\x18\x12\x16/accounts/{account_id}\x12\x88\x01\n" +
-	"\rUpdateAccount\x12\x1d.orch.v1.UpdateAccountRequest\x1a\x16.google.protobuf.Empty\"@\xe2\xf3\x18\x15\b\xcc\x01\"\x0emanage_accountP\x01\x82\xd3\xe4\x93\x02!:\aaccount2\x16/accounts/{account_id}\x12\x90\x01\n" +
+	"\rUpdateAccount\x12\x1d.orch.v1.UpdateAccountRequest\x1a\x16.google.protobuf.Empty\"@\xe2\xf3\x18\x15\b\xcc\x01\"\x0emanage_accountP\x01\x82\xd3\xe4\x93\x02!:\aaccount2\x16/accounts/{account_id}\x12\x7f\n" +
+	"\rDeleteAccount\x12\x1d.orch.v1.DeleteAccountRequest\x1a\x16.google.protobuf.Empty\"7\xe2\xf3\x18\x15\b\xcc\x01\"\x0emanage_accountP\x01\x82\xd3\xe4\x93\x02\x18*\x16/accounts/{account_id}\x12\x90\x01\n" +
 	"\x13ReadAccountSettings\x12#.orch.v1.ReadAccountSettingsRequest\x1a\x18.orch.v1.AccountSettings\":\xe2\xf3\x18\x0f\"\vsee_accountP\x01\x82\xd3\xe4\x93\x02!\x12\x1f/accounts/{account_id}/settings\x12\xa2\x01\n" +
-	"\x15UpdateAccountSettings\x12%.orch.v1.UpdateAccountSettingsRequest\x1a\x16.google.protobuf.Empty\"J\xe2\xf3\x18\x15\b\xcc\x01\"\x0emanage_accountP\x01\x82\xd3\xe4\x93\x02+:\bsettings2\x1f/accounts/{account_id}/settings\x12\x98\x01\n" +
+	"\x15UpdateAccountSettings\x12%.orch.v1.UpdateAccountSettingsRequest\x1a\x16.google.protobuf.Empty\"J\xe2\xf3\x18\x15\b\xcc\x01\"\x0emanage_accountP\x01\x82\xd3\xe4\x93\x02+:\bsettings2\x1f/accounts/{account_id}/settings\x12\x88\x01\n" +
+	"\x0fReadIpAllowlist\x12\x1f.orch.v1.ReadIpAllowlistRequest\x1a\x14.orch.v1.IpAllowlist\">\xe2\xf3\x18\x0f\"\vsee_accountP\x01\x82\xd3\xe4\x93\x02%\x12#/accounts/{account_id}/ip_allowlist\x12\x9f\x01\n" +
+	"\x11UpdateIpAllowlist\x12!.orch.v1.UpdateIpAllowlistRequest\x1a\x16.google.protobuf.Empty\"O\xe2\xf3\x18\x15\b\xcc\x01\"\x0emanage_accountP\x01\x82\xd3\xe4\x93\x020:\tallowlist\x1a#/accounts/{account_id}/ip_allowlist\x12\xa6\x01\n" +
+	"\x16CheckIpAllowlistAccess\x12&.orch.v1.CheckIpAllowlistAccessRequest\x1a\x1a.orch.v1.IpAllowlistAccess\"H\xe2\xf3\x18\x0f\"\vsee_accountP\x01\x82\xd3\xe4\x93\x02/\x12-/accounts/{account_id}/ip_allowlist/my_access\x12\x98\x01\n" +
 	"\x12ReadAccountDomains\x12\".orch.v1.ReadAccountDomainsRequest\x1a\x1a.orch.v1.AccountDomainList\"B\xe2\xf3\x18\x0f\"\vsee_accountP\x01\x82\xd3\xe4\x93\x02)b\adomains\x12\x1e/accounts/{account_id}/domains\x1a\x0e\xea\xf3\x18\n" +
 	"\n" +
 	"\bAccountsB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
@@ -1028,55 +1430,73 @@ func file_orch_v1_accounts_proto_rawDescGZIP() []byte {
 	return file_orch_v1_accounts_proto_rawDescData
 }
 
-var file_orch_v1_accounts_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_orch_v1_accounts_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_orch_v1_accounts_proto_goTypes = []any{
-	(*Account)(nil),                      // 0: orch.v1.Account
-	(*AccountSettings)(nil),              // 1: orch.v1.AccountSettings
-	(*AccountCreate)(nil),                // 2: orch.v1.AccountCreate
-	(*AccountUpdate)(nil),                // 3: orch.v1.AccountUpdate
-	(*AccountSettingsUpdate)(nil),        // 4: orch.v1.AccountSettingsUpdate
-	(*AccountDomain)(nil),                // 5: orch.v1.AccountDomain
-	(*AccountDomainList)(nil),            // 6: orch.v1.AccountDomainList
-	(*CreateAccountRequest)(nil),         // 7: orch.v1.CreateAccountRequest
-	(*ReadAccountRequest)(nil),           // 8: orch.v1.ReadAccountRequest
-	(*UpdateAccountRequest)(nil),         // 9: orch.v1.UpdateAccountRequest
-	(*ReadAccountSettingsRequest)(nil),   // 10: orch.v1.ReadAccountSettingsRequest
-	(*UpdateAccountSettingsRequest)(nil), // 11: orch.v1.UpdateAccountSettingsRequest
-	(*ReadAccountDomainsRequest)(nil),    // 12: orch.v1.ReadAccountDomainsRequest
-	(*timestamppb.Timestamp)(nil),        // 13: google.protobuf.Timestamp
-	(*WebhookRateLimit)(nil),             // 14: orch.v1.WebhookRateLimit
-	(*fieldmaskpb.FieldMask)(nil),        // 15: google.protobuf.FieldMask
-	(*emptypb.Empty)(nil),                // 16: google.protobuf.Empty
+	(*Account)(nil),                       // 0: orch.v1.Account
+	(*IpAllowlist)(nil),                   // 1: orch.v1.IpAllowlist
+	(*IpAllowlistEntry)(nil),              // 2: orch.v1.IpAllowlistEntry
+	(*IpAllowlistAccess)(nil),             // 3: orch.v1.IpAllowlistAccess
+	(*AccountSettings)(nil),               // 4: orch.v1.AccountSettings
+	(*AccountCreate)(nil),                 // 5: orch.v1.AccountCreate
+	(*AccountUpdate)(nil),                 // 6: orch.v1.AccountUpdate
+	(*AccountSettingsUpdate)(nil),         // 7: orch.v1.AccountSettingsUpdate
+	(*AccountDomain)(nil),                 // 8: orch.v1.AccountDomain
+	(*AccountDomainList)(nil),             // 9: orch.v1.AccountDomainList
+	(*CreateAccountRequest)(nil),          // 10: orch.v1.CreateAccountRequest
+	(*ReadAccountRequest)(nil),            // 11: orch.v1.ReadAccountRequest
+	(*UpdateAccountRequest)(nil),          // 12: orch.v1.UpdateAccountRequest
+	(*DeleteAccountRequest)(nil),          // 13: orch.v1.DeleteAccountRequest
+	(*ReadAccountSettingsRequest)(nil),    // 14: orch.v1.ReadAccountSettingsRequest
+	(*UpdateAccountSettingsRequest)(nil),  // 15: orch.v1.UpdateAccountSettingsRequest
+	(*ReadAccountDomainsRequest)(nil),     // 16: orch.v1.ReadAccountDomainsRequest
+	(*ReadIpAllowlistRequest)(nil),        // 17: orch.v1.ReadIpAllowlistRequest
+	(*UpdateIpAllowlistRequest)(nil),      // 18: orch.v1.UpdateIpAllowlistRequest
+	(*CheckIpAllowlistAccessRequest)(nil), // 19: orch.v1.CheckIpAllowlistAccessRequest
+	(*timestamppb.Timestamp)(nil),         // 20: google.protobuf.Timestamp
+	(*WebhookRateLimit)(nil),              // 21: orch.v1.WebhookRateLimit
+	(*fieldmaskpb.FieldMask)(nil),         // 22: google.protobuf.FieldMask
+	(*emptypb.Empty)(nil),                 // 23: google.protobuf.Empty
 }
 var file_orch_v1_accounts_proto_depIdxs = []int32{
-	13, // 0: orch.v1.Account.created:type_name -> google.protobuf.Timestamp
-	13, // 1: orch.v1.Account.updated:type_name -> google.protobuf.Timestamp
-	1,  // 2: orch.v1.Account.settings:type_name -> orch.v1.AccountSettings
-	14, // 3: orch.v1.AccountSettings.webhook_rate_limit:type_name -> orch.v1.WebhookRateLimit
-	14, // 4: orch.v1.AccountSettingsUpdate.webhook_rate_limit:type_name -> orch.v1.WebhookRateLimit
-	5,  // 5: orch.v1.AccountDomainList.domains:type_name -> orch.v1.AccountDomain
-	2,  // 6: orch.v1.CreateAccountRequest.account:type_name -> orch.v1.AccountCreate
-	3,  // 7: orch.v1.UpdateAccountRequest.account:type_name -> orch.v1.AccountUpdate
-	15, // 8: orch.v1.UpdateAccountRequest.update_mask:type_name -> google.protobuf.FieldMask
-	4,  // 9: orch.v1.UpdateAccountSettingsRequest.settings:type_name -> orch.v1.AccountSettingsUpdate
-	15, // 10: orch.v1.UpdateAccountSettingsRequest.update_mask:type_name -> google.protobuf.FieldMask
-	7,  // 11: orch.v1.AccountService.CreateAccount:input_type -> orch.v1.CreateAccountRequest
-	8,  // 12: orch.v1.AccountService.ReadAccount:input_type -> orch.v1.ReadAccountRequest
-	9,  // 13: orch.v1.AccountService.UpdateAccount:input_type -> orch.v1.UpdateAccountRequest
-	10, // 14: orch.v1.AccountService.ReadAccountSettings:input_type -> orch.v1.ReadAccountSettingsRequest
-	11, // 15: orch.v1.AccountService.UpdateAccountSettings:input_type -> orch.v1.UpdateAccountSettingsRequest
-	12, // 16: orch.v1.AccountService.ReadAccountDomains:input_type -> orch.v1.ReadAccountDomainsRequest
-	0,  // 17: orch.v1.AccountService.CreateAccount:output_type -> orch.v1.Account
-	0,  // 18: orch.v1.AccountService.ReadAccount:output_type -> orch.v1.Account
-	16, // 19: orch.v1.AccountService.UpdateAccount:output_type -> google.protobuf.Empty
-	1,  // 20: orch.v1.AccountService.ReadAccountSettings:output_type -> orch.v1.AccountSettings
-	16, // 21: orch.v1.AccountService.UpdateAccountSettings:output_type -> google.protobuf.Empty
-	6,  // 22: orch.v1.AccountService.ReadAccountDomains:output_type -> orch.v1.AccountDomainList
-	17, // [17:23] is the sub-list for method output_type
-	11, // [11:17] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	20, // 0: orch.v1.Account.created:type_name -> google.protobuf.Timestamp
+	20, // 1: orch.v1.Account.updated:type_name -> google.protobuf.Timestamp
+	4,  // 2: orch.v1.Account.settings:type_name -> orch.v1.AccountSettings
+	1,  // 3: orch.v1.Account.ip_allowlist:type_name -> orch.v1.IpAllowlist
+	2,  // 4: orch.v1.IpAllowlist.entries:type_name -> orch.v1.IpAllowlistEntry
+	21, // 5: orch.v1.AccountSettings.webhook_rate_limit:type_name -> orch.v1.WebhookRateLimit
+	21, // 6: orch.v1.AccountSettingsUpdate.webhook_rate_limit:type_name -> orch.v1.WebhookRateLimit
+	8,  // 7: orch.v1.AccountDomainList.domains:type_name -> orch.v1.AccountDomain
+	5,  // 8: orch.v1.CreateAccountRequest.account:type_name -> orch.v1.AccountCreate
+	6,  // 9: orch.v1.UpdateAccountRequest.account:type_name -> orch.v1.AccountUpdate
+	22, // 10: orch.v1.UpdateAccountRequest.update_mask:type_name -> google.protobuf.FieldMask
+	7,  // 11: orch.v1.UpdateAccountSettingsRequest.settings:type_name -> orch.v1.AccountSettingsUpdate
+	22, // 12: orch.v1.UpdateAccountSettingsRequest.update_mask:type_name -> google.protobuf.FieldMask
+	1,  // 13: orch.v1.UpdateIpAllowlistRequest.allowlist:type_name -> orch.v1.IpAllowlist
+	10, // 14: orch.v1.AccountService.CreateAccount:input_type -> orch.v1.CreateAccountRequest
+	11, // 15: orch.v1.AccountService.ReadAccount:input_type -> orch.v1.ReadAccountRequest
+	12, // 16: orch.v1.AccountService.UpdateAccount:input_type -> orch.v1.UpdateAccountRequest
+	13, // 17: orch.v1.AccountService.DeleteAccount:input_type -> orch.v1.DeleteAccountRequest
+	14, // 18: orch.v1.AccountService.ReadAccountSettings:input_type -> orch.v1.ReadAccountSettingsRequest
+	15, // 19: orch.v1.AccountService.UpdateAccountSettings:input_type -> orch.v1.UpdateAccountSettingsRequest
+	17, // 20: orch.v1.AccountService.ReadIpAllowlist:input_type -> orch.v1.ReadIpAllowlistRequest
+	18, // 21: orch.v1.AccountService.UpdateIpAllowlist:input_type -> orch.v1.UpdateIpAllowlistRequest
+	19, // 22: orch.v1.AccountService.CheckIpAllowlistAccess:input_type -> orch.v1.CheckIpAllowlistAccessRequest
+	16, // 23: orch.v1.AccountService.ReadAccountDomains:input_type -> orch.v1.ReadAccountDomainsRequest
+	0,  // 24: orch.v1.AccountService.CreateAccount:output_type -> orch.v1.Account
+	0,  // 25: orch.v1.AccountService.ReadAccount:output_type -> orch.v1.Account
+	23, // 26: orch.v1.AccountService.UpdateAccount:output_type -> google.protobuf.Empty
+	23, // 27: orch.v1.AccountService.DeleteAccount:output_type -> google.protobuf.Empty
+	4,  // 28: orch.v1.AccountService.ReadAccountSettings:output_type -> orch.v1.AccountSettings
+	23, // 29: orch.v1.AccountService.UpdateAccountSettings:output_type -> google.protobuf.Empty
+	1,  // 30: orch.v1.AccountService.ReadIpAllowlist:output_type -> orch.v1.IpAllowlist
+	23, // 31: orch.v1.AccountService.UpdateIpAllowlist:output_type -> google.protobuf.Empty
+	3,  // 32: orch.v1.AccountService.CheckIpAllowlistAccess:output_type -> orch.v1.IpAllowlistAccess
+	9,  // 33: orch.v1.AccountService.ReadAccountDomains:output_type -> orch.v1.AccountDomainList
+	24, // [24:34] is the sub-list for method output_type
+	14, // [14:24] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_accounts_proto_init() }
@@ -1087,17 +1507,18 @@ func file_orch_v1_accounts_proto_init() {
 	file_orch_v1_rest_proto_init()
 	file_orch_v1_webhooks_proto_init()
 	file_orch_v1_accounts_proto_msgTypes[0].OneofWrappers = []any{}
-	file_orch_v1_accounts_proto_msgTypes[1].OneofWrappers = []any{}
 	file_orch_v1_accounts_proto_msgTypes[2].OneofWrappers = []any{}
-	file_orch_v1_accounts_proto_msgTypes[3].OneofWrappers = []any{}
 	file_orch_v1_accounts_proto_msgTypes[4].OneofWrappers = []any{}
+	file_orch_v1_accounts_proto_msgTypes[5].OneofWrappers = []any{}
+	file_orch_v1_accounts_proto_msgTypes[6].OneofWrappers = []any{}
+	file_orch_v1_accounts_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_accounts_proto_rawDesc), len(file_orch_v1_accounts_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

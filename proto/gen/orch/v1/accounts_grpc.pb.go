@@ -22,12 +22,16 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	AccountService_CreateAccount_FullMethodName         = "/orch.v1.AccountService/CreateAccount"
-	AccountService_ReadAccount_FullMethodName           = "/orch.v1.AccountService/ReadAccount"
-	AccountService_UpdateAccount_FullMethodName         = "/orch.v1.AccountService/UpdateAccount"
-	AccountService_ReadAccountSettings_FullMethodName   = "/orch.v1.AccountService/ReadAccountSettings"
-	AccountService_UpdateAccountSettings_FullMethodName = "/orch.v1.AccountService/UpdateAccountSettings"
-	AccountService_ReadAccountDomains_FullMethodName    = "/orch.v1.AccountService/ReadAccountDomains"
+	AccountService_CreateAccount_FullMethodName          = "/orch.v1.AccountService/CreateAccount"
+	AccountService_ReadAccount_FullMethodName            = "/orch.v1.AccountService/ReadAccount"
+	AccountService_UpdateAccount_FullMethodName          = "/orch.v1.AccountService/UpdateAccount"
+	AccountService_DeleteAccount_FullMethodName          = "/orch.v1.AccountService/DeleteAccount"
+	AccountService_ReadAccountSettings_FullMethodName    = "/orch.v1.AccountService/ReadAccountSettings"
+	AccountService_UpdateAccountSettings_FullMethodName  = "/orch.v1.AccountService/UpdateAccountSettings"
+	AccountService_ReadIpAllowlist_FullMethodName        = "/orch.v1.AccountService/ReadIpAllowlist"
+	AccountService_UpdateIpAllowlist_FullMethodName      = "/orch.v1.AccountService/UpdateIpAllowlist"
+	AccountService_CheckIpAllowlistAccess_FullMethodName = "/orch.v1.AccountService/CheckIpAllowlistAccess"
+	AccountService_ReadAccountDomains_FullMethodName     = "/orch.v1.AccountService/ReadAccountDomains"
 )
 
 // AccountServiceClient is the client API for AccountService service.
@@ -42,11 +46,21 @@ type AccountServiceClient interface {
 	ReadAccount(ctx context.Context, in *ReadAccountRequest, opts ...grpc.CallOption) (*Account, error)
 	// Change an account; what is not sent stays. Only the server's administrators choose the plan.
 	UpdateAccount(ctx context.Context, in *UpdateAccountRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
+	// Delete an account with everything that belongs to it: workspaces and all that is in them, service accounts, teams,
+	// roles, and the users who are members of no other account. The default account cannot be deleted.
+	DeleteAccount(ctx context.Context, in *DeleteAccountRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 	// Read the settings of an account.
 	ReadAccountSettings(ctx context.Context, in *ReadAccountSettingsRequest, opts ...grpc.CallOption) (*AccountSettings, error)
 	// Change settings of an account; what is not sent stays. Once the authentication of webhooks is enforced, all
 	// webhooks of the account without a service account are disabled before this answers.
 	UpdateAccountSettings(ctx context.Context, in *UpdateAccountSettingsRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
+	// Read from which addresses the account may be used while its settings enforce the list.
+	ReadIpAllowlist(ctx context.Context, in *ReadIpAllowlistRequest, opts ...grpc.CallOption) (*IpAllowlist, error)
+	// Replace the list of addresses from which the account may be used. While it is enforced, a list without the caller's
+	// own address is refused.
+	UpdateIpAllowlist(ctx context.Context, in *UpdateIpAllowlistRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
+	// Tell whether the list has the caller's address.
+	CheckIpAllowlistAccess(ctx context.Context, in *CheckIpAllowlistAccessRequest, opts ...grpc.CallOption) (*IpAllowlistAccess, error)
 	// List the domains whose users sign on by themselves. There are none: this server signs nobody on.
 	ReadAccountDomains(ctx context.Context, in *ReadAccountDomainsRequest, opts ...grpc.CallOption) (*AccountDomainList, error)
 }
@@ -89,6 +103,16 @@ func (c *accountServiceClient) UpdateAccount(ctx context.Context, in *UpdateAcco
 	return out, nil
 }
 
+func (c *accountServiceClient) DeleteAccount(ctx context.Context, in *DeleteAccountRequest, opts ...grpc.CallOption) (*emptypb.Empty, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(emptypb.Empty)
+	err := c.cc.Invoke(ctx, AccountService_DeleteAccount_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *accountServiceClient) ReadAccountSettings(ctx context.Context, in *ReadAccountSettingsRequest, opts ...grpc.CallOption) (*AccountSettings, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(AccountSettings)
@@ -103,6 +127,36 @@ func (c *accountServiceClient) UpdateAccountSettings(ctx context.Context, in *Up
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(emptypb.Empty)
 	err := c.cc.Invoke(ctx, AccountService_UpdateAccountSettings_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *accountServiceClient) ReadIpAllowlist(ctx context.Context, in *ReadIpAllowlistRequest, opts ...grpc.CallOption) (*IpAllowlist, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(IpAllowlist)
+	err := c.cc.Invoke(ctx, AccountService_ReadIpAllowlist_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *accountServiceClient) UpdateIpAllowlist(ctx context.Context, in *UpdateIpAllowlistRequest, opts ...grpc.CallOption) (*emptypb.Empty, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(emptypb.Empty)
+	err := c.cc.Invoke(ctx, AccountService_UpdateIpAllowlist_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *accountServiceClient) CheckIpAllowlistAccess(ctx context.Context, in *CheckIpAllowlistAccessRequest, opts ...grpc.CallOption) (*IpAllowlistAccess, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(IpAllowlistAccess)
+	err := c.cc.Invoke(ctx, AccountService_CheckIpAllowlistAccess_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -131,11 +185,21 @@ type AccountServiceServer interface {
 	ReadAccount(context.Context, *ReadAccountRequest) (*Account, error)
 	// Change an account; what is not sent stays. Only the server's administrators choose the plan.
 	UpdateAccount(context.Context, *UpdateAccountRequest) (*emptypb.Empty, error)
+	// Delete an account with everything that belongs to it: workspaces and all that is in them, service accounts, teams,
+	// roles, and the users who are members of no other account. The default account cannot be deleted.
+	DeleteAccount(context.Context, *DeleteAccountRequest) (*emptypb.Empty, error)
 	// Read the settings of an account.
 	ReadAccountSettings(context.Context, *ReadAccountSettingsRequest) (*AccountSettings, error)
 	// Change settings of an account; what is not sent stays. Once the authentication of webhooks is enforced, all
 	// webhooks of the account without a service account are disabled before this answers.
 	UpdateAccountSettings(context.Context, *UpdateAccountSettingsRequest) (*emptypb.Empty, error)
+	// Read from which addresses the account may be used while its settings enforce the list.
+	ReadIpAllowlist(context.Context, *ReadIpAllowlistRequest) (*IpAllowlist, error)
+	// Replace the list of addresses from which the account may be used. While it is enforced, a list without the caller's
+	// own address is refused.
+	UpdateIpAllowlist(context.Context, *UpdateIpAllowlistRequest) (*emptypb.Empty, error)
+	// Tell whether the list has the caller's address.
+	CheckIpAllowlistAccess(context.Context, *CheckIpAllowlistAccessRequest) (*IpAllowlistAccess, error)
 	// List the domains whose users sign on by themselves. There are none: this server signs nobody on.
 	ReadAccountDomains(context.Context, *ReadAccountDomainsRequest) (*AccountDomainList, error)
 	mustEmbedUnimplementedAccountServiceServer()
@@ -157,11 +221,23 @@ func (UnimplementedAccountServiceServer) ReadAccount(context.Context, *ReadAccou
 func (UnimplementedAccountServiceServer) UpdateAccount(context.Context, *UpdateAccountRequest) (*emptypb.Empty, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateAccount not implemented")
 }
+func (UnimplementedAccountServiceServer) DeleteAccount(context.Context, *DeleteAccountRequest) (*emptypb.Empty, error) {
+	return nil, status.Error(codes.Unimplemented, "method DeleteAccount not implemented")
+}
 func (UnimplementedAccountServiceServer) ReadAccountSettings(context.Context, *ReadAccountSettingsRequest) (*AccountSettings, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadAccountSettings not implemented")
 }
 func (UnimplementedAccountServiceServer) UpdateAccountSettings(context.Context, *UpdateAccountSettingsRequest) (*emptypb.Empty, error) {
 	return nil, status.Error(codes.Unimplemented, "method UpdateAccountSettings not implemented")
+}
+func (UnimplementedAccountServiceServer) ReadIpAllowlist(context.Context, *ReadIpAllowlistRequest) (*IpAllowlist, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadIpAllowlist not implemented")
+}
+func (UnimplementedAccountServiceServer) UpdateIpAllowlist(context.Context, *UpdateIpAllowlistRequest) (*emptypb.Empty, error) {
+	return nil, status.Error(codes.Unimplemented, "method UpdateIpAllowlist not implemented")
+}
+func (UnimplementedAccountServiceServer) CheckIpAllowlistAccess(context.Context, *CheckIpAllowlistAccessRequest) (*IpAllowlistAccess, error) {
+	return nil, status.Error(codes.Unimplemented, "method CheckIpAllowlistAccess not implemented")
 }
 func (UnimplementedAccountServiceServer) ReadAccountDomains(context.Context, *ReadAccountDomainsRequest) (*AccountDomainList, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadAccountDomains not implemented")
@@ -241,6 +317,24 @@ func _AccountService_UpdateAccount_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AccountService_DeleteAccount_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteAccountRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AccountServiceServer).DeleteAccount(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AccountService_DeleteAccount_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AccountServiceServer).DeleteAccount(ctx, req.(*DeleteAccountRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _AccountService_ReadAccountSettings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ReadAccountSettingsRequest)
 	if err := dec(in); err != nil {
@@ -273,6 +367,60 @@ func _AccountService_UpdateAccountSettings_Handler(srv interface{}, ctx context.
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(AccountServiceServer).UpdateAccountSettings(ctx, req.(*UpdateAccountSettingsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AccountService_ReadIpAllowlist_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadIpAllowlistRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AccountServiceServer).ReadIpAllowlist(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AccountService_ReadIpAllowlist_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AccountServiceServer).ReadIpAllowlist(ctx, req.(*ReadIpAllowlistRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AccountService_UpdateIpAllowlist_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UpdateIpAllowlistRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AccountServiceServer).UpdateIpAllowlist(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AccountService_UpdateIpAllowlist_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AccountServiceServer).UpdateIpAllowlist(ctx, req.(*UpdateIpAllowlistRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AccountService_CheckIpAllowlistAccess_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CheckIpAllowlistAccessRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AccountServiceServer).CheckIpAllowlistAccess(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AccountService_CheckIpAllowlistAccess_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AccountServiceServer).CheckIpAllowlistAccess(ctx, req.(*CheckIpAllowlistAccessRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -315,12 +463,28 @@ var AccountService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _AccountService_UpdateAccount_Handler,
 		},
 		{
+			MethodName: "DeleteAccount",
+			Handler:    _AccountService_DeleteAccount_Handler,
+		},
+		{
 			MethodName: "ReadAccountSettings",
 			Handler:    _AccountService_ReadAccountSettings_Handler,
 		},
 		{
 			MethodName: "UpdateAccountSettings",
 			Handler:    _AccountService_UpdateAccountSettings_Handler,
+		},
+		{
+			MethodName: "ReadIpAllowlist",
+			Handler:    _AccountService_ReadIpAllowlist_Handler,
+		},
+		{
+			MethodName: "UpdateIpAllowlist",
+			Handler:    _AccountService_UpdateIpAllowlist_Handler,
+		},
+		{
+			MethodName: "CheckIpAllowlistAccess",
+			Handler:    _AccountService_CheckIpAllowlistAccess_Handler,
 		},
 		{
 			MethodName: "ReadAccountDomains",

@@ -37,6 +37,7 @@ type DirectoryEntry struct {
 	Membership    *DirectoryMembership `protobuf:"bytes,6,opt,name=membership,proto3,oneof" json:"membership,omitempty"`
 	Access        *DirectoryAccess     `protobuf:"bytes,7,opt,name=access,proto3,oneof" json:"access,omitempty"`
 	Role          *DirectoryRole       `protobuf:"bytes,8,opt,name=role,proto3,oneof" json:"role,omitempty"`
+	Team          *DirectoryTeam       `protobuf:"bytes,9,opt,name=team,proto3,oneof" json:"team,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -127,12 +128,22 @@ func (x *DirectoryEntry) GetRole() *DirectoryRole {
 	return nil
 }
 
+func (x *DirectoryEntry) GetTeam() *DirectoryTeam {
+	if x != nil {
+		return x.Team
+	}
+	return nil
+}
+
 // DirectoryAccount is an account. Its id is the entry's.
 type DirectoryAccount struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Handle        string                 `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Handle string                 `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
+	// The account is used from the allowed networks alone.
+	EnforceIpAllowlist bool     `protobuf:"varint,2,opt,name=enforce_ip_allowlist,json=enforceIpAllowlist,proto3" json:"enforce_ip_allowlist,omitempty"`
+	AllowedNetworks    []string `protobuf:"bytes,3,rep,name=allowed_networks,json=allowedNetworks,proto3" json:"allowed_networks,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *DirectoryAccount) Reset() {
@@ -170,6 +181,20 @@ func (x *DirectoryAccount) GetHandle() string {
 		return x.Handle
 	}
 	return ""
+}
+
+func (x *DirectoryAccount) GetEnforceIpAllowlist() bool {
+	if x != nil {
+		return x.EnforceIpAllowlist
+	}
+	return false
+}
+
+func (x *DirectoryAccount) GetAllowedNetworks() []string {
+	if x != nil {
+		return x.AllowedNetworks
+	}
+	return nil
 }
 
 // DirectoryWorkspace is a workspace. Its id is the entry's.
@@ -435,7 +460,61 @@ func (x *DirectoryMembership) GetAccountRoleId() string {
 	return ""
 }
 
-// DirectoryAccess is an actor's role in a workspace.
+// DirectoryTeam is a team. Its id is the entry's, and who it is in access lists.
+type DirectoryTeam struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	AccountId string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// The actors who are members.
+	MemberIds     []string `protobuf:"bytes,2,rep,name=member_ids,json=memberIds,proto3" json:"member_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DirectoryTeam) Reset() {
+	*x = DirectoryTeam{}
+	mi := &file_orch_v1_directory_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DirectoryTeam) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DirectoryTeam) ProtoMessage() {}
+
+func (x *DirectoryTeam) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_directory_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DirectoryTeam.ProtoReflect.Descriptor instead.
+func (*DirectoryTeam) Descriptor() ([]byte, []int) {
+	return file_orch_v1_directory_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *DirectoryTeam) GetAccountId() string {
+	if x != nil {
+		return x.AccountId
+	}
+	return ""
+}
+
+func (x *DirectoryTeam) GetMemberIds() []string {
+	if x != nil {
+		return x.MemberIds
+	}
+	return nil
+}
+
+// DirectoryAccess is an actor's role in a workspace. Teams are actors there.
 type DirectoryAccess struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	WorkspaceId     string                 `protobuf:"bytes,1,opt,name=workspace_id,json=workspaceId,proto3" json:"workspace_id,omitempty"`
@@ -447,7 +526,7 @@ type DirectoryAccess struct {
 
 func (x *DirectoryAccess) Reset() {
 	*x = DirectoryAccess{}
-	mi := &file_orch_v1_directory_proto_msgTypes[6]
+	mi := &file_orch_v1_directory_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -459,7 +538,7 @@ func (x *DirectoryAccess) String() string {
 func (*DirectoryAccess) ProtoMessage() {}
 
 func (x *DirectoryAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_directory_proto_msgTypes[6]
+	mi := &file_orch_v1_directory_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -472,7 +551,7 @@ func (x *DirectoryAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DirectoryAccess.ProtoReflect.Descriptor instead.
 func (*DirectoryAccess) Descriptor() ([]byte, []int) {
-	return file_orch_v1_directory_proto_rawDescGZIP(), []int{6}
+	return file_orch_v1_directory_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DirectoryAccess) GetWorkspaceId() string {
@@ -508,7 +587,7 @@ type DirectoryRole struct {
 
 func (x *DirectoryRole) Reset() {
 	*x = DirectoryRole{}
-	mi := &file_orch_v1_directory_proto_msgTypes[7]
+	mi := &file_orch_v1_directory_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -520,7 +599,7 @@ func (x *DirectoryRole) String() string {
 func (*DirectoryRole) ProtoMessage() {}
 
 func (x *DirectoryRole) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_directory_proto_msgTypes[7]
+	mi := &file_orch_v1_directory_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -533,7 +612,7 @@ func (x *DirectoryRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DirectoryRole.ProtoReflect.Descriptor instead.
 func (*DirectoryRole) Descriptor() ([]byte, []int) {
-	return file_orch_v1_directory_proto_rawDescGZIP(), []int{7}
+	return file_orch_v1_directory_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DirectoryRole) GetAccountId() string {
@@ -554,7 +633,7 @@ var File_orch_v1_directory_proto protoreflect.FileDescriptor
 
 const file_orch_v1_directory_proto_rawDesc = "" +
 	"\n" +
-	"\x17orch/v1/directory.proto\x12\aorch.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x12orch/v1/rest.proto\"\xe4\x03\n" +
+	"\x17orch/v1/directory.proto\x12\aorch.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x12orch/v1/rest.proto\"\x9e\x04\n" +
 	"\x0eDirectoryEntry\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x128\n" +
@@ -565,7 +644,8 @@ const file_orch_v1_directory_proto_rawDesc = "" +
 	"membership\x18\x06 \x01(\v2\x1c.orch.v1.DirectoryMembershipH\x03R\n" +
 	"membership\x88\x01\x01\x125\n" +
 	"\x06access\x18\a \x01(\v2\x18.orch.v1.DirectoryAccessH\x04R\x06access\x88\x01\x01\x12/\n" +
-	"\x04role\x18\b \x01(\v2\x16.orch.v1.DirectoryRoleH\x05R\x04role\x88\x01\x01B\n" +
+	"\x04role\x18\b \x01(\v2\x16.orch.v1.DirectoryRoleH\x05R\x04role\x88\x01\x01\x12/\n" +
+	"\x04team\x18\t \x01(\v2\x16.orch.v1.DirectoryTeamH\x06R\x04team\x88\x01\x01B\n" +
 	"\n" +
 	"\b_accountB\f\n" +
 	"\n" +
@@ -573,9 +653,12 @@ const file_orch_v1_directory_proto_rawDesc = "" +
 	"\x06_actorB\r\n" +
 	"\v_membershipB\t\n" +
 	"\a_accessB\a\n" +
-	"\x05_role\"*\n" +
+	"\x05_roleB\a\n" +
+	"\x05_team\"\x87\x01\n" +
 	"\x10DirectoryAccount\x12\x16\n" +
-	"\x06handle\x18\x01 \x01(\tR\x06handle\"O\n" +
+	"\x06handle\x18\x01 \x01(\tR\x06handle\x120\n" +
+	"\x14enforce_ip_allowlist\x18\x02 \x01(\bR\x12enforceIpAllowlist\x12)\n" +
+	"\x10allowed_networks\x18\x03 \x03(\tR\x0fallowedNetworks\"O\n" +
 	"\x12DirectoryWorkspace\x12%\n" +
 	"\n" +
 	"account_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\taccountId\x12\x12\n" +
@@ -601,7 +684,12 @@ const file_orch_v1_directory_proto_rawDesc = "" +
 	"\n" +
 	"account_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\taccountId\x12!\n" +
 	"\bactor_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\aactorId\x12.\n" +
-	"\x0faccount_role_id\x18\x03 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\raccountRoleId\"\x93\x01\n" +
+	"\x0faccount_role_id\x18\x03 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\raccountRoleId\"]\n" +
+	"\rDirectoryTeam\x12%\n" +
+	"\n" +
+	"account_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\taccountId\x12%\n" +
+	"\n" +
+	"member_ids\x18\x02 \x03(\tB\x06\xca\xf3\x18\x02\x10\x01R\tmemberIds\"\x93\x01\n" +
 	"\x0fDirectoryAccess\x12)\n" +
 	"\fworkspace_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\vworkspaceId\x12!\n" +
 	"\bactor_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\aactorId\x122\n" +
@@ -623,7 +711,7 @@ func file_orch_v1_directory_proto_rawDescGZIP() []byte {
 	return file_orch_v1_directory_proto_rawDescData
 }
 
-var file_orch_v1_directory_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_orch_v1_directory_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_orch_v1_directory_proto_goTypes = []any{
 	(*DirectoryEntry)(nil),        // 0: orch.v1.DirectoryEntry
 	(*DirectoryAccount)(nil),      // 1: orch.v1.DirectoryAccount
@@ -631,24 +719,26 @@ var file_orch_v1_directory_proto_goTypes = []any{
 	(*DirectoryActor)(nil),        // 3: orch.v1.DirectoryActor
 	(*DirectoryKey)(nil),          // 4: orch.v1.DirectoryKey
 	(*DirectoryMembership)(nil),   // 5: orch.v1.DirectoryMembership
-	(*DirectoryAccess)(nil),       // 6: orch.v1.DirectoryAccess
-	(*DirectoryRole)(nil),         // 7: orch.v1.DirectoryRole
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*DirectoryTeam)(nil),         // 6: orch.v1.DirectoryTeam
+	(*DirectoryAccess)(nil),       // 7: orch.v1.DirectoryAccess
+	(*DirectoryRole)(nil),         // 8: orch.v1.DirectoryRole
+	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
 }
 var file_orch_v1_directory_proto_depIdxs = []int32{
 	1, // 0: orch.v1.DirectoryEntry.account:type_name -> orch.v1.DirectoryAccount
 	2, // 1: orch.v1.DirectoryEntry.workspace:type_name -> orch.v1.DirectoryWorkspace
 	3, // 2: orch.v1.DirectoryEntry.actor:type_name -> orch.v1.DirectoryActor
 	5, // 3: orch.v1.DirectoryEntry.membership:type_name -> orch.v1.DirectoryMembership
-	6, // 4: orch.v1.DirectoryEntry.access:type_name -> orch.v1.DirectoryAccess
-	7, // 5: orch.v1.DirectoryEntry.role:type_name -> orch.v1.DirectoryRole
-	4, // 6: orch.v1.DirectoryActor.keys:type_name -> orch.v1.DirectoryKey
-	8, // 7: orch.v1.DirectoryKey.expiration:type_name -> google.protobuf.Timestamp
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	7, // 4: orch.v1.DirectoryEntry.access:type_name -> orch.v1.DirectoryAccess
+	8, // 5: orch.v1.DirectoryEntry.role:type_name -> orch.v1.DirectoryRole
+	6, // 6: orch.v1.DirectoryEntry.team:type_name -> orch.v1.DirectoryTeam
+	4, // 7: orch.v1.DirectoryActor.keys:type_name -> orch.v1.DirectoryKey
+	9, // 8: orch.v1.DirectoryKey.expiration:type_name -> google.protobuf.Timestamp
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	9, // [9:9] is the sub-list for extension type_name
+	9, // [9:9] is the sub-list for extension extendee
+	0, // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_directory_proto_init() }
@@ -666,7 +756,7 @@ func file_orch_v1_directory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_directory_proto_rawDesc), len(file_orch_v1_directory_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

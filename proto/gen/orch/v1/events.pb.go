@@ -1824,6 +1824,110 @@ func (x *ReadEventsPageRequest) GetPageToken() string {
 	return ""
 }
 
+type ReadAccountEventsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	Query         *EventQuery            `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadAccountEventsRequest) Reset() {
+	*x = ReadAccountEventsRequest{}
+	mi := &file_orch_v1_events_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadAccountEventsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadAccountEventsRequest) ProtoMessage() {}
+
+func (x *ReadAccountEventsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_events_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadAccountEventsRequest.ProtoReflect.Descriptor instead.
+func (*ReadAccountEventsRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_events_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *ReadAccountEventsRequest) GetAccountId() string {
+	if x != nil {
+		return x.AccountId
+	}
+	return ""
+}
+
+func (x *ReadAccountEventsRequest) GetQuery() *EventQuery {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+type ReadAccountEventsPageRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	PageToken     string                 `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadAccountEventsPageRequest) Reset() {
+	*x = ReadAccountEventsPageRequest{}
+	mi := &file_orch_v1_events_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadAccountEventsPageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadAccountEventsPageRequest) ProtoMessage() {}
+
+func (x *ReadAccountEventsPageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_events_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadAccountEventsPageRequest.ProtoReflect.Descriptor instead.
+func (*ReadAccountEventsPageRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_events_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ReadAccountEventsPageRequest) GetAccountId() string {
+	if x != nil {
+		return x.AccountId
+	}
+	return ""
+}
+
+func (x *ReadAccountEventsPageRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 type CountEventsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Countable     Countable              `protobuf:"varint,1,opt,name=countable,proto3,enum=orch.v1.Countable" json:"countable,omitempty"`
@@ -1834,7 +1938,7 @@ type CountEventsRequest struct {
 
 func (x *CountEventsRequest) Reset() {
 	*x = CountEventsRequest{}
-	mi := &file_orch_v1_events_proto_msgTypes[27]
+	mi := &file_orch_v1_events_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1846,7 +1950,7 @@ func (x *CountEventsRequest) String() string {
 func (*CountEventsRequest) ProtoMessage() {}
 
 func (x *CountEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_events_proto_msgTypes[27]
+	mi := &file_orch_v1_events_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1859,7 +1963,7 @@ func (x *CountEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountEventsRequest.ProtoReflect.Descriptor instead.
 func (*CountEventsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_events_proto_rawDescGZIP(), []int{27}
+	return file_orch_v1_events_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CountEventsRequest) GetCountable() Countable {
@@ -1888,7 +1992,7 @@ type ScanEventsRequest struct {
 
 func (x *ScanEventsRequest) Reset() {
 	*x = ScanEventsRequest{}
-	mi := &file_orch_v1_events_proto_msgTypes[28]
+	mi := &file_orch_v1_events_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1900,7 +2004,7 @@ func (x *ScanEventsRequest) String() string {
 func (*ScanEventsRequest) ProtoMessage() {}
 
 func (x *ScanEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_events_proto_msgTypes[28]
+	mi := &file_orch_v1_events_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1913,7 +2017,7 @@ func (x *ScanEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanEventsRequest.ProtoReflect.Descriptor instead.
 func (*ScanEventsRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_events_proto_rawDescGZIP(), []int{28}
+	return file_orch_v1_events_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ScanEventsRequest) GetFilter() *EventFilter {
@@ -1946,7 +2050,7 @@ type ReceivedEventList struct {
 
 func (x *ReceivedEventList) Reset() {
 	*x = ReceivedEventList{}
-	mi := &file_orch_v1_events_proto_msgTypes[29]
+	mi := &file_orch_v1_events_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1958,7 +2062,7 @@ func (x *ReceivedEventList) String() string {
 func (*ReceivedEventList) ProtoMessage() {}
 
 func (x *ReceivedEventList) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_events_proto_msgTypes[29]
+	mi := &file_orch_v1_events_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1971,7 +2075,7 @@ func (x *ReceivedEventList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReceivedEventList.ProtoReflect.Descriptor instead.
 func (*ReceivedEventList) Descriptor() ([]byte, []int) {
-	return file_orch_v1_events_proto_rawDescGZIP(), []int{29}
+	return file_orch_v1_events_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ReceivedEventList) GetEvents() []*ReceivedEvent {
@@ -2135,6 +2239,17 @@ const file_orch_v1_events_proto_rawDesc = "" +
 	"\n" +
 	"page_token\x18\x01 \x01(\tB\x14\xca\xf3\x18\x10\n" +
 	"\n" +
+	"page-token\x18\x01x\x01R\tpageToken\"l\n" +
+	"\x18ReadAccountEventsRequest\x12%\n" +
+	"\n" +
+	"account_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\taccountId\x12)\n" +
+	"\x05query\x18\x02 \x01(\v2\x13.orch.v1.EventQueryR\x05query\"z\n" +
+	"\x1cReadAccountEventsPageRequest\x12%\n" +
+	"\n" +
+	"account_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\taccountId\x123\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tB\x14\xca\xf3\x18\x10\n" +
+	"\n" +
 	"page-token\x18\x01x\x01R\tpageToken\"v\n" +
 	"\x12CountEventsRequest\x120\n" +
 	"\tcountable\x18\x01 \x01(\x0e2\x12.orch.v1.CountableR\tcountable\x12.\n" +
@@ -2164,7 +2279,7 @@ const file_orch_v1_events_proto_rawDesc = "" +
 	"\x10TIME_UNIT_MINUTE\x10\x04\x1a\n" +
 	"\xda\xf3\x18\x06minute\x12 \n" +
 	"\x10TIME_UNIT_SECOND\x10\x05\x1a\n" +
-	"\xda\xf3\x18\x06second2\xc4\x04\n" +
+	"\xda\xf3\x18\x06second2\x80\a\n" +
 	"\fEventService\x12s\n" +
 	"\fCreateEvents\x12\x1c.orch.v1.CreateEventsRequest\x1a\x16.google.protobuf.Empty\"-\xe2\xf3\x18\x12\b\xcc\x01\"\rmanage_events\x82\xd3\xe4\x93\x02\x11:\x06events\"\a/events\x12m\n" +
 	"\n" +
@@ -2173,7 +2288,9 @@ const file_orch_v1_events_proto_rawDesc = "" +
 	"\x0eReadEventsPage\x12\x1e.orch.v1.ReadEventsPageRequest\x1a\x12.orch.v1.EventPage\"+\xe2\xf3\x18\f\"\n" +
 	"see_events\x82\xd3\xe4\x93\x02\x15\x12\x13/events/filter/next\x12\x88\x01\n" +
 	"\vCountEvents\x12\x1b.orch.v1.CountEventsRequest\x1a\x17.orch.v1.EventCountList\"C\xe2\xf3\x18\f\"\n" +
-	"see_events\x82\xd3\xe4\x93\x02-:\x05queryb\x06counts\"\x1c/events/count-by/{countable}\x12D\n" +
+	"see_events\x82\xd3\xe4\x93\x02-:\x05queryb\x06counts\"\x1c/events/count-by/{countable}\x12\x99\x01\n" +
+	"\x11ReadAccountEvents\x12!.orch.v1.ReadAccountEventsRequest\x1a\x12.orch.v1.EventPage\"M\xe2\xf3\x18\x16\x18\x01\"\x10see_audit_eventsP\x01\x82\xd3\xe4\x93\x02-:\x05query\"$/accounts/{account_id}/events/filter\x12\x9d\x01\n" +
+	"\x15ReadAccountEventsPage\x12%.orch.v1.ReadAccountEventsPageRequest\x1a\x12.orch.v1.EventPage\"I\xe2\xf3\x18\x14\"\x10see_audit_eventsP\x01\x82\xd3\xe4\x93\x02+\x12)/accounts/{account_id}/events/filter/next\x12D\n" +
 	"\n" +
 	"ScanEvents\x12\x1a.orch.v1.ScanEventsRequest\x1a\x1a.orch.v1.ReceivedEventList\x1a\f\xea\xf3\x18\b\n" +
 	"\x06EventsB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
@@ -2191,60 +2308,62 @@ func file_orch_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_orch_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_orch_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_orch_v1_events_proto_goTypes = []any{
-	(EventOrder)(0),                    // 0: orch.v1.EventOrder
-	(Countable)(0),                     // 1: orch.v1.Countable
-	(TimeUnit)(0),                      // 2: orch.v1.TimeUnit
-	(*Resource)(nil),                   // 3: orch.v1.Resource
-	(*RelatedResource)(nil),            // 4: orch.v1.RelatedResource
-	(*Event)(nil),                      // 5: orch.v1.Event
-	(*ReceivedEvent)(nil),              // 6: orch.v1.ReceivedEvent
-	(*EventPage)(nil),                  // 7: orch.v1.EventPage
-	(*EventFilter)(nil),                // 8: orch.v1.EventFilter
-	(*EventOccurredFilter)(nil),        // 9: orch.v1.EventOccurredFilter
-	(*EventNameFilter)(nil),            // 10: orch.v1.EventNameFilter
-	(*ResourceSpecification)(nil),      // 11: orch.v1.ResourceSpecification
-	(*EventResourceFilter)(nil),        // 12: orch.v1.EventResourceFilter
-	(*ResourceInRole)(nil),             // 13: orch.v1.ResourceInRole
-	(*ResourceInRoleList)(nil),         // 14: orch.v1.ResourceInRoleList
-	(*EventRelatedFilter)(nil),         // 15: orch.v1.EventRelatedFilter
-	(*EventRelatedFilterList)(nil),     // 16: orch.v1.EventRelatedFilterList
-	(*EventRelatedFilters)(nil),        // 17: orch.v1.EventRelatedFilters
-	(*EventAnyResourceFilter)(nil),     // 18: orch.v1.EventAnyResourceFilter
-	(*EventAnyResourceFilterList)(nil), // 19: orch.v1.EventAnyResourceFilterList
-	(*EventAnyResourceFilters)(nil),    // 20: orch.v1.EventAnyResourceFilters
-	(*EventIdFilter)(nil),              // 21: orch.v1.EventIdFilter
-	(*EventTextFilter)(nil),            // 22: orch.v1.EventTextFilter
-	(*EventQuery)(nil),                 // 23: orch.v1.EventQuery
-	(*EventCountQuery)(nil),            // 24: orch.v1.EventCountQuery
-	(*EventCount)(nil),                 // 25: orch.v1.EventCount
-	(*EventCountList)(nil),             // 26: orch.v1.EventCountList
-	(*CreateEventsRequest)(nil),        // 27: orch.v1.CreateEventsRequest
-	(*ReadEventsRequest)(nil),          // 28: orch.v1.ReadEventsRequest
-	(*ReadEventsPageRequest)(nil),      // 29: orch.v1.ReadEventsPageRequest
-	(*CountEventsRequest)(nil),         // 30: orch.v1.CountEventsRequest
-	(*ScanEventsRequest)(nil),          // 31: orch.v1.ScanEventsRequest
-	(*ReceivedEventList)(nil),          // 32: orch.v1.ReceivedEventList
-	nil,                                // 33: orch.v1.Resource.LabelsEntry
-	nil,                                // 34: orch.v1.RelatedResource.LabelsEntry
-	nil,                                // 35: orch.v1.ResourceSpecification.LabelsEntry
-	(*timestamppb.Timestamp)(nil),      // 36: google.protobuf.Timestamp
-	(*StringList)(nil),                 // 37: orch.v1.StringList
-	(*UuidList)(nil),                   // 38: orch.v1.UuidList
-	(*StringOrList)(nil),               // 39: orch.v1.StringOrList
-	(*emptypb.Empty)(nil),              // 40: google.protobuf.Empty
+	(EventOrder)(0),                      // 0: orch.v1.EventOrder
+	(Countable)(0),                       // 1: orch.v1.Countable
+	(TimeUnit)(0),                        // 2: orch.v1.TimeUnit
+	(*Resource)(nil),                     // 3: orch.v1.Resource
+	(*RelatedResource)(nil),              // 4: orch.v1.RelatedResource
+	(*Event)(nil),                        // 5: orch.v1.Event
+	(*ReceivedEvent)(nil),                // 6: orch.v1.ReceivedEvent
+	(*EventPage)(nil),                    // 7: orch.v1.EventPage
+	(*EventFilter)(nil),                  // 8: orch.v1.EventFilter
+	(*EventOccurredFilter)(nil),          // 9: orch.v1.EventOccurredFilter
+	(*EventNameFilter)(nil),              // 10: orch.v1.EventNameFilter
+	(*ResourceSpecification)(nil),        // 11: orch.v1.ResourceSpecification
+	(*EventResourceFilter)(nil),          // 12: orch.v1.EventResourceFilter
+	(*ResourceInRole)(nil),               // 13: orch.v1.ResourceInRole
+	(*ResourceInRoleList)(nil),           // 14: orch.v1.ResourceInRoleList
+	(*EventRelatedFilter)(nil),           // 15: orch.v1.EventRelatedFilter
+	(*EventRelatedFilterList)(nil),       // 16: orch.v1.EventRelatedFilterList
+	(*EventRelatedFilters)(nil),          // 17: orch.v1.EventRelatedFilters
+	(*EventAnyResourceFilter)(nil),       // 18: orch.v1.EventAnyResourceFilter
+	(*EventAnyResourceFilterList)(nil),   // 19: orch.v1.EventAnyResourceFilterList
+	(*EventAnyResourceFilters)(nil),      // 20: orch.v1.EventAnyResourceFilters
+	(*EventIdFilter)(nil),                // 21: orch.v1.EventIdFilter
+	(*EventTextFilter)(nil),              // 22: orch.v1.EventTextFilter
+	(*EventQuery)(nil),                   // 23: orch.v1.EventQuery
+	(*EventCountQuery)(nil),              // 24: orch.v1.EventCountQuery
+	(*EventCount)(nil),                   // 25: orch.v1.EventCount
+	(*EventCountList)(nil),               // 26: orch.v1.EventCountList
+	(*CreateEventsRequest)(nil),          // 27: orch.v1.CreateEventsRequest
+	(*ReadEventsRequest)(nil),            // 28: orch.v1.ReadEventsRequest
+	(*ReadEventsPageRequest)(nil),        // 29: orch.v1.ReadEventsPageRequest
+	(*ReadAccountEventsRequest)(nil),     // 30: orch.v1.ReadAccountEventsRequest
+	(*ReadAccountEventsPageRequest)(nil), // 31: orch.v1.ReadAccountEventsPageRequest
+	(*CountEventsRequest)(nil),           // 32: orch.v1.CountEventsRequest
+	(*ScanEventsRequest)(nil),            // 33: orch.v1.ScanEventsRequest
+	(*ReceivedEventList)(nil),            // 34: orch.v1.ReceivedEventList
+	nil,                                  // 35: orch.v1.Resource.LabelsEntry
+	nil,                                  // 36: orch.v1.RelatedResource.LabelsEntry
+	nil,                                  // 37: orch.v1.ResourceSpecification.LabelsEntry
+	(*timestamppb.Timestamp)(nil),        // 38: google.protobuf.Timestamp
+	(*StringList)(nil),                   // 39: orch.v1.StringList
+	(*UuidList)(nil),                     // 40: orch.v1.UuidList
+	(*StringOrList)(nil),                 // 41: orch.v1.StringOrList
+	(*emptypb.Empty)(nil),                // 42: google.protobuf.Empty
 }
 var file_orch_v1_events_proto_depIdxs = []int32{
-	33, // 0: orch.v1.Resource.labels:type_name -> orch.v1.Resource.LabelsEntry
-	34, // 1: orch.v1.RelatedResource.labels:type_name -> orch.v1.RelatedResource.LabelsEntry
-	36, // 2: orch.v1.Event.occurred:type_name -> google.protobuf.Timestamp
+	35, // 0: orch.v1.Resource.labels:type_name -> orch.v1.Resource.LabelsEntry
+	36, // 1: orch.v1.RelatedResource.labels:type_name -> orch.v1.RelatedResource.LabelsEntry
+	38, // 2: orch.v1.Event.occurred:type_name -> google.protobuf.Timestamp
 	3,  // 3: orch.v1.Event.resource:type_name -> orch.v1.Resource
 	4,  // 4: orch.v1.Event.related:type_name -> orch.v1.RelatedResource
-	36, // 5: orch.v1.ReceivedEvent.occurred:type_name -> google.protobuf.Timestamp
+	38, // 5: orch.v1.ReceivedEvent.occurred:type_name -> google.protobuf.Timestamp
 	3,  // 6: orch.v1.ReceivedEvent.resource:type_name -> orch.v1.Resource
 	4,  // 7: orch.v1.ReceivedEvent.related:type_name -> orch.v1.RelatedResource
-	36, // 8: orch.v1.ReceivedEvent.received:type_name -> google.protobuf.Timestamp
+	38, // 8: orch.v1.ReceivedEvent.received:type_name -> google.protobuf.Timestamp
 	6,  // 9: orch.v1.EventPage.events:type_name -> orch.v1.ReceivedEvent
 	9,  // 10: orch.v1.EventFilter.occurred:type_name -> orch.v1.EventOccurredFilter
 	10, // 11: orch.v1.EventFilter.event:type_name -> orch.v1.EventNameFilter
@@ -2254,60 +2373,65 @@ var file_orch_v1_events_proto_depIdxs = []int32{
 	21, // 15: orch.v1.EventFilter.id:type_name -> orch.v1.EventIdFilter
 	22, // 16: orch.v1.EventFilter.text:type_name -> orch.v1.EventTextFilter
 	0,  // 17: orch.v1.EventFilter.order:type_name -> orch.v1.EventOrder
-	36, // 18: orch.v1.EventOccurredFilter.since:type_name -> google.protobuf.Timestamp
-	36, // 19: orch.v1.EventOccurredFilter.until:type_name -> google.protobuf.Timestamp
-	37, // 20: orch.v1.EventNameFilter.prefix:type_name -> orch.v1.StringList
-	37, // 21: orch.v1.EventNameFilter.exclude_prefix:type_name -> orch.v1.StringList
-	37, // 22: orch.v1.EventNameFilter.name:type_name -> orch.v1.StringList
-	37, // 23: orch.v1.EventNameFilter.exclude_name:type_name -> orch.v1.StringList
-	35, // 24: orch.v1.ResourceSpecification.labels:type_name -> orch.v1.ResourceSpecification.LabelsEntry
-	37, // 25: orch.v1.EventResourceFilter.id:type_name -> orch.v1.StringList
-	37, // 26: orch.v1.EventResourceFilter.id_prefix:type_name -> orch.v1.StringList
+	38, // 18: orch.v1.EventOccurredFilter.since:type_name -> google.protobuf.Timestamp
+	38, // 19: orch.v1.EventOccurredFilter.until:type_name -> google.protobuf.Timestamp
+	39, // 20: orch.v1.EventNameFilter.prefix:type_name -> orch.v1.StringList
+	39, // 21: orch.v1.EventNameFilter.exclude_prefix:type_name -> orch.v1.StringList
+	39, // 22: orch.v1.EventNameFilter.name:type_name -> orch.v1.StringList
+	39, // 23: orch.v1.EventNameFilter.exclude_name:type_name -> orch.v1.StringList
+	37, // 24: orch.v1.ResourceSpecification.labels:type_name -> orch.v1.ResourceSpecification.LabelsEntry
+	39, // 25: orch.v1.EventResourceFilter.id:type_name -> orch.v1.StringList
+	39, // 26: orch.v1.EventResourceFilter.id_prefix:type_name -> orch.v1.StringList
 	11, // 27: orch.v1.EventResourceFilter.labels:type_name -> orch.v1.ResourceSpecification
 	13, // 28: orch.v1.ResourceInRoleList.values:type_name -> orch.v1.ResourceInRole
-	37, // 29: orch.v1.EventRelatedFilter.id:type_name -> orch.v1.StringList
-	37, // 30: orch.v1.EventRelatedFilter.role:type_name -> orch.v1.StringList
+	39, // 29: orch.v1.EventRelatedFilter.id:type_name -> orch.v1.StringList
+	39, // 30: orch.v1.EventRelatedFilter.role:type_name -> orch.v1.StringList
 	14, // 31: orch.v1.EventRelatedFilter.resources_in_roles:type_name -> orch.v1.ResourceInRoleList
 	11, // 32: orch.v1.EventRelatedFilter.labels:type_name -> orch.v1.ResourceSpecification
 	15, // 33: orch.v1.EventRelatedFilterList.values:type_name -> orch.v1.EventRelatedFilter
 	15, // 34: orch.v1.EventRelatedFilters.object:type_name -> orch.v1.EventRelatedFilter
 	16, // 35: orch.v1.EventRelatedFilters.list:type_name -> orch.v1.EventRelatedFilterList
-	37, // 36: orch.v1.EventAnyResourceFilter.id:type_name -> orch.v1.StringList
-	37, // 37: orch.v1.EventAnyResourceFilter.id_prefix:type_name -> orch.v1.StringList
+	39, // 36: orch.v1.EventAnyResourceFilter.id:type_name -> orch.v1.StringList
+	39, // 37: orch.v1.EventAnyResourceFilter.id_prefix:type_name -> orch.v1.StringList
 	11, // 38: orch.v1.EventAnyResourceFilter.labels:type_name -> orch.v1.ResourceSpecification
 	18, // 39: orch.v1.EventAnyResourceFilterList.values:type_name -> orch.v1.EventAnyResourceFilter
 	18, // 40: orch.v1.EventAnyResourceFilters.object:type_name -> orch.v1.EventAnyResourceFilter
 	19, // 41: orch.v1.EventAnyResourceFilters.list:type_name -> orch.v1.EventAnyResourceFilterList
-	38, // 42: orch.v1.EventIdFilter.id:type_name -> orch.v1.UuidList
+	40, // 42: orch.v1.EventIdFilter.id:type_name -> orch.v1.UuidList
 	8,  // 43: orch.v1.EventQuery.filter:type_name -> orch.v1.EventFilter
 	8,  // 44: orch.v1.EventCountQuery.filter:type_name -> orch.v1.EventFilter
 	2,  // 45: orch.v1.EventCountQuery.time_unit:type_name -> orch.v1.TimeUnit
-	36, // 46: orch.v1.EventCount.start_time:type_name -> google.protobuf.Timestamp
-	36, // 47: orch.v1.EventCount.end_time:type_name -> google.protobuf.Timestamp
+	38, // 46: orch.v1.EventCount.start_time:type_name -> google.protobuf.Timestamp
+	38, // 47: orch.v1.EventCount.end_time:type_name -> google.protobuf.Timestamp
 	25, // 48: orch.v1.EventCountList.counts:type_name -> orch.v1.EventCount
 	5,  // 49: orch.v1.CreateEventsRequest.events:type_name -> orch.v1.Event
 	23, // 50: orch.v1.ReadEventsRequest.query:type_name -> orch.v1.EventQuery
-	1,  // 51: orch.v1.CountEventsRequest.countable:type_name -> orch.v1.Countable
-	24, // 52: orch.v1.CountEventsRequest.query:type_name -> orch.v1.EventCountQuery
-	8,  // 53: orch.v1.ScanEventsRequest.filter:type_name -> orch.v1.EventFilter
-	6,  // 54: orch.v1.ScanEventsRequest.after:type_name -> orch.v1.ReceivedEvent
-	6,  // 55: orch.v1.ReceivedEventList.events:type_name -> orch.v1.ReceivedEvent
-	39, // 56: orch.v1.ResourceSpecification.LabelsEntry.value:type_name -> orch.v1.StringOrList
-	27, // 57: orch.v1.EventService.CreateEvents:input_type -> orch.v1.CreateEventsRequest
-	28, // 58: orch.v1.EventService.ReadEvents:input_type -> orch.v1.ReadEventsRequest
-	29, // 59: orch.v1.EventService.ReadEventsPage:input_type -> orch.v1.ReadEventsPageRequest
-	30, // 60: orch.v1.EventService.CountEvents:input_type -> orch.v1.CountEventsRequest
-	31, // 61: orch.v1.EventService.ScanEvents:input_type -> orch.v1.ScanEventsRequest
-	40, // 62: orch.v1.EventService.CreateEvents:output_type -> google.protobuf.Empty
-	7,  // 63: orch.v1.EventService.ReadEvents:output_type -> orch.v1.EventPage
-	7,  // 64: orch.v1.EventService.ReadEventsPage:output_type -> orch.v1.EventPage
-	26, // 65: orch.v1.EventService.CountEvents:output_type -> orch.v1.EventCountList
-	32, // 66: orch.v1.EventService.ScanEvents:output_type -> orch.v1.ReceivedEventList
-	62, // [62:67] is the sub-list for method output_type
-	57, // [57:62] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	23, // 51: orch.v1.ReadAccountEventsRequest.query:type_name -> orch.v1.EventQuery
+	1,  // 52: orch.v1.CountEventsRequest.countable:type_name -> orch.v1.Countable
+	24, // 53: orch.v1.CountEventsRequest.query:type_name -> orch.v1.EventCountQuery
+	8,  // 54: orch.v1.ScanEventsRequest.filter:type_name -> orch.v1.EventFilter
+	6,  // 55: orch.v1.ScanEventsRequest.after:type_name -> orch.v1.ReceivedEvent
+	6,  // 56: orch.v1.ReceivedEventList.events:type_name -> orch.v1.ReceivedEvent
+	41, // 57: orch.v1.ResourceSpecification.LabelsEntry.value:type_name -> orch.v1.StringOrList
+	27, // 58: orch.v1.EventService.CreateEvents:input_type -> orch.v1.CreateEventsRequest
+	28, // 59: orch.v1.EventService.ReadEvents:input_type -> orch.v1.ReadEventsRequest
+	29, // 60: orch.v1.EventService.ReadEventsPage:input_type -> orch.v1.ReadEventsPageRequest
+	32, // 61: orch.v1.EventService.CountEvents:input_type -> orch.v1.CountEventsRequest
+	30, // 62: orch.v1.EventService.ReadAccountEvents:input_type -> orch.v1.ReadAccountEventsRequest
+	31, // 63: orch.v1.EventService.ReadAccountEventsPage:input_type -> orch.v1.ReadAccountEventsPageRequest
+	33, // 64: orch.v1.EventService.ScanEvents:input_type -> orch.v1.ScanEventsRequest
+	42, // 65: orch.v1.EventService.CreateEvents:output_type -> google.protobuf.Empty
+	7,  // 66: orch.v1.EventService.ReadEvents:output_type -> orch.v1.EventPage
+	7,  // 67: orch.v1.EventService.ReadEventsPage:output_type -> orch.v1.EventPage
+	26, // 68: orch.v1.EventService.CountEvents:output_type -> orch.v1.EventCountList
+	7,  // 69: orch.v1.EventService.ReadAccountEvents:output_type -> orch.v1.EventPage
+	7,  // 70: orch.v1.EventService.ReadAccountEventsPage:output_type -> orch.v1.EventPage
+	34, // 71: orch.v1.EventService.ScanEvents:output_type -> orch.v1.ReceivedEventList
+	65, // [65:72] is the sub-list for method output_type
+	58, // [58:65] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_events_proto_init() }
@@ -2341,7 +2465,7 @@ func file_orch_v1_events_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_events_proto_rawDesc), len(file_orch_v1_events_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   33,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

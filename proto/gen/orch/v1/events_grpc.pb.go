@@ -22,11 +22,13 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	EventService_CreateEvents_FullMethodName   = "/orch.v1.EventService/CreateEvents"
-	EventService_ReadEvents_FullMethodName     = "/orch.v1.EventService/ReadEvents"
-	EventService_ReadEventsPage_FullMethodName = "/orch.v1.EventService/ReadEventsPage"
-	EventService_CountEvents_FullMethodName    = "/orch.v1.EventService/CountEvents"
-	EventService_ScanEvents_FullMethodName     = "/orch.v1.EventService/ScanEvents"
+	EventService_CreateEvents_FullMethodName          = "/orch.v1.EventService/CreateEvents"
+	EventService_ReadEvents_FullMethodName            = "/orch.v1.EventService/ReadEvents"
+	EventService_ReadEventsPage_FullMethodName        = "/orch.v1.EventService/ReadEventsPage"
+	EventService_CountEvents_FullMethodName           = "/orch.v1.EventService/CountEvents"
+	EventService_ReadAccountEvents_FullMethodName     = "/orch.v1.EventService/ReadAccountEvents"
+	EventService_ReadAccountEventsPage_FullMethodName = "/orch.v1.EventService/ReadAccountEventsPage"
+	EventService_ScanEvents_FullMethodName            = "/orch.v1.EventService/ScanEvents"
 )
 
 // EventServiceClient is the client API for EventService service.
@@ -43,6 +45,11 @@ type EventServiceClient interface {
 	ReadEventsPage(ctx context.Context, in *ReadEventsPageRequest, opts ...grpc.CallOption) (*EventPage, error)
 	// Count the events that match, by time, name or resource.
 	CountEvents(ctx context.Context, in *CountEventsRequest, opts ...grpc.CallOption) (*EventCountList, error)
+	// Read the first page of an account's own events that match: what was done to the account, its members, service
+	// accounts, teams, roles and workspaces, and by whom. What is done in a workspace is among that workspace's events.
+	ReadAccountEvents(ctx context.Context, in *ReadAccountEventsRequest, opts ...grpc.CallOption) (*EventPage, error)
+	// Read the page of an account's events that a token from an earlier page names.
+	ReadAccountEventsPage(ctx context.Context, in *ReadAccountEventsPageRequest, opts ...grpc.CallOption) (*EventPage, error)
 	// Read the next events that match, oldest first, without counting them: what a subscriber is shown of the past. It is
 	// for other services and has no address in REST.
 	ScanEvents(ctx context.Context, in *ScanEventsRequest, opts ...grpc.CallOption) (*ReceivedEventList, error)
@@ -96,6 +103,26 @@ func (c *eventServiceClient) CountEvents(ctx context.Context, in *CountEventsReq
 	return out, nil
 }
 
+func (c *eventServiceClient) ReadAccountEvents(ctx context.Context, in *ReadAccountEventsRequest, opts ...grpc.CallOption) (*EventPage, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(EventPage)
+	err := c.cc.Invoke(ctx, EventService_ReadAccountEvents_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *eventServiceClient) ReadAccountEventsPage(ctx context.Context, in *ReadAccountEventsPageRequest, opts ...grpc.CallOption) (*EventPage, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(EventPage)
+	err := c.cc.Invoke(ctx, EventService_ReadAccountEventsPage_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *eventServiceClient) ScanEvents(ctx context.Context, in *ScanEventsRequest, opts ...grpc.CallOption) (*ReceivedEventList, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ReceivedEventList)
@@ -120,6 +147,11 @@ type EventServiceServer interface {
 	ReadEventsPage(context.Context, *ReadEventsPageRequest) (*EventPage, error)
 	// Count the events that match, by time, name or resource.
 	CountEvents(context.Context, *CountEventsRequest) (*EventCountList, error)
+	// Read the first page of an account's own events that match: what was done to the account, its members, service
+	// accounts, teams, roles and workspaces, and by whom. What is done in a workspace is among that workspace's events.
+	ReadAccountEvents(context.Context, *ReadAccountEventsRequest) (*EventPage, error)
+	// Read the page of an account's events that a token from an earlier page names.
+	ReadAccountEventsPage(context.Context, *ReadAccountEventsPageRequest) (*EventPage, error)
 	// Read the next events that match, oldest first, without counting them: what a subscriber is shown of the past. It is
 	// for other services and has no address in REST.
 	ScanEvents(context.Context, *ScanEventsRequest) (*ReceivedEventList, error)
@@ -144,6 +176,12 @@ func (UnimplementedEventServiceServer) ReadEventsPage(context.Context, *ReadEven
 }
 func (UnimplementedEventServiceServer) CountEvents(context.Context, *CountEventsRequest) (*EventCountList, error) {
 	return nil, status.Error(codes.Unimplemented, "method CountEvents not implemented")
+}
+func (UnimplementedEventServiceServer) ReadAccountEvents(context.Context, *ReadAccountEventsRequest) (*EventPage, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadAccountEvents not implemented")
+}
+func (UnimplementedEventServiceServer) ReadAccountEventsPage(context.Context, *ReadAccountEventsPageRequest) (*EventPage, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadAccountEventsPage not implemented")
 }
 func (UnimplementedEventServiceServer) ScanEvents(context.Context, *ScanEventsRequest) (*ReceivedEventList, error) {
 	return nil, status.Error(codes.Unimplemented, "method ScanEvents not implemented")
@@ -241,6 +279,42 @@ func _EventService_CountEvents_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _EventService_ReadAccountEvents_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadAccountEventsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EventServiceServer).ReadAccountEvents(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: EventService_ReadAccountEvents_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EventServiceServer).ReadAccountEvents(ctx, req.(*ReadAccountEventsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _EventService_ReadAccountEventsPage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadAccountEventsPageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(EventServiceServer).ReadAccountEventsPage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: EventService_ReadAccountEventsPage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(EventServiceServer).ReadAccountEventsPage(ctx, req.(*ReadAccountEventsPageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _EventService_ScanEvents_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ScanEventsRequest)
 	if err := dec(in); err != nil {
@@ -281,6 +355,14 @@ var EventService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CountEvents",
 			Handler:    _EventService_CountEvents_Handler,
+		},
+		{
+			MethodName: "ReadAccountEvents",
+			Handler:    _EventService_ReadAccountEvents_Handler,
+		},
+		{
+			MethodName: "ReadAccountEventsPage",
+			Handler:    _EventService_ReadAccountEventsPage_Handler,
 		},
 		{
 			MethodName: "ScanEvents",

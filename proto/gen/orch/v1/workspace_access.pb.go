@@ -801,11 +801,374 @@ func (x *RevokeBotAccessRequest) GetId() string {
 	return ""
 }
 
+type TeamAccessGrant struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	WorkspaceRoleId string                 `protobuf:"bytes,1,opt,name=workspace_role_id,json=workspaceRoleId,proto3" json:"workspace_role_id,omitempty"`
+	TeamId          string                 `protobuf:"bytes,2,opt,name=team_id,json=teamId,proto3" json:"team_id,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *TeamAccessGrant) Reset() {
+	*x = TeamAccessGrant{}
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TeamAccessGrant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TeamAccessGrant) ProtoMessage() {}
+
+func (x *TeamAccessGrant) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TeamAccessGrant.ProtoReflect.Descriptor instead.
+func (*TeamAccessGrant) Descriptor() ([]byte, []int) {
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *TeamAccessGrant) GetWorkspaceRoleId() string {
+	if x != nil {
+		return x.WorkspaceRoleId
+	}
+	return ""
+}
+
+func (x *TeamAccessGrant) GetTeamId() string {
+	if x != nil {
+		return x.TeamId
+	}
+	return ""
+}
+
+type TeamAccessGrantList struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Values        []*TeamAccessGrant     `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TeamAccessGrantList) Reset() {
+	*x = TeamAccessGrantList{}
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TeamAccessGrantList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TeamAccessGrantList) ProtoMessage() {}
+
+func (x *TeamAccessGrantList) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TeamAccessGrantList.ProtoReflect.Descriptor instead.
+func (*TeamAccessGrantList) Descriptor() ([]byte, []int) {
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *TeamAccessGrantList) GetValues() []*TeamAccessGrant {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+// TeamAccessGrants are one grant or a list of them.
+type TeamAccessGrants struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Kind:
+	//
+	//	*TeamAccessGrants_List
+	//	*TeamAccessGrants_One
+	Kind          isTeamAccessGrants_Kind `protobuf_oneof:"kind"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TeamAccessGrants) Reset() {
+	*x = TeamAccessGrants{}
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TeamAccessGrants) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TeamAccessGrants) ProtoMessage() {}
+
+func (x *TeamAccessGrants) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TeamAccessGrants.ProtoReflect.Descriptor instead.
+func (*TeamAccessGrants) Descriptor() ([]byte, []int) {
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *TeamAccessGrants) GetKind() isTeamAccessGrants_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return nil
+}
+
+func (x *TeamAccessGrants) GetList() *TeamAccessGrantList {
+	if x != nil {
+		if x, ok := x.Kind.(*TeamAccessGrants_List); ok {
+			return x.List
+		}
+	}
+	return nil
+}
+
+func (x *TeamAccessGrants) GetOne() *TeamAccessGrant {
+	if x != nil {
+		if x, ok := x.Kind.(*TeamAccessGrants_One); ok {
+			return x.One
+		}
+	}
+	return nil
+}
+
+type isTeamAccessGrants_Kind interface {
+	isTeamAccessGrants_Kind()
+}
+
+type TeamAccessGrants_List struct {
+	List *TeamAccessGrantList `protobuf:"bytes,1,opt,name=list,proto3,oneof"`
+}
+
+type TeamAccessGrants_One struct {
+	One *TeamAccessGrant `protobuf:"bytes,2,opt,name=one,proto3,oneof"`
+}
+
+func (*TeamAccessGrants_List) isTeamAccessGrants_Kind() {}
+
+func (*TeamAccessGrants_One) isTeamAccessGrants_Kind() {}
+
+type GrantTeamAccessRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Grants        *TeamAccessGrants      `protobuf:"bytes,1,opt,name=grants,proto3" json:"grants,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GrantTeamAccessRequest) Reset() {
+	*x = GrantTeamAccessRequest{}
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GrantTeamAccessRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GrantTeamAccessRequest) ProtoMessage() {}
+
+func (x *GrantTeamAccessRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GrantTeamAccessRequest.ProtoReflect.Descriptor instead.
+func (*GrantTeamAccessRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *GrantTeamAccessRequest) GetGrants() *TeamAccessGrants {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
+type TeamAccessQuery struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Limit         *PageLimit             `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	Offset        int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TeamAccessQuery) Reset() {
+	*x = TeamAccessQuery{}
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TeamAccessQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TeamAccessQuery) ProtoMessage() {}
+
+func (x *TeamAccessQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TeamAccessQuery.ProtoReflect.Descriptor instead.
+func (*TeamAccessQuery) Descriptor() ([]byte, []int) {
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *TeamAccessQuery) GetLimit() *PageLimit {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *TeamAccessQuery) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+type ReadTeamAccessesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Query         *TeamAccessQuery       `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadTeamAccessesRequest) Reset() {
+	*x = ReadTeamAccessesRequest{}
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadTeamAccessesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadTeamAccessesRequest) ProtoMessage() {}
+
+func (x *ReadTeamAccessesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadTeamAccessesRequest.ProtoReflect.Descriptor instead.
+func (*ReadTeamAccessesRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ReadTeamAccessesRequest) GetQuery() *TeamAccessQuery {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+type RevokeTeamAccessRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TeamId        string                 `protobuf:"bytes,1,opt,name=team_id,json=teamId,proto3" json:"team_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeTeamAccessRequest) Reset() {
+	*x = RevokeTeamAccessRequest{}
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeTeamAccessRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeTeamAccessRequest) ProtoMessage() {}
+
+func (x *RevokeTeamAccessRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_workspace_access_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeTeamAccessRequest.ProtoReflect.Descriptor instead.
+func (*RevokeTeamAccessRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_workspace_access_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *RevokeTeamAccessRequest) GetTeamId() string {
+	if x != nil {
+		return x.TeamId
+	}
+	return ""
+}
+
 var File_orch_v1_workspace_access_proto protoreflect.FileDescriptor
 
 const file_orch_v1_workspace_access_proto_rawDesc = "" +
 	"\n" +
-	"\x1eorch/v1/workspace_access.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x12orch/v1/rest.proto\"\xe5\x03\n" +
+	"\x1eorch/v1/workspace_access.proto\x12\aorch.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1bgoogle/protobuf/empty.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14orch/v1/common.proto\x1a\x12orch/v1/rest.proto\"\xe5\x03\n" +
 	"\x0fWorkspaceAccess\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
 	"\acreated\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01H\x00R\acreated\x88\x01\x01\x12A\n" +
@@ -856,14 +1219,36 @@ const file_orch_v1_workspace_access_proto_rawDesc = "" +
 	"\x14ReadBotAccessRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\"0\n" +
 	"\x16RevokeBotAccessRequest\x12\x16\n" +
-	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id2\xe5\x06\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\"j\n" +
+	"\x0fTeamAccessGrant\x124\n" +
+	"\x11workspace_role_id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x0fworkspaceRoleId\x12!\n" +
+	"\ateam_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x06teamId\"O\n" +
+	"\x13TeamAccessGrantList\x120\n" +
+	"\x06values\x18\x01 \x03(\v2\x18.orch.v1.TeamAccessGrantR\x06values:\x06\xd2\xf3\x18\x02\x10\x01\"|\n" +
+	"\x10TeamAccessGrants\x122\n" +
+	"\x04list\x18\x01 \x01(\v2\x1c.orch.v1.TeamAccessGrantListH\x00R\x04list\x12,\n" +
+	"\x03one\x18\x02 \x01(\v2\x18.orch.v1.TeamAccessGrantH\x00R\x03oneB\x06\n" +
+	"\x04kind\"K\n" +
+	"\x16GrantTeamAccessRequest\x121\n" +
+	"\x06grants\x18\x01 \x01(\v2\x19.orch.v1.TeamAccessGrantsR\x06grants\"e\n" +
+	"\x0fTeamAccessQuery\x12(\n" +
+	"\x05limit\x18\x01 \x01(\v2\x12.orch.v1.PageLimitR\x05limit\x12(\n" +
+	"\x06offset\x18\x02 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x06offset\"I\n" +
+	"\x17ReadTeamAccessesRequest\x12.\n" +
+	"\x05query\x18\x01 \x01(\v2\x18.orch.v1.TeamAccessQueryR\x05query\":\n" +
+	"\x17RevokeTeamAccessRequest\x12\x1f\n" +
+	"\ateam_id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x06teamId2\xac\n" +
+	"\n" +
 	"\x16WorkspaceAccessService\x12\x96\x01\n" +
 	"\x0fGrantUserAccess\x12\x1f.orch.v1.GrantUserAccessRequest\x1a\x1c.orch.v1.WorkspaceAccessList\"D\xe2\xf3\x18\x19\"\x17manage_workspace_access\x82\xd3\xe4\x93\x02!:\x06grantsb\baccesses\"\r/user_access/\x12\x7f\n" +
 	"\x0eReadUserAccess\x12\x1e.orch.v1.ReadUserAccessRequest\x1a\x18.orch.v1.WorkspaceAccess\"3\xe2\xf3\x18\x16\"\x14see_workspace_access\x82\xd3\xe4\x93\x02\x13\x12\x11/user_access/{id}\x12\x87\x01\n" +
 	"\x10RevokeUserAccess\x12 .orch.v1.RevokeUserAccessRequest\x1a\x16.google.protobuf.Empty\"9\xe2\xf3\x18\x1c\b\xcc\x01\"\x17manage_workspace_access\x82\xd3\xe4\x93\x02\x13*\x11/user_access/{id}\x12\x93\x01\n" +
 	"\x0eGrantBotAccess\x12\x1e.orch.v1.GrantBotAccessRequest\x1a\x1c.orch.v1.WorkspaceAccessList\"C\xe2\xf3\x18\x19\"\x17manage_workspace_access\x82\xd3\xe4\x93\x02 :\x06grantsb\baccesses\"\f/bot_access/\x12|\n" +
 	"\rReadBotAccess\x12\x1d.orch.v1.ReadBotAccessRequest\x1a\x18.orch.v1.WorkspaceAccess\"2\xe2\xf3\x18\x16\"\x14see_workspace_access\x82\xd3\xe4\x93\x02\x12\x12\x10/bot_access/{id}\x12\x84\x01\n" +
-	"\x0fRevokeBotAccess\x12\x1f.orch.v1.RevokeBotAccessRequest\x1a\x16.google.protobuf.Empty\"8\xe2\xf3\x18\x1c\b\xcc\x01\"\x17manage_workspace_access\x82\xd3\xe4\x93\x02\x12*\x10/bot_access/{id}\x1a\f\xea\xf3\x18\b\n" +
+	"\x0fRevokeBotAccess\x12\x1f.orch.v1.RevokeBotAccessRequest\x1a\x16.google.protobuf.Empty\"8\xe2\xf3\x18\x1c\b\xcc\x01\"\x17manage_workspace_access\x82\xd3\xe4\x93\x02\x12*\x10/bot_access/{id}\x12\x96\x01\n" +
+	"\x0fGrantTeamAccess\x12\x1f.orch.v1.GrantTeamAccessRequest\x1a\x1c.orch.v1.WorkspaceAccessList\"D\xe2\xf3\x18\x19\"\x17manage_workspace_access\x82\xd3\xe4\x93\x02!:\x06grantsb\baccesses\x1a\r/team_access/\x12\x9c\x01\n" +
+	"\x10ReadTeamAccesses\x12 .orch.v1.ReadTeamAccessesRequest\x1a\x1c.orch.v1.WorkspaceAccessList\"H\xe2\xf3\x18\x18\x18\x01\"\x14see_workspace_access\x82\xd3\xe4\x93\x02&:\x05queryb\baccesses\"\x13/team_access/filter\x12\x8c\x01\n" +
+	"\x10RevokeTeamAccess\x12 .orch.v1.RevokeTeamAccessRequest\x1a\x16.google.protobuf.Empty\">\xe2\xf3\x18\x1c\b\xcc\x01\"\x17manage_workspace_access\x82\xd3\xe4\x93\x02\x18*\x16/team_access/{team_id}\x1a\f\xea\xf3\x18\b\n" +
 	"\x06AccessB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
 
 var (
@@ -878,7 +1263,7 @@ func file_orch_v1_workspace_access_proto_rawDescGZIP() []byte {
 	return file_orch_v1_workspace_access_proto_rawDescData
 }
 
-var file_orch_v1_workspace_access_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_orch_v1_workspace_access_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_orch_v1_workspace_access_proto_goTypes = []any{
 	(*WorkspaceAccess)(nil),         // 0: orch.v1.WorkspaceAccess
 	(*WorkspaceAccessList)(nil),     // 1: orch.v1.WorkspaceAccessList
@@ -894,12 +1279,20 @@ var file_orch_v1_workspace_access_proto_goTypes = []any{
 	(*GrantBotAccessRequest)(nil),   // 11: orch.v1.GrantBotAccessRequest
 	(*ReadBotAccessRequest)(nil),    // 12: orch.v1.ReadBotAccessRequest
 	(*RevokeBotAccessRequest)(nil),  // 13: orch.v1.RevokeBotAccessRequest
-	(*timestamppb.Timestamp)(nil),   // 14: google.protobuf.Timestamp
-	(*emptypb.Empty)(nil),           // 15: google.protobuf.Empty
+	(*TeamAccessGrant)(nil),         // 14: orch.v1.TeamAccessGrant
+	(*TeamAccessGrantList)(nil),     // 15: orch.v1.TeamAccessGrantList
+	(*TeamAccessGrants)(nil),        // 16: orch.v1.TeamAccessGrants
+	(*GrantTeamAccessRequest)(nil),  // 17: orch.v1.GrantTeamAccessRequest
+	(*TeamAccessQuery)(nil),         // 18: orch.v1.TeamAccessQuery
+	(*ReadTeamAccessesRequest)(nil), // 19: orch.v1.ReadTeamAccessesRequest
+	(*RevokeTeamAccessRequest)(nil), // 20: orch.v1.RevokeTeamAccessRequest
+	(*timestamppb.Timestamp)(nil),   // 21: google.protobuf.Timestamp
+	(*PageLimit)(nil),               // 22: orch.v1.PageLimit
+	(*emptypb.Empty)(nil),           // 23: google.protobuf.Empty
 }
 var file_orch_v1_workspace_access_proto_depIdxs = []int32{
-	14, // 0: orch.v1.WorkspaceAccess.created:type_name -> google.protobuf.Timestamp
-	14, // 1: orch.v1.WorkspaceAccess.updated:type_name -> google.protobuf.Timestamp
+	21, // 0: orch.v1.WorkspaceAccess.created:type_name -> google.protobuf.Timestamp
+	21, // 1: orch.v1.WorkspaceAccess.updated:type_name -> google.protobuf.Timestamp
 	0,  // 2: orch.v1.WorkspaceAccessList.accesses:type_name -> orch.v1.WorkspaceAccess
 	2,  // 3: orch.v1.UserAccessGrantList.values:type_name -> orch.v1.UserAccessGrant
 	3,  // 4: orch.v1.UserAccessGrants.list:type_name -> orch.v1.UserAccessGrantList
@@ -909,23 +1302,35 @@ var file_orch_v1_workspace_access_proto_depIdxs = []int32{
 	9,  // 8: orch.v1.BotAccessGrants.list:type_name -> orch.v1.BotAccessGrantList
 	8,  // 9: orch.v1.BotAccessGrants.one:type_name -> orch.v1.BotAccessGrant
 	10, // 10: orch.v1.GrantBotAccessRequest.grants:type_name -> orch.v1.BotAccessGrants
-	5,  // 11: orch.v1.WorkspaceAccessService.GrantUserAccess:input_type -> orch.v1.GrantUserAccessRequest
-	6,  // 12: orch.v1.WorkspaceAccessService.ReadUserAccess:input_type -> orch.v1.ReadUserAccessRequest
-	7,  // 13: orch.v1.WorkspaceAccessService.RevokeUserAccess:input_type -> orch.v1.RevokeUserAccessRequest
-	11, // 14: orch.v1.WorkspaceAccessService.GrantBotAccess:input_type -> orch.v1.GrantBotAccessRequest
-	12, // 15: orch.v1.WorkspaceAccessService.ReadBotAccess:input_type -> orch.v1.ReadBotAccessRequest
-	13, // 16: orch.v1.WorkspaceAccessService.RevokeBotAccess:input_type -> orch.v1.RevokeBotAccessRequest
-	1,  // 17: orch.v1.WorkspaceAccessService.GrantUserAccess:output_type -> orch.v1.WorkspaceAccessList
-	0,  // 18: orch.v1.WorkspaceAccessService.ReadUserAccess:output_type -> orch.v1.WorkspaceAccess
-	15, // 19: orch.v1.WorkspaceAccessService.RevokeUserAccess:output_type -> google.protobuf.Empty
-	1,  // 20: orch.v1.WorkspaceAccessService.GrantBotAccess:output_type -> orch.v1.WorkspaceAccessList
-	0,  // 21: orch.v1.WorkspaceAccessService.ReadBotAccess:output_type -> orch.v1.WorkspaceAccess
-	15, // 22: orch.v1.WorkspaceAccessService.RevokeBotAccess:output_type -> google.protobuf.Empty
-	17, // [17:23] is the sub-list for method output_type
-	11, // [11:17] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	14, // 11: orch.v1.TeamAccessGrantList.values:type_name -> orch.v1.TeamAccessGrant
+	15, // 12: orch.v1.TeamAccessGrants.list:type_name -> orch.v1.TeamAccessGrantList
+	14, // 13: orch.v1.TeamAccessGrants.one:type_name -> orch.v1.TeamAccessGrant
+	16, // 14: orch.v1.GrantTeamAccessRequest.grants:type_name -> orch.v1.TeamAccessGrants
+	22, // 15: orch.v1.TeamAccessQuery.limit:type_name -> orch.v1.PageLimit
+	18, // 16: orch.v1.ReadTeamAccessesRequest.query:type_name -> orch.v1.TeamAccessQuery
+	5,  // 17: orch.v1.WorkspaceAccessService.GrantUserAccess:input_type -> orch.v1.GrantUserAccessRequest
+	6,  // 18: orch.v1.WorkspaceAccessService.ReadUserAccess:input_type -> orch.v1.ReadUserAccessRequest
+	7,  // 19: orch.v1.WorkspaceAccessService.RevokeUserAccess:input_type -> orch.v1.RevokeUserAccessRequest
+	11, // 20: orch.v1.WorkspaceAccessService.GrantBotAccess:input_type -> orch.v1.GrantBotAccessRequest
+	12, // 21: orch.v1.WorkspaceAccessService.ReadBotAccess:input_type -> orch.v1.ReadBotAccessRequest
+	13, // 22: orch.v1.WorkspaceAccessService.RevokeBotAccess:input_type -> orch.v1.RevokeBotAccessRequest
+	17, // 23: orch.v1.WorkspaceAccessService.GrantTeamAccess:input_type -> orch.v1.GrantTeamAccessRequest
+	19, // 24: orch.v1.WorkspaceAccessService.ReadTeamAccesses:input_type -> orch.v1.ReadTeamAccessesRequest
+	20, // 25: orch.v1.WorkspaceAccessService.RevokeTeamAccess:input_type -> orch.v1.RevokeTeamAccessRequest
+	1,  // 26: orch.v1.WorkspaceAccessService.GrantUserAccess:output_type -> orch.v1.WorkspaceAccessList
+	0,  // 27: orch.v1.WorkspaceAccessService.ReadUserAccess:output_type -> orch.v1.WorkspaceAccess
+	23, // 28: orch.v1.WorkspaceAccessService.RevokeUserAccess:output_type -> google.protobuf.Empty
+	1,  // 29: orch.v1.WorkspaceAccessService.GrantBotAccess:output_type -> orch.v1.WorkspaceAccessList
+	0,  // 30: orch.v1.WorkspaceAccessService.ReadBotAccess:output_type -> orch.v1.WorkspaceAccess
+	23, // 31: orch.v1.WorkspaceAccessService.RevokeBotAccess:output_type -> google.protobuf.Empty
+	1,  // 32: orch.v1.WorkspaceAccessService.GrantTeamAccess:output_type -> orch.v1.WorkspaceAccessList
+	1,  // 33: orch.v1.WorkspaceAccessService.ReadTeamAccesses:output_type -> orch.v1.WorkspaceAccessList
+	23, // 34: orch.v1.WorkspaceAccessService.RevokeTeamAccess:output_type -> google.protobuf.Empty
+	26, // [26:35] is the sub-list for method output_type
+	17, // [17:26] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_workspace_access_proto_init() }
@@ -933,6 +1338,7 @@ func file_orch_v1_workspace_access_proto_init() {
 	if File_orch_v1_workspace_access_proto != nil {
 		return
 	}
+	file_orch_v1_common_proto_init()
 	file_orch_v1_rest_proto_init()
 	file_orch_v1_workspace_access_proto_msgTypes[0].OneofWrappers = []any{}
 	file_orch_v1_workspace_access_proto_msgTypes[4].OneofWrappers = []any{
@@ -943,13 +1349,17 @@ func file_orch_v1_workspace_access_proto_init() {
 		(*BotAccessGrants_List)(nil),
 		(*BotAccessGrants_One)(nil),
 	}
+	file_orch_v1_workspace_access_proto_msgTypes[16].OneofWrappers = []any{
+		(*TeamAccessGrants_List)(nil),
+		(*TeamAccessGrants_One)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_workspace_access_proto_rawDesc), len(file_orch_v1_workspace_access_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,13 +28,16 @@ const (
 	WorkspaceAccessService_GrantBotAccess_FullMethodName   = "/orch.v1.WorkspaceAccessService/GrantBotAccess"
 	WorkspaceAccessService_ReadBotAccess_FullMethodName    = "/orch.v1.WorkspaceAccessService/ReadBotAccess"
 	WorkspaceAccessService_RevokeBotAccess_FullMethodName  = "/orch.v1.WorkspaceAccessService/RevokeBotAccess"
+	WorkspaceAccessService_GrantTeamAccess_FullMethodName  = "/orch.v1.WorkspaceAccessService/GrantTeamAccess"
+	WorkspaceAccessService_ReadTeamAccesses_FullMethodName = "/orch.v1.WorkspaceAccessService/ReadTeamAccesses"
+	WorkspaceAccessService_RevokeTeamAccess_FullMethodName = "/orch.v1.WorkspaceAccessService/RevokeTeamAccess"
 )
 
 // WorkspaceAccessServiceClient is the client API for WorkspaceAccessService service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// WorkspaceAccessService stores the roles that users and service accounts have in a workspace. Owners and
+// WorkspaceAccessService stores the roles that users, service accounts and teams have in a workspace. Owners and
 // administrators of the account need none: they may do everything in all of its workspaces.
 type WorkspaceAccessServiceClient interface {
 	// Give a user a role in the workspace; one that has a role there gets the other one, under the same id.
@@ -49,6 +52,12 @@ type WorkspaceAccessServiceClient interface {
 	ReadBotAccess(ctx context.Context, in *ReadBotAccessRequest, opts ...grpc.CallOption) (*WorkspaceAccess, error)
 	// Take the role in the workspace away.
 	RevokeBotAccess(ctx context.Context, in *RevokeBotAccessRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
+	// Give a team a role in the workspace; one that has a role there gets the other one, under the same id.
+	GrantTeamAccess(ctx context.Context, in *GrantTeamAccessRequest, opts ...grpc.CallOption) (*WorkspaceAccessList, error)
+	// Read what teams may do in the workspace.
+	ReadTeamAccesses(ctx context.Context, in *ReadTeamAccessesRequest, opts ...grpc.CallOption) (*WorkspaceAccessList, error)
+	// Take a team's role in the workspace away. The address names the team.
+	RevokeTeamAccess(ctx context.Context, in *RevokeTeamAccessRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
 type workspaceAccessServiceClient struct {
@@ -119,11 +128,41 @@ func (c *workspaceAccessServiceClient) RevokeBotAccess(ctx context.Context, in *
 	return out, nil
 }
 
+func (c *workspaceAccessServiceClient) GrantTeamAccess(ctx context.Context, in *GrantTeamAccessRequest, opts ...grpc.CallOption) (*WorkspaceAccessList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WorkspaceAccessList)
+	err := c.cc.Invoke(ctx, WorkspaceAccessService_GrantTeamAccess_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *workspaceAccessServiceClient) ReadTeamAccesses(ctx context.Context, in *ReadTeamAccessesRequest, opts ...grpc.CallOption) (*WorkspaceAccessList, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WorkspaceAccessList)
+	err := c.cc.Invoke(ctx, WorkspaceAccessService_ReadTeamAccesses_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *workspaceAccessServiceClient) RevokeTeamAccess(ctx context.Context, in *RevokeTeamAccessRequest, opts ...grpc.CallOption) (*emptypb.Empty, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(emptypb.Empty)
+	err := c.cc.Invoke(ctx, WorkspaceAccessService_RevokeTeamAccess_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // WorkspaceAccessServiceServer is the server API for WorkspaceAccessService service.
 // All implementations must embed UnimplementedWorkspaceAccessServiceServer
 // for forward compatibility.
 //
-// WorkspaceAccessService stores the roles that users and service accounts have in a workspace. Owners and
+// WorkspaceAccessService stores the roles that users, service accounts and teams have in a workspace. Owners and
 // administrators of the account need none: they may do everything in all of its workspaces.
 type WorkspaceAccessServiceServer interface {
 	// Give a user a role in the workspace; one that has a role there gets the other one, under the same id.
@@ -138,6 +177,12 @@ type WorkspaceAccessServiceServer interface {
 	ReadBotAccess(context.Context, *ReadBotAccessRequest) (*WorkspaceAccess, error)
 	// Take the role in the workspace away.
 	RevokeBotAccess(context.Context, *RevokeBotAccessRequest) (*emptypb.Empty, error)
+	// Give a team a role in the workspace; one that has a role there gets the other one, under the same id.
+	GrantTeamAccess(context.Context, *GrantTeamAccessRequest) (*WorkspaceAccessList, error)
+	// Read what teams may do in the workspace.
+	ReadTeamAccesses(context.Context, *ReadTeamAccessesRequest) (*WorkspaceAccessList, error)
+	// Take a team's role in the workspace away. The address names the team.
+	RevokeTeamAccess(context.Context, *RevokeTeamAccessRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedWorkspaceAccessServiceServer()
 }
 
@@ -165,6 +210,15 @@ func (UnimplementedWorkspaceAccessServiceServer) ReadBotAccess(context.Context, 
 }
 func (UnimplementedWorkspaceAccessServiceServer) RevokeBotAccess(context.Context, *RevokeBotAccessRequest) (*emptypb.Empty, error) {
 	return nil, status.Error(codes.Unimplemented, "method RevokeBotAccess not implemented")
+}
+func (UnimplementedWorkspaceAccessServiceServer) GrantTeamAccess(context.Context, *GrantTeamAccessRequest) (*WorkspaceAccessList, error) {
+	return nil, status.Error(codes.Unimplemented, "method GrantTeamAccess not implemented")
+}
+func (UnimplementedWorkspaceAccessServiceServer) ReadTeamAccesses(context.Context, *ReadTeamAccessesRequest) (*WorkspaceAccessList, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReadTeamAccesses not implemented")
+}
+func (UnimplementedWorkspaceAccessServiceServer) RevokeTeamAccess(context.Context, *RevokeTeamAccessRequest) (*emptypb.Empty, error) {
+	return nil, status.Error(codes.Unimplemented, "method RevokeTeamAccess not implemented")
 }
 func (UnimplementedWorkspaceAccessServiceServer) mustEmbedUnimplementedWorkspaceAccessServiceServer() {
 }
@@ -296,6 +350,60 @@ func _WorkspaceAccessService_RevokeBotAccess_Handler(srv interface{}, ctx contex
 	return interceptor(ctx, in, info, handler)
 }
 
+func _WorkspaceAccessService_GrantTeamAccess_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GrantTeamAccessRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WorkspaceAccessServiceServer).GrantTeamAccess(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WorkspaceAccessService_GrantTeamAccess_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WorkspaceAccessServiceServer).GrantTeamAccess(ctx, req.(*GrantTeamAccessRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _WorkspaceAccessService_ReadTeamAccesses_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReadTeamAccessesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WorkspaceAccessServiceServer).ReadTeamAccesses(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WorkspaceAccessService_ReadTeamAccesses_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WorkspaceAccessServiceServer).ReadTeamAccesses(ctx, req.(*ReadTeamAccessesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _WorkspaceAccessService_RevokeTeamAccess_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RevokeTeamAccessRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WorkspaceAccessServiceServer).RevokeTeamAccess(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WorkspaceAccessService_RevokeTeamAccess_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WorkspaceAccessServiceServer).RevokeTeamAccess(ctx, req.(*RevokeTeamAccessRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // WorkspaceAccessService_ServiceDesc is the grpc.ServiceDesc for WorkspaceAccessService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -326,6 +434,18 @@ var WorkspaceAccessService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RevokeBotAccess",
 			Handler:    _WorkspaceAccessService_RevokeBotAccess_Handler,
+		},
+		{
+			MethodName: "GrantTeamAccess",
+			Handler:    _WorkspaceAccessService_GrantTeamAccess_Handler,
+		},
+		{
+			MethodName: "ReadTeamAccesses",
+			Handler:    _WorkspaceAccessService_ReadTeamAccesses_Handler,
+		},
+		{
+			MethodName: "RevokeTeamAccess",
+			Handler:    _WorkspaceAccessService_RevokeTeamAccess_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -113,6 +113,9 @@ func (b *Book) Configured() []string {
 	return hosts
 }
 
+// Client is the address of the client, also behind trusted proxies; the zero address when it cannot be told.
+func (b *Book) Client(r *http.Request) netip.Addr { return b.trusted.Client(r) }
+
 func (b *Book) fromTrusted(r *http.Request) bool { return b.trusted.Contain(peer.Of(r)) }
 
 // forwarded returns the value that the proxy nearest to the client wrote.

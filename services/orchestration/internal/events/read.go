@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -23,15 +24,38 @@ func (s *Service) compile(filter *orchv1.EventFilter) (bson.D, error) {
 	return query.CompileEvents(filter, query.EventOptions{Now: s.events.Store().Now(), Vocabulary: s.words})
 }
 
+// place is whose events are read, and where: a workspace's, or those that an account keeps of itself.
+type place struct {
+	id uuid.UUID
+	// pages is the address of its further pages, up to the token.
+	pages string
+}
+
 // ReadEvents answers the first page of the events that match.
 func (s *Service) ReadEvents(ctx context.Context, r *orchv1.ReadEventsRequest) (*orchv1.EventPage, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
 		return nil, err
 	}
-	q := r.GetQuery()
+	return s.firstPage(ctx, ofWorkspace(info), r.GetQuery())
+}
+
+// ReadEventsPage answers the page that a token names.
+func (s *Service) ReadEventsPage(ctx context.Context, r *orchv1.ReadEventsPageRequest) (*orchv1.EventPage, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.nextPage(ctx, ofWorkspace(info), r.GetPageToken())
+}
+
+func ofWorkspace(info request.Info) place {
+	return place{info.Workspace, info.PublicURL + "/events/filter/next?page-token="}
+}
+
+func (s *Service) firstPage(ctx context.Context, in place, q *orchv1.EventQuery) (*orchv1.EventPage, error) {
 	filter := s.complete(q.GetFilter())
-	named, err := s.named(ctx, info.Workspace, filter)
+	named, err := s.named(ctx, in.id, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -42,9 +66,9 @@ func (s *Service) ReadEvents(ctx context.Context, r *orchv1.ReadEventsRequest) (
 	limit := q.GetLimit()
 	p := position{filter: filter, limit: limit}
 	if filter.GetResource().GetDistinct() {
-		p.total, err = s.countResources(ctx, info.Workspace, compiled)
+		p.total, err = s.countResources(ctx, in.id, compiled)
 	} else {
-		p.total, err = s.total(ctx, info.Workspace, named, compiled)
+		p.total, err = s.total(ctx, in.id, named, compiled)
 	}
 	if err != nil {
 		return nil, err
@@ -52,20 +76,15 @@ func (s *Service) ReadEvents(ctx context.Context, r *orchv1.ReadEventsRequest) (
 	if limit == 0 {
 		return &orchv1.EventPage{Total: p.total}, nil
 	}
-	return s.page(ctx, info, p, compiled)
+	return s.page(ctx, in, p, compiled)
 }
 
-// ReadEventsPage answers the page that a token names.
-func (s *Service) ReadEventsPage(ctx context.Context, r *orchv1.ReadEventsPageRequest) (*orchv1.EventPage, error) {
-	info, err := request.Incoming(ctx)
-	if err != nil {
-		return nil, err
-	}
-	p, err := readToken(r.GetPageToken())
+func (s *Service) nextPage(ctx context.Context, in place, token string) (*orchv1.EventPage, error) {
+	p, err := readToken(token)
 	if err != nil {
 		return nil, rpc.Detail(http.StatusForbidden, "Forbidden")
 	}
-	named, err := s.named(ctx, info.Workspace, p.filter)
+	named, err := s.named(ctx, in.id, p.filter)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +92,7 @@ func (s *Service) ReadEventsPage(ctx context.Context, r *orchv1.ReadEventsPageRe
 	if err != nil {
 		return nil, err
 	}
-	return s.page(ctx, info, p, compiled)
+	return s.page(ctx, in, p, compiled)
 }
 
 // complete fixes the times that a filter leaves open.
@@ -99,8 +118,8 @@ func (s *Service) complete(filter *orchv1.EventFilter) *orchv1.EventFilter {
 }
 
 // page reads one event more than it shows, to know whether another page follows.
-func (s *Service) page(ctx context.Context, info request.Info, p position, compiled bson.D) (*orchv1.EventPage, error) {
-	found, err := s.read(ctx, info.Workspace, p, compiled)
+func (s *Service) page(ctx context.Context, in place, p position, compiled bson.D) (*orchv1.EventPage, error) {
+	found, err := s.read(ctx, in.id, p, compiled)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +138,7 @@ func (s *Service) page(ctx context.Context, info request.Info, p position, compi
 	if err != nil {
 		return nil, err
 	}
-	page.NextPage = new(nextURL(info.PublicURL, token))
+	page.NextPage = new(in.pages + url.QueryEscape(token))
 	return page, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 
 	"github.com/google/uuid"
 
@@ -72,9 +71,4 @@ func readToken(token string) (position, error) {
 		return position{}, errToken
 	}
 	return p, nil
-}
-
-// nextURL is the address of the page at a position.
-func nextURL(publicURL, token string) string {
-	return publicURL + "/events/filter/next?page-token=" + url.QueryEscape(token)
 }

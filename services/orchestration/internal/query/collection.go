@@ -45,6 +45,7 @@ const (
 	ServiceAccount  Collection = "service_account"
 	WorkspaceRole   Collection = "workspace_role"
 	WorkspaceAccess Collection = "workspace_access"
+	Team            Collection = "team"
 
 	ConcurrencyLimit Collection = "concurrency_limit"
 	ConcurrencyLease Collection = "concurrency_lease"

@@ -209,6 +209,9 @@ func Indexes() []Index {
 		{Collection: WorkspaceAccess, Keys: scoped("actor_id"), Unique: true, For: "one role per actor; who the caller is"},
 		{Collection: WorkspaceAccess, Keys: keys("actor_id"), For: "workspaces of an actor"},
 		{Collection: WorkspaceAccess, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: Team, Keys: scoped("name"), Unique: true, For: "one team per name; listed by name"},
+		{Collection: Team, Keys: scoped("memberships.id"), For: "teams of an actor"},
+		{Collection: Team, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
 
 		// What related filters need of collections that are described elsewhere.
 		{Collection: Deployment, Keys: scoped("flow_id", "name"), Unique: true, For: "one deployment per flow and name; flows by their deployments"},

@@ -3,6 +3,7 @@ package tenancy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -86,18 +87,52 @@ func (r *Registry) WorkspaceScopes(ctx context.Context, info request.Info, works
 		owner, _ := access.WorkspaceRole(access.WorkspaceOwner)
 		return owner.Scopes, nil
 	}
-	given, err := r.Access.First(ctx, workspace, bson.D{{Key: "actor_id", Value: store.Binary(info.Caller.Actor)}})
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, nil
-	}
+	actors, err := r.actors(ctx, info)
 	if err != nil {
 		return nil, err
 	}
-	scopes, err := r.RoleScopes(ctx, info.Account, given.GetWorkspaceRoleId())
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, nil // The role was deleted; it allows nothing any more.
+	given, err := r.Access.Find(ctx, workspace, bson.D{{Key: "actor_id", Value: bson.D{{Key: "$in", Value: actors}}}}, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	if err != nil {
+		return nil, err
 	}
-	return scopes, err
+	var held access.Set
+	for _, a := range given {
+		scopes, err := r.RoleScopes(ctx, info.Account, a.GetWorkspaceRoleId())
+		if errors.Is(err, store.ErrNotFound) {
+			continue // The role was deleted; it allows nothing any more.
+		}
+		if err != nil {
+			return nil, err
+		}
+		held = access.Union(held, scopes)
+	}
+	return held, nil
+}
+
+// actors are who the caller is in the access lists of an account's workspaces: themselves, and the teams that they are
+// in. They are in the form of the store.
+func (r *Registry) actors(ctx context.Context, info request.Info) (bson.A, error) {
+	actors := bson.A{store.Binary(info.Caller.Actor)}
+	teams, err := r.teamsOf(ctx, info.Account, info.Caller.Actor)
+	for _, id := range teams {
+		actors = append(actors, store.Binary(id))
+	}
+	return actors, err
+}
+
+// teamsOf are the teams of an account that an actor is a member of.
+func (r *Registry) teamsOf(ctx context.Context, account, actor uuid.UUID) ([]uuid.UUID, error) {
+	found, err := r.Teams.Find(ctx, account, bson.D{{Key: "memberships.id", Value: store.Binary(actor)}}, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]uuid.UUID, len(found))
+	for i, t := range found {
+		if ids[i], err = uuid.Parse(t.GetId()); err != nil {
+			return nil, fmt.Errorf("read the id of a team: %w", err)
+		}
+	}
+	return ids, nil
 }
 
 // CheckWorkspaceRole refuses a caller who may not give this workspace role: it must not allow more than their own.

@@ -75,6 +75,8 @@ func (r *Registry) entry(ctx context.Context, kind directory.Kind, owner, id uui
 		return entryOf(ctx, r.Memberships, owner, id, func(m *orchv1.AccountMembership, e *orchv1.DirectoryEntry) {
 			e.Membership = &orchv1.DirectoryMembership{AccountId: owner.String(), ActorId: m.GetActorId(), AccountRoleId: m.GetAccountRoleId()}
 		})
+	case directory.Team:
+		return entryOf(ctx, r.Teams, owner, id, teamEntry)
 	case directory.Access:
 		return entryOf(ctx, r.Access, owner, id, func(a *orchv1.WorkspaceAccess, e *orchv1.DirectoryEntry) {
 			e.Access = &orchv1.DirectoryAccess{WorkspaceId: owner.String(), ActorId: a.GetActorId(), WorkspaceRoleId: a.GetWorkspaceRoleId()}
@@ -103,7 +105,19 @@ func entryOf[M proto.Message](
 }
 
 func accountEntry(a *orchv1.Account, e *orchv1.DirectoryEntry) {
-	e.Account = &orchv1.DirectoryAccount{Handle: a.GetHandle()}
+	e.Account = &orchv1.DirectoryAccount{Handle: a.GetHandle(), EnforceIpAllowlist: a.GetSettings().GetEnforceIpAllowlist()}
+	for _, allowed := range a.GetIpAllowlist().GetEntries() {
+		if allowed.GetEnabled() {
+			e.Account.AllowedNetworks = append(e.Account.AllowedNetworks, allowed.GetIpNetwork())
+		}
+	}
+}
+
+func teamEntry(t *orchv1.Team, e *orchv1.DirectoryEntry) {
+	e.Team = &orchv1.DirectoryTeam{AccountId: t.GetAccountId()}
+	for _, m := range t.GetMemberships() {
+		e.Team.MemberIds = append(e.Team.MemberIds, m.GetId())
+	}
 }
 
 func workspaceEntry(w *orchv1.Workspace, e *orchv1.DirectoryEntry) {

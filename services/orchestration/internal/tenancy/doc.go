@@ -4,6 +4,7 @@
 //	server ──┬── account ──┬── workspace ──── access: actor has workspace role
 //	         │             ├── membership: user has account role
 //	         │             ├── service account, with its keys and its account role
+//	         │             ├── team, with its members
 //	         │             └── workspace role
 //	         └── user, with their keys
 //

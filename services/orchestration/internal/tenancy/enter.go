@@ -3,9 +3,11 @@ package tenancy
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/access"
 	"github.com/orch-project/orch/pkg/directory"
@@ -15,8 +17,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// Enterable lists the ids of the workspaces that the caller may enter by a role of their own, in the form of the store;
-// nil means all of the account's. Some may be of other accounts: whoever asks looks among those of one account.
+// Enterable lists the ids of the workspaces that the caller may enter by a role of their own or of a team, in the form of
+// the store; nil means all of the account's. Some may be of other accounts: whoever asks looks among those of one account.
 func (r *Registry) Enterable(ctx context.Context, info request.Info) (bson.A, error) {
 	role, err := r.AccountRole(ctx, info)
 	if errors.Is(err, store.ErrNotFound) {
@@ -25,8 +27,12 @@ func (r *Registry) Enterable(ctx context.Context, info request.Info) (bson.A, er
 	if err != nil || access.OwnsWorkspaces(role) {
 		return nil, err
 	}
+	actors, err := r.actors(ctx, info)
+	if err != nil {
+		return nil, err
+	}
 	ids := bson.A{}
-	err = r.Access.EachAcross(ctx, bson.D{{Key: "actor_id", Value: store.Binary(info.Caller.Actor)}}, func(ws uuid.UUID, _ *orchv1.WorkspaceAccess) error {
+	err = r.Access.EachAcross(ctx, bson.D{{Key: "actor_id", Value: bson.D{{Key: "$in", Value: actors}}}}, func(ws uuid.UUID, _ *orchv1.WorkspaceAccess) error {
 		ids = append(ids, store.Binary(ws))
 		return nil
 	})
@@ -75,7 +81,31 @@ func (r *Registry) RevokeIn(ctx context.Context, workspace uuid.UUID) error {
 	return r.Access.Drain(ctx, workspace, nil, func(id uuid.UUID) error { return r.Revoke(ctx, workspace, id) })
 }
 
-// KindDismiss is the effect that takes back every role that an actor has in the workspaces of an account.
+// leaveTeams takes an actor out of every team of an account.
+func (r *Registry) leaveTeams(ctx context.Context, account, actor uuid.UUID) error {
+	teams, err := r.teamsOf(ctx, account, actor)
+	if err != nil {
+		return err
+	}
+	for _, id := range teams {
+		_, err := r.Teams.Mutate(ctx, account, id, func(current *orchv1.Team, _ int64) (*store.Change[*orchv1.Team], error) {
+			next := proto.CloneOf(current)
+			next.Memberships = slices.DeleteFunc(next.GetMemberships(), func(m *orchv1.TeamMembership) bool { return m.GetId() == actor.String() })
+			if len(next.GetMemberships()) == len(current.GetMemberships()) {
+				return nil, nil
+			}
+			return &store.Change[*orchv1.Team]{Message: next, Effects: []store.Effect{r.Follow(directory.Team, account, id)}}, nil
+		})
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		r.Spread(ctx, query.Team, id)
+	}
+	return nil
+}
+
+// KindDismiss is the effect that takes an actor out of the teams of an account, and takes back every role that it has in
+// the account's workspaces.
 const KindDismiss = "actor_dismissed"
 
 // Dismiss is an effect of KindDismiss.
@@ -85,5 +115,10 @@ func (r *Registry) Dismiss(account, actor uuid.UUID) store.Effect {
 
 // CarryOutDismissals carries out effects of KindDismiss.
 func (r *Registry) CarryOutDismissals(ctx context.Context, effects []store.Effect) error {
-	return store.EachSubject(effects, func(account, actor uuid.UUID) error { return r.RevokeAll(ctx, account, actor) })
+	return store.EachSubject(effects, func(account, actor uuid.UUID) error {
+		if err := r.leaveTeams(ctx, account, actor); err != nil {
+			return err
+		}
+		return r.RevokeAll(ctx, account, actor)
+	})
 }

@@ -58,6 +58,7 @@ func (r *Registry) Reconcile(ctx context.Context) error {
 		func() error { return each(ctx, r, directory.Membership, r.Memberships, present) },
 		func() error { return each(ctx, r, directory.Access, r.Access, present) },
 		func() error { return each(ctx, r, directory.Role, r.Roles, present) },
+		func() error { return each(ctx, r, directory.Team, r.Teams, present) },
 	} {
 		if err := walk(); err != nil {
 			return err
@@ -129,6 +130,7 @@ func (r *Registry) bury(ctx context.Context, key string) error {
 	for _, place := range []string{
 		entry.GetWorkspace().GetAccountId(), entry.GetActor().GetAccountId(), entry.GetMembership().GetAccountId(),
 		entry.GetAccess().GetWorkspaceId(), entry.GetRole().GetAccountId(),
+		entry.GetTeam().GetAccountId(),
 	} {
 		if place != "" {
 			if owner, err = uuid.Parse(place); err != nil {

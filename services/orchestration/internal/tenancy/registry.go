@@ -19,8 +19,8 @@ import (
 // Server is what accounts and users belong to: the whole installation. It is no workspace, and no request is bound to it.
 var Server = uuid.MustParse("00000000-0000-8000-8000-0000000000ff")
 
-// Registry keeps the documents. Accounts and Users belong to Server; Workspaces, Memberships, ServiceAccounts and Roles
-// to their account; Access to its workspace.
+// Registry keeps the documents. Accounts and Users belong to Server; Workspaces, Memberships, ServiceAccounts, Roles
+// and Teams to their account; Access to its workspace.
 type Registry struct {
 	Accounts        *store.Collection[*orchv1.Account]
 	Workspaces      *store.Collection[*orchv1.Workspace]
@@ -28,6 +28,7 @@ type Registry struct {
 	Memberships     *store.Collection[*orchv1.AccountMembership]
 	ServiceAccounts *store.Collection[*orchv1.ServiceAccount]
 	Roles           *store.Collection[*orchv1.WorkspaceRole]
+	Teams           *store.Collection[*orchv1.Team]
 	Access          *store.Collection[*orchv1.WorkspaceAccess]
 
 	Store     *store.Store
@@ -56,6 +57,7 @@ func New(d Deps) *Registry {
 		Memberships:     store.NewCollection(d.Store, query.Membership, &orchv1.AccountMembership{}),
 		ServiceAccounts: store.NewCollection(d.Store, query.ServiceAccount, &orchv1.ServiceAccount{}),
 		Roles:           store.NewCollection(d.Store, query.WorkspaceRole, &orchv1.WorkspaceRole{}),
+		Teams:           store.NewCollection(d.Store, query.Team, &orchv1.Team{}),
 		Access:          store.NewCollection(d.Store, query.WorkspaceAccess, &orchv1.WorkspaceAccess{}),
 		Store:           d.Store, Words: d.Words, directory: d.Directory, flush: d.Flush, log: d.Log,
 	}

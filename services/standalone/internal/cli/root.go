@@ -24,6 +24,7 @@ func New(version string) *cobra.Command {
 		profileCommand(),
 		workspaceCommand(version),
 		serviceAccountCommand(version),
+		teamCommand(version),
 		apiKeyCommand(version),
 		infraCommand(),
 		templateCommand(),

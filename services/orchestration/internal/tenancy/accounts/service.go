@@ -20,11 +20,13 @@ type Service struct {
 	registry *tenancy.Registry
 	// disable disables the webhooks of an account that have no service account.
 	disable func(ctx context.Context, account uuid.UUID) error
+	// close deletes what a deleted account owned.
+	close func(ctx context.Context, account uuid.UUID) error
 }
 
 // New returns the service.
-func New(registry *tenancy.Registry, disableOpenWebhooks func(ctx context.Context, account uuid.UUID) error) *Service {
-	return &Service{registry: registry, disable: disableOpenWebhooks}
+func New(registry *tenancy.Registry, disableOpenWebhooks, closeAccount func(ctx context.Context, account uuid.UUID) error) *Service {
+	return &Service{registry: registry, disable: disableOpenWebhooks, close: closeAccount}
 }
 
 func (s *Service) get(ctx context.Context) (*orchv1.Account, error) {

@@ -65,6 +65,10 @@ func (s *Service) UpdateAccountSettings(ctx context.Context, r *orchv1.UpdateAcc
 	if err := checkNetworks(update.GetWebhookAllowedIps()); err != nil {
 		return nil, err
 	}
+	caller, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
 	info, err := s.mutate(ctx, "account-settings", func(a *orchv1.Account) error {
 		settings := a.GetSettings()
 		if settings == nil {
@@ -85,9 +89,11 @@ func (s *Service) UpdateAccountSettings(ctx context.Context, r *orchv1.UpdateAcc
 				settings.WebhookRateLimit = update.GetWebhookRateLimit()
 			case "webhook_allowed_ips":
 				settings.WebhookAllowedIps = update.GetWebhookAllowedIps()
+			case "enforce_ip_allowlist":
+				settings.EnforceIpAllowlist = update.GetEnforceIpAllowlist()
 			}
 		}
-		return nil
+		return keepsCaller(a, caller)
 	})
 	if err != nil {
 		return nil, err

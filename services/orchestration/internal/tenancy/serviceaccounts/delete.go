@@ -42,6 +42,21 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, r *orchv1.DeleteServ
 	return &emptypb.Empty{}, nil
 }
 
+// DeleteOfAccount deletes the service accounts of an account that is gone. Their webhooks and roles go with its
+// workspaces.
+func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error {
+	of := s.registry
+	return of.ServiceAccounts.Drain(ctx, account, nil, func(id uuid.UUID) error {
+		err := of.ServiceAccounts.Delete(ctx, account, id, func(*orchv1.ServiceAccount) ([]store.Effect, error) {
+			return []store.Effect{of.Follow(directory.ServiceAccount, account, id)}, nil
+		})
+		if err == nil {
+			of.Spread(ctx, query.ServiceAccount, id)
+		}
+		return err
+	})
+}
+
 // Unbind carries out effects of KindUnbind.
 func (s *Service) Unbind(ctx context.Context, effects []store.Effect) error {
 	return store.EachSubject(effects, func(account, id uuid.UUID) error { return s.unbind(ctx, account, id) })

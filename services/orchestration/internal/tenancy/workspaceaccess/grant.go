@@ -19,8 +19,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// grant is one role for one actor: bot or user is set.
-type grant struct{ role, bot, user string }
+// grant is one role for one actor: bot, user or team is set.
+type grant struct{ role, bot, user, team string }
 
 // GrantUserAccess gives users roles.
 func (s *Service) GrantUserAccess(ctx context.Context, r *orchv1.GrantUserAccessRequest) (*orchv1.WorkspaceAccessList, error) {
@@ -44,6 +44,19 @@ func (s *Service) GrantBotAccess(ctx context.Context, r *orchv1.GrantBotAccessRe
 	var grants []grant
 	for _, g := range asked {
 		grants = append(grants, grant{role: g.GetWorkspaceRoleId(), bot: g.GetBotId()})
+	}
+	return s.give(ctx, grants)
+}
+
+// GrantTeamAccess gives teams roles.
+func (s *Service) GrantTeamAccess(ctx context.Context, r *orchv1.GrantTeamAccessRequest) (*orchv1.WorkspaceAccessList, error) {
+	asked := r.GetGrants().GetList().GetValues()
+	if one := r.GetGrants().GetOne(); one != nil {
+		asked = append(asked, one)
+	}
+	var grants []grant
+	for _, g := range asked {
+		grants = append(grants, grant{role: g.GetWorkspaceRoleId(), team: g.GetTeamId()})
 	}
 	return s.give(ctx, grants)
 }
@@ -82,17 +95,27 @@ func (s *Service) resolve(ctx context.Context, info request.Info, g grant) (*orc
 	field := "user_id"
 	var err error
 	var id uuid.UUID
-	if g.bot != "" {
+	switch {
+	case g.bot != "":
 		field = "bot_id"
 		if id, err = call.ParseID(g.bot); err == nil {
 			var b *orchv1.ServiceAccount
 			b, err = s.registry.ServiceAccounts.Get(ctx, info.Account, id)
 			a.ActorId, a.BotId = b.GetActorId(), proto.String(b.GetId())
 		}
-	} else if id, err = call.ParseID(g.user); err == nil {
-		var m *orchv1.AccountMembership
-		m, err = s.registry.Memberships.Get(ctx, info.Account, tenancy.MembershipID(info.Account, id))
-		a.ActorId, a.UserId = m.GetActorId(), proto.String(m.GetUserId())
+	case g.team != "":
+		field = "team_id"
+		if id, err = call.ParseID(g.team); err == nil {
+			var t *orchv1.Team
+			t, err = s.registry.Teams.Get(ctx, info.Account, id)
+			a.ActorId, a.TeamId = t.GetId(), proto.String(t.GetId())
+		}
+	default:
+		if id, err = call.ParseID(g.user); err == nil {
+			var m *orchv1.AccountMembership
+			m, err = s.registry.Memberships.Get(ctx, info.Account, tenancy.MembershipID(info.Account, id))
+			a.ActorId, a.UserId = m.GetActorId(), proto.String(m.GetUserId())
+		}
 	}
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, rpc.Invalid(rpc.BodyFault("value_error", "Value error, the account has nobody of this id", field))

@@ -3,7 +3,11 @@ package workspaceaccess
 import (
 	"context"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/page"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
@@ -16,6 +20,24 @@ func (s *Service) ReadUserAccess(ctx context.Context, r *orchv1.ReadUserAccessRe
 // ReadBotAccess answers a service account's access.
 func (s *Service) ReadBotAccess(ctx context.Context, r *orchv1.ReadBotAccessRequest) (*orchv1.WorkspaceAccess, error) {
 	return s.read(ctx, r.GetId(), isBot)
+}
+
+// ReadTeamAccesses answers the access of teams, in the order in which they got it.
+func (s *Service) ReadTeamAccesses(ctx context.Context, r *orchv1.ReadTeamAccessesRequest) (*orchv1.WorkspaceAccessList, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	size, err := page.Limit(r.GetQuery().GetLimit())
+	if err != nil {
+		return nil, err
+	}
+	ofTeams := bson.D{{Key: "team_id", Value: bson.D{{Key: "$exists", Value: true}}}}
+	found, err := s.registry.Access.Find(ctx, info.Workspace, ofTeams, bson.D{{Key: "_id", Value: 1}}, r.GetQuery().GetOffset(), size)
+	for _, a := range found {
+		present(info, a)
+	}
+	return &orchv1.WorkspaceAccessList{Accesses: found}, err
 }
 
 func (s *Service) read(ctx context.Context, text string, of func(*orchv1.WorkspaceAccess) bool) (*orchv1.WorkspaceAccess, error) {

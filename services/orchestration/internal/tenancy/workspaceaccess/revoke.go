@@ -3,6 +3,7 @@ package workspaceaccess
 import (
 	"context"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/orch-project/orch/pkg/directory"
@@ -42,4 +43,17 @@ func (s *Service) revoke(ctx context.Context, text string, kind func(*orchv1.Wor
 	}
 	of.Spread(ctx, query.WorkspaceAccess, id)
 	return &emptypb.Empty{}, nil
+}
+
+// RevokeTeamAccess takes a team's role away.
+func (s *Service) RevokeTeamAccess(ctx context.Context, r *orchv1.RevokeTeamAccessRequest) (*emptypb.Empty, error) {
+	info, team, err := tenancy.Locate(ctx, r.GetTeamId(), noun)
+	if err != nil {
+		return nil, err
+	}
+	held, err := s.registry.Access.First(ctx, info.Workspace, bson.D{{Key: "actor_id", Value: store.Binary(team)}})
+	if err != nil {
+		return nil, tenancy.Missing(err, noun)
+	}
+	return s.revoke(ctx, held.GetId(), isTeam)
 }

@@ -1,5 +1,5 @@
-// Package workspaceaccess keeps the roles that users and service accounts have in workspaces: one role for each actor in
-// each workspace.
+// Package workspaceaccess keeps the roles that users, service accounts and teams have in workspaces: one role for each
+// actor in each workspace. A team is an actor under its own id.
 package workspaceaccess
 
 import (
@@ -48,4 +48,5 @@ func present(info request.Info, a *orchv1.WorkspaceAccess) *orchv1.WorkspaceAcce
 }
 
 func isUser(a *orchv1.WorkspaceAccess) bool { return a.UserId != nil }
+func isTeam(a *orchv1.WorkspaceAccess) bool { return a.TeamId != nil }
 func isBot(a *orchv1.WorkspaceAccess) bool  { return a.BotId != nil }

@@ -40,6 +40,20 @@ func (s *Service) DeleteWorkspace(ctx context.Context, r *orchv1.DeleteWorkspace
 	return &emptypb.Empty{}, nil
 }
 
+// DeleteOfAccount deletes the workspaces of an account that is gone. What caused it is told.
+func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error {
+	of := s.registry
+	return of.Workspaces.Drain(ctx, account, nil, func(id uuid.UUID) error {
+		err := of.Workspaces.Delete(ctx, account, id, func(*orchv1.Workspace) ([]store.Effect, error) {
+			return []store.Effect{of.Follow(directory.Workspace, account, id), of.Store.About(KindEmpty, account, id)}, nil
+		})
+		if err == nil {
+			of.Spread(ctx, query.Workspace, id)
+		}
+		return err
+	})
+}
+
 // Empty carries out effects of KindEmpty.
 func (s *Service) Empty(ctx context.Context, effects []store.Effect) error {
 	return store.EachSubject(effects, func(_, workspace uuid.UUID) error { return s.empty(ctx, workspace) })

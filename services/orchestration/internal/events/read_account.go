@@ -1,0 +1,31 @@
+package events
+
+import (
+	"context"
+
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// ReadAccountEvents answers the first page of an account's own events that match.
+func (s *Service) ReadAccountEvents(ctx context.Context, r *orchv1.ReadAccountEventsRequest) (*orchv1.EventPage, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.firstPage(ctx, ofAccount(info), r.GetQuery())
+}
+
+// ReadAccountEventsPage answers the page that a token names.
+func (s *Service) ReadAccountEventsPage(ctx context.Context, r *orchv1.ReadAccountEventsPageRequest) (*orchv1.EventPage, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.nextPage(ctx, ofAccount(info), r.GetPageToken())
+}
+
+// ofAccount is where an account's own events are: under its id, where no workspace sees them.
+func ofAccount(info request.Info) place {
+	return place{info.Account, info.PublicURL + "/accounts/" + info.Account.String() + "/events/filter/next?page-token="}
+}

@@ -1,0 +1,51 @@
+package accounts
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/orch-project/orch/pkg/directory"
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+)
+
+// KindClose is the effect that deletes what a deleted account owned.
+const KindClose = "account_close"
+
+// DeleteAccount deletes an account. From the first write on nobody is a member and no key of a service account is good;
+// what the account owned follows. An account's own events go with it, so the default account is told of it, whose
+// owners administer the server.
+func (s *Service) DeleteAccount(ctx context.Context, _ *orchv1.DeleteAccountRequest) (*emptypb.Empty, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	id := info.Account
+	if id == request.DefaultAccount {
+		return nil, rpc.Detail(http.StatusConflict, "The default account cannot be deleted: it is what addresses without ids mean.")
+	}
+	of, teller := s.registry, info
+	teller.Account = request.DefaultAccount
+	err = of.Accounts.Delete(ctx, tenancy.Server, id, func(current *orchv1.Account) ([]store.Effect, error) {
+		effects, err := of.Effects(teller, of.Follow(directory.Account, tenancy.Server, id),
+			tenancy.Deed{Kind: "account", Action: "deleted", Of: id, Name: current.GetName()})
+		return append(effects, of.Store.About(KindClose, tenancy.Server, id)), err
+	})
+	if err != nil {
+		return nil, tenancy.Missing(err, "Account")
+	}
+	of.Spread(ctx, query.Account, id)
+	return &emptypb.Empty{}, nil
+}
+
+// Close carries out effects of KindClose.
+func (s *Service) Close(ctx context.Context, effects []store.Effect) error {
+	return store.EachSubject(effects, func(_, account uuid.UUID) error { return s.close(ctx, account) })
+}

@@ -1,0 +1,26 @@
+package roles
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/directory"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// DeleteOfAccount deletes the roles of an account that is gone.
+func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error {
+	of := s.registry
+	return of.Roles.Drain(ctx, account, nil, func(id uuid.UUID) error {
+		err := of.Roles.Delete(ctx, account, id, func(*orchv1.WorkspaceRole) ([]store.Effect, error) {
+			return []store.Effect{of.Follow(directory.Role, account, id)}, nil
+		})
+		if err == nil {
+			of.Spread(ctx, query.WorkspaceRole, id)
+		}
+		return err
+	})
+}

@@ -1,0 +1,36 @@
+package teams
+
+import (
+	"context"
+
+	"github.com/orch-project/orch/pkg/directory"
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+)
+
+// CreateTeam makes a team without members.
+func (s *Service) CreateTeam(ctx context.Context, r *orchv1.CreateTeamRequest) (*orchv1.Team, error) {
+	info, err := request.Incoming(ctx)
+	if err != nil {
+		return nil, err
+	}
+	of := s.registry
+	if _, err := of.Accounts.Get(ctx, tenancy.Server, info.Account); err != nil {
+		return nil, tenancy.Missing(err, "Account")
+	}
+	id := of.Store.NewID()
+	t := &orchv1.Team{
+		Id: id.String(), AccountId: info.Account.String(), Name: r.GetTeam().GetName(), Description: r.GetTeam().Description,
+	}
+	effects, err := of.Effects(info, of.Follow(directory.Team, info.Account, id), deed(t, id, "created"))
+	if err != nil {
+		return nil, err
+	}
+	if err := of.Teams.Insert(ctx, info.Account, t, effects...); err != nil {
+		return nil, tenancy.Taken(err, taken)
+	}
+	of.Spread(ctx, query.Team, id)
+	return t, nil
+}

@@ -1,0 +1,67 @@
+// Package teams keeps teams: users and service accounts of an account who have roles in workspaces together.
+//
+//	actor ◄── member of ── team ── has role in ──► workspace
+//
+// The members are part of the team's document. In access lists a team acts under its own id, so its role in a workspace
+// is an access like any other; what a member may do there is what the own role and those of the teams allow together.
+package teams
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/directory"
+	"github.com/orch-project/orch/pkg/request"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+)
+
+const (
+	noun  = "Team"
+	taken = "A team with this name exists in the account already."
+)
+
+// Service serves teams.
+type Service struct {
+	orchv1.UnimplementedTeamServiceServer
+	registry *tenancy.Registry
+}
+
+// New returns the service.
+func New(registry *tenancy.Registry) *Service { return &Service{registry: registry} }
+
+// mutate changes a team and spreads the change. Edit says what was done, nothing when nothing was.
+func (s *Service) mutate(
+	ctx context.Context, info request.Info, id uuid.UUID, edit func(next *orchv1.Team) ([]tenancy.Deed, error),
+) (*orchv1.Team, error) {
+	of := s.registry
+	changed, err := of.Teams.Mutate(ctx, info.Account, id, func(current *orchv1.Team, _ int64) (*store.Change[*orchv1.Team], error) {
+		next := proto.CloneOf(current)
+		deeds, err := edit(next)
+		if err != nil || proto.Equal(current, next) {
+			return nil, err
+		}
+		effects := []store.Effect{of.Follow(directory.Team, info.Account, id)}
+		for _, deed := range deeds {
+			told, err := of.Audit(info, deed)
+			if err != nil {
+				return nil, err
+			}
+			effects = append(effects, told)
+		}
+		return &store.Change[*orchv1.Team]{Message: next, Effects: effects}, nil
+	})
+	if err != nil {
+		return nil, tenancy.Missing(tenancy.Taken(err, taken), noun)
+	}
+	of.Spread(ctx, query.Team, id)
+	return changed, nil
+}
+
+func deed(t *orchv1.Team, id uuid.UUID, action string) tenancy.Deed {
+	return tenancy.Deed{Kind: "team", Action: action, Of: id, Name: t.GetName()}
+}

@@ -1,0 +1,74 @@
+package users
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/directory"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
+)
+
+// DeleteOfAccount ends the memberships of an account that is gone. Users who are members of no other account and do not
+// administer the server go too: nobody could find them any more, and their addresses would stay taken.
+func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error {
+	of := s.registry
+	return of.Memberships.Drain(ctx, account, nil, func(id uuid.UUID) error {
+		m, err := of.Memberships.Get(ctx, account, id)
+		if err != nil {
+			return err
+		}
+		// The user goes first: whoever was interrupted in between finds the membership, and so the user, again.
+		if err := s.deleteHomeless(ctx, account, m); err != nil {
+			return err
+		}
+		err = of.Memberships.Delete(ctx, account, id, func(*orchv1.AccountMembership) ([]store.Effect, error) {
+			return []store.Effect{of.Follow(directory.Membership, account, id)}, nil
+		})
+		if err == nil {
+			of.Spread(ctx, query.Membership, id)
+		}
+		return err
+	})
+}
+
+// errStays ends the deletion of a user who administers the server.
+var errStays = errors.New("the user administers the server")
+
+func (s *Service) deleteHomeless(ctx context.Context, account uuid.UUID, m *orchv1.AccountMembership) error {
+	of := s.registry
+	actor, err := uuid.Parse(m.GetActorId())
+	if err != nil {
+		return err
+	}
+	user, err := uuid.Parse(m.GetUserId())
+	if err != nil {
+		return err
+	}
+	elsewhere := false
+	err = of.Memberships.EachAcross(ctx, bson.D{{Key: "actor_id", Value: store.Binary(actor)}}, func(of uuid.UUID, _ *orchv1.AccountMembership) error {
+		elsewhere = elsewhere || of != account
+		return nil
+	})
+	if err != nil || elsewhere {
+		return err
+	}
+	err = of.Users.Delete(ctx, tenancy.Server, user, func(current *orchv1.User) ([]store.Effect, error) {
+		if current.GetAdministrator() {
+			return nil, errStays
+		}
+		return []store.Effect{of.Follow(directory.User, tenancy.Server, user)}, nil
+	})
+	if errors.Is(err, errStays) || errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		of.Spread(ctx, query.User, user)
+	}
+	return err
+}

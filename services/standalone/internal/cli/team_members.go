@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/orch-project/orch/services/standalone/internal/remote"
+)
+
+// people are those whom a command names by flags.
+type people struct{ users, serviceAccounts []string }
+
+func peopleFlags(cmd *cobra.Command) *people {
+	p := &people{}
+	cmd.Flags().StringArrayVar(&p.users, "user", nil, "a user, by e-mail address or id; may be repeated")
+	cmd.Flags().StringArrayVar(&p.serviceAccounts, "service-account", nil, "a service account, by name or id; may be repeated")
+	cmd.MarkFlagsOneRequired("user", "service-account")
+	return p
+}
+
+// member is a user or a service account, as teams are told of them.
+type member struct {
+	ID   string `json:"member_id"`
+	Type string `json:"member_type"`
+}
+
+// find looks for all of them in the account at a path.
+func (p *people) find(ctx context.Context, s *remote.Server, in string) ([]member, error) {
+	var found []member
+	for _, user := range p.users {
+		id, err := findUser(ctx, s, in, user)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, member{id, "user"})
+	}
+	for _, name := range p.serviceAccounts {
+		id, err := find(ctx, s, in+"/bots", "service_accounts", name)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, member{id, "service_account"})
+	}
+	return found, nil
+}
+
+func findUser(ctx context.Context, s *remote.Server, in, argument string) (string, error) {
+	if id, err := uuid.Parse(argument); err == nil {
+		return id.String(), nil
+	}
+	found, err := remote.Read[[]struct {
+		ID string `json:"user_id"`
+	}](ctx, s, http.MethodPost, in+"/account_memberships/filter",
+		map[string]any{"account_memberships": map[string]any{"email": map[string]any{"any_": []string{argument}}}})
+	if err != nil {
+		return "", err
+	}
+	if len(found) != 1 {
+		return "", fmt.Errorf("no member of the account has the address %q", argument)
+	}
+	return found[0].ID, nil
+}
+
+func teamAddCommand(c *connection) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "add TEAM",
+		Short: "Add users and service accounts to a team",
+		Args:  cobra.ExactArgs(1),
+	}
+	who := peopleFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, in, path, err := c.teams(cmd.Context())
+		if err != nil {
+			return err
+		}
+		id, err := find(cmd.Context(), s, path, "teams", args[0])
+		if err != nil {
+			return err
+		}
+		members, err := who.find(cmd.Context(), s, in)
+		if err != nil {
+			return err
+		}
+		answer, err := s.Call(cmd.Context(), http.MethodPut, path+"/"+id+"/members", map[string]any{"members": members})
+		if err != nil {
+			return err
+		}
+		return show(c, cmd, answer, teamHead, teamRow)
+	}
+	return cmd
+}
+
+func teamRemoveCommand(c *connection) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "remove TEAM",
+		Short: "Take users and service accounts out of a team",
+		Args:  cobra.ExactArgs(1),
+	}
+	who := peopleFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, in, path, err := c.teams(cmd.Context())
+		if err != nil {
+			return err
+		}
+		id, err := find(cmd.Context(), s, path, "teams", args[0])
+		if err != nil {
+			return err
+		}
+		members, err := who.find(cmd.Context(), s, in)
+		if err != nil {
+			return err
+		}
+		known, err := remote.Read[team](cmd.Context(), s, http.MethodGet, path+"/"+id, nil)
+		if err != nil {
+			return err
+		}
+		for _, m := range members {
+			at := slices.IndexFunc(known.Members, func(in teamMember) bool { return in.MemberID == m.ID })
+			if at < 0 {
+				return fmt.Errorf("%s is no member of the team", m.ID)
+			}
+			if _, err := s.Call(cmd.Context(), http.MethodDelete, path+"/"+id+"/members/"+known.Members[at].ActorID, nil); err != nil {
+				return err
+			}
+			c.say(cmd, "%s is out of team %s.", m.ID, args[0])
+		}
+		return nil
+	}
+	return cmd
+}
