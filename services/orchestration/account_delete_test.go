@@ -41,7 +41,7 @@ func (d *domain) documents(owners ...uuid.UUID) map[string]int64 {
 	d.t.Helper()
 	client, err := mongo.Connect(options.Client().ApplyURI(d.store.URI()).SetDialer(d.store.ContextDialer()))
 	require.NoError(d.t, err)
-	defer client.Disconnect(context.WithoutCancel(d.t.Context())) //nolint:errcheck // The test reads alone.
+	defer client.Disconnect(context.WithoutCancel(d.t.Context()))
 	names, err := client.Database("orch").ListCollectionNames(d.t.Context(), bson.D{})
 	require.NoError(d.t, err)
 	require.NotEmpty(d.t, names)

@@ -59,9 +59,9 @@ func TestAccountsAreUsedFromAllowedAddresses(t *testing.T) {
 
 	socket := func(from string) error {
 		header := map[string][]string{"X-Forwarded-For": {from}}
-		c, _, err := websocket.Dial(t.Context(), h.root+a.workspacePath()+"/events/in", &websocket.DialOptions{HTTPHeader: header, Subprotocols: []string{"orch"}})
+		c, _, err := websocket.Dial(t.Context(), h.root+a.workspacePath()+"/events/in", &websocket.DialOptions{HTTPHeader: header, Subprotocols: []string{"orch"}}) //nolint:bodyclose // Dial leaves none open.
 		require.NoError(t, err)
-		defer c.CloseNow() //nolint:errcheck // The test is over.
+		defer c.CloseNow()
 		require.NoError(t, c.Write(t.Context(), websocket.MessageText, fmt.Appendf(nil, `{"type": "auth", "token": %q}`, a.key)))
 		_, _, err = c.Read(t.Context())
 		return err
