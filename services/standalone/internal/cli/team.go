@@ -43,6 +43,15 @@ func (c *connection) teams(ctx context.Context) (s *remote.Server, in, path stri
 	return s, in, in + "/teams", err
 }
 
+// teamOf is teams with the path of the team that an argument means.
+func (c *connection) teamOf(ctx context.Context, argument string) (s *remote.Server, in, path string, err error) {
+	if s, in, path, err = c.teams(ctx); err != nil {
+		return nil, "", "", err
+	}
+	id, err := find(ctx, s, path, "teams", argument)
+	return s, in, path + "/" + id, err
+}
+
 func teamListCommand(c *connection) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ls",
@@ -96,22 +105,11 @@ func teamDeleteCommand(c *connection) *cobra.Command {
 	}
 	yes := yesFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, _, path, err := c.teams(cmd.Context())
+		s, _, path, err := c.teamOf(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		id, err := find(cmd.Context(), s, path, "teams", args[0])
-		if err != nil {
-			return err
-		}
-		if err := confirm(cmd, *yes, "Delete team "+args[0]+" and its roles in workspaces?"); err != nil {
-			return err
-		}
-		if _, err := s.Call(cmd.Context(), http.MethodDelete, path+"/"+id, nil); err != nil {
-			return err
-		}
-		c.say(cmd, "Team %s is deleted.", args[0])
-		return nil
+		return c.remove(cmd, s, path, *yes, "Delete team "+args[0]+" and its roles in workspaces?", "Team "+args[0]+" is deleted.")
 	}
 	return cmd
 }

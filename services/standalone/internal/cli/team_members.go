@@ -74,11 +74,7 @@ func teamAddCommand(c *connection) *cobra.Command {
 	}
 	who := peopleFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, in, path, err := c.teams(cmd.Context())
-		if err != nil {
-			return err
-		}
-		id, err := find(cmd.Context(), s, path, "teams", args[0])
+		s, in, path, err := c.teamOf(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
@@ -86,7 +82,7 @@ func teamAddCommand(c *connection) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		answer, err := s.Call(cmd.Context(), http.MethodPut, path+"/"+id+"/members", map[string]any{"members": members})
+		answer, err := s.Call(cmd.Context(), http.MethodPut, path+"/members", map[string]any{"members": members})
 		if err != nil {
 			return err
 		}
@@ -103,11 +99,7 @@ func teamRemoveCommand(c *connection) *cobra.Command {
 	}
 	who := peopleFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, in, path, err := c.teams(cmd.Context())
-		if err != nil {
-			return err
-		}
-		id, err := find(cmd.Context(), s, path, "teams", args[0])
+		s, in, path, err := c.teamOf(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
@@ -115,7 +107,7 @@ func teamRemoveCommand(c *connection) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		known, err := remote.Read[team](cmd.Context(), s, http.MethodGet, path+"/"+id, nil)
+		known, err := remote.Read[team](cmd.Context(), s, http.MethodGet, path, nil)
 		if err != nil {
 			return err
 		}
@@ -124,7 +116,7 @@ func teamRemoveCommand(c *connection) *cobra.Command {
 			if at < 0 {
 				return fmt.Errorf("%s is no member of the team", m.ID)
 			}
-			if _, err := s.Call(cmd.Context(), http.MethodDelete, path+"/"+id+"/members/"+known.Members[at].ActorID, nil); err != nil {
+			if _, err := s.Call(cmd.Context(), http.MethodDelete, path+"/members/"+known.Members[at].ActorID, nil); err != nil {
 				return err
 			}
 			c.say(cmd, "%s is out of team %s.", m.ID, args[0])
