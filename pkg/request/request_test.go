@@ -2,6 +2,7 @@ package request_test
 
 import (
 	"context"
+	"net/netip"
 	"testing"
 
 	"github.com/google/uuid"
@@ -35,6 +36,9 @@ func TestWhatIsSentArrives(t *testing.T) {
 		}
 		if rapid.Bool().Draw(t, "automated") {
 			info.Automation = request.Automation{ID: id.Draw(t, "automation"), Name: rapid.String().Draw(t, "name")}
+		}
+		if rapid.Bool().Draw(t, "located") {
+			info.Peer = netip.AddrFrom4([4]byte(rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, "peer")))
 		}
 		if rapid.Bool().Draw(t, "known") {
 			info.Caller = request.Caller{ID: id.Draw(t, "caller"), Actor: id.Draw(t, "actor")}
@@ -71,7 +75,7 @@ func TestCallsWithoutTheGatewaysWordsAreRefused(t *testing.T) {
 	whole := func() metadata.MD {
 		md, _ := metadata.FromOutgoingContext(request.Outgoing(t.Context(), request.Info{
 			Account: uuid.New(), Workspace: uuid.New(), Automation: request.Automation{ID: uuid.New(), Name: "nightly"},
-			Caller: request.Caller{ID: uuid.New(), Actor: uuid.New()},
+			Caller: request.Caller{ID: uuid.New(), Actor: uuid.New()}, Peer: netip.MustParseAddr("2001:db8::1"),
 		}))
 		return md
 	}
@@ -79,6 +83,7 @@ func TestCallsWithoutTheGatewaysWordsAreRefused(t *testing.T) {
 		"orch-account":         {"", "default"},
 		"orch-workspace":       {"", "default"},
 		"orch-automation":      {"nightly"},
+		"orch-peer":            {"everywhere"},
 		"orch-automation-name": {"not base64"},
 		"orch-caller": {
 			"administrator", "user x y", "user " + uuid.NewString() + " y", "user x " + uuid.NewString(),

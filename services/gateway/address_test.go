@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"encoding/base64"
+	"net/netip"
 	"testing"
 
 	"github.com/google/uuid"
@@ -68,6 +69,7 @@ func TestAddressesAreThoseThatTheClientUsed(t *testing.T) {
 			require.Equal(t, request.Info{
 				Account: request.DefaultAccount, Workspace: request.DefaultWorkspace,
 				PublicURL: test.public, HooksURL: test.hooks, UserAgent: "umlaut/?", ID: "from-client-7",
+				Peer: netip.MustParseAddr("127.0.0.1"),
 			}, info)
 		})
 	}
