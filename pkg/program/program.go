@@ -2,6 +2,7 @@
 //
 //	flags ──► settings from the environment ──┬─ --check-config: print them
 //	                                          ├─ --health: ask the running service
+//	                                          ├─ a task of the service's own
 //	                                          └─ run until SIGTERM or an interrupt
 package program
 
@@ -28,6 +29,15 @@ type Program[C any] struct {
 	Probe func(ctx context.Context, cfg C) error
 	// Run runs the service until ctx ends.
 	Run func(ctx context.Context, cfg C, log *slog.Logger) error
+	// Tasks are what the program can do instead of running.
+	Tasks []Task[C]
+}
+
+// Task is something that a program does and then ends.
+type Task[C any] struct {
+	// Name is the flag that asks for it, Usage what it does.
+	Name, Usage string
+	Do          func(ctx context.Context, cfg C, out io.Writer, log *slog.Logger) error
 }
 
 // settings are the service's and those of its logs.
@@ -70,6 +80,10 @@ func (p Program[C]) Execute(ctx context.Context, args []string, out, errs io.Wri
 	flags.SetOutput(errs)
 	check := flags.Bool("check-config", false, "print the settings and exit")
 	health := flags.Bool("health", false, "ask the running service whether it is ready; exit 0 or 1")
+	asked := make([]*bool, len(p.Tasks))
+	for i, task := range p.Tasks {
+		asked[i] = flags.Bool(task.Name, false, task.Usage)
+	}
 	if err := flags.Parse(args); err != nil {
 		return errors.Join(errFlags, err)
 	}
@@ -83,5 +97,11 @@ func (p Program[C]) Execute(ctx context.Context, args []string, out, errs io.Wri
 	case *health:
 		return p.Probe(ctx, cfg.Service)
 	}
-	return p.Run(ctx, cfg.Service, telemetry.NewLogger(errs, p.Name, cfg.Logging))
+	log := telemetry.NewLogger(errs, p.Name, cfg.Logging)
+	for i, task := range p.Tasks {
+		if *asked[i] {
+			return task.Do(ctx, cfg.Service, out, log)
+		}
+	}
+	return p.Run(ctx, cfg.Service, log)
 }

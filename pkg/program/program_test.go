@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"testing"
 
@@ -41,6 +42,13 @@ func execute(t *testing.T, args ...string) (string, error) {
 			log.Info(c.Word)
 			return errRan
 		},
+		Tasks: []program.Task[cfg]{
+			{Name: "nothing", Usage: "do nothing", Do: func(context.Context, cfg, io.Writer, *slog.Logger) error { return errRan }},
+			{Name: "count", Usage: "count to three", Do: func(_ context.Context, c cfg, out io.Writer, _ *slog.Logger) error {
+				_, err := io.WriteString(out, "one, two, three: "+c.Word)
+				return err
+			}},
+		},
 	}
 	err := p.Execute(t.Context(), args, &out, &errs)
 	return out.String() + errs.String(), err
@@ -50,6 +58,10 @@ func TestExecute(t *testing.T) {
 	out, err := execute(t)
 	require.ErrorIs(t, err, errRan)
 	require.Contains(t, out, "yes")
+
+	out, err = execute(t, "--count")
+	require.NoError(t, err)
+	require.Contains(t, out, "three: yes")
 
 	_, err = execute(t, "--health")
 	require.ErrorIs(t, err, errProbed)

@@ -17,16 +17,11 @@ import (
 
 // RunProcess runs the service as a process of its own, with its gRPC and internal addresses, until ctx ends.
 func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logger) (err error) {
-	conn, err := broker.Connect(ctx, cfg.Broker.Config("orch-orchestration", log))
+	o, closing, err := open(ctx, cfg, log)
 	if err != nil {
 		return fmt.Errorf("start the orchestration service: %w", err)
 	}
-	defer conn.Close()
-	o, err := New(ctx, cfg, Deps{Broker: conn, CompileTemplate: webhook.CompileCheck(cfg.Vocabulary), Log: log})
-	if err != nil {
-		return fmt.Errorf("start the orchestration service: %w", err)
-	}
-	defer func() { err = errors.Join(err, o.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, closing(context.WithoutCancel(ctx))) }()
 
 	if cfg.Auth == "keys" {
 		key, err := o.Welcome(ctx)
@@ -55,4 +50,17 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 	group.Add(o.Workers()...)
 	group.Add(run.Func("grpc", func(ctx context.Context) error { return server.Serve(ctx, ln) }))
 	return group.Run(ctx)
+}
+
+// open connects to broker and store as settings say.
+func open(ctx context.Context, cfg Config, log *slog.Logger) (_ *Orchestration, closing func(context.Context) error, err error) {
+	conn, err := broker.Connect(ctx, cfg.Broker.Config("orch-orchestration", log))
+	if err != nil {
+		return nil, nil, err
+	}
+	o, err := New(ctx, cfg, Deps{Broker: conn, CompileTemplate: webhook.CompileCheck(cfg.Vocabulary), Log: log})
+	if err != nil {
+		return nil, nil, errors.Join(err, conn.Close())
+	}
+	return o, func(ctx context.Context) error { return errors.Join(o.Close(ctx), conn.Close()) }, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/config"
 	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/services/orchestration"
 	"github.com/orch-project/orch/services/standalone"
 )
 
@@ -172,4 +173,38 @@ func TestFailedStartKeepsTheOwnersKey(t *testing.T) {
 	require.NotEmpty(t, s.OwnerKey())
 	require.Empty(t, s.InternalURL())
 	require.NoError(t, s.Close(t.Context()))
+}
+
+// TestOwnerKeyOfServices: the owner's key is made on the broker and the store that the services share, and is good at once.
+func TestOwnerKeyOfServices(t *testing.T) {
+	dir := t.TempDir()
+	infra, err := standalone.NewInfra(standalone.InfraConfig{DataDir: dir, MongoListen: "127.0.0.1:0", NATSListen: "127.0.0.1:0"}, quiet)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- infra.Run(ctx) }()
+	cfg, err := config.LoadFrom[orchestration.Config](map[string]string{
+		"ORCH_MONGODB_URI": infra.MongoURI(), "ORCH_NATS_URL": infra.NATSURL(), "ORCH_SECRETS_KEY_FILE": infra.SecretsFile(),
+	})
+	require.NoError(t, err)
+	var first, second strings.Builder
+	require.NoError(t, orchestration.OwnerKey(t.Context(), cfg, &first, quiet))
+	require.NoError(t, orchestration.OwnerKey(t.Context(), cfg, &second, quiet))
+	require.NotEqual(t, first.String(), second.String())
+	cancel()
+	require.NoError(t, <-done)
+
+	s := start(t, dir, "ORCH_AUTH=keys")
+	for _, key := range []string{first.String(), second.String()} {
+		status := func() int {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.api+"/me/", nil)
+			require.NoError(t, err)
+			r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(key))
+			response, err := s.http.Do(r)
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			return response.StatusCode
+		}
+		require.Equal(t, http.StatusOK, status())
+	}
 }

@@ -16,6 +16,9 @@ func main() {
 	program.Main(program.Program[orchestration.Config]{
 		Name:  "orchestration",
 		Probe: orchestration.Probe,
+		Tasks: []program.Task[orchestration.Config]{{
+			Name: "owner-key", Usage: "make another API key for the owner, who lost theirs, print it and exit", Do: orchestration.OwnerKey,
+		}},
 		Run: func(ctx context.Context, cfg orchestration.Config, log *slog.Logger) error {
 			return orchestration.RunProcess(ctx, cfg, version, log)
 		},
