@@ -16,15 +16,20 @@ import (
 
 // ReadDeployment answers a deployment by its id.
 func (s *Service) ReadDeployment(ctx context.Context, r *orchv1.ReadDeploymentRequest) (*orchv1.Deployment, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, d, err := s.read(ctx, r.GetId())
 	if err != nil {
-		return nil, translate(err)
-	}
-	d, err := s.deployments.Get(ctx, ws, id)
-	if err != nil {
-		return nil, translate(err)
+		return nil, err
 	}
 	return s.present(ctx, ws, d)
+}
+
+// read finds the deployment that a call is about, in its workspace.
+func (s *Service) read(ctx context.Context, id string) (ws uuid.UUID, d *orchv1.Deployment, err error) {
+	ws, parsed, err := call.Locate(ctx, id)
+	if err == nil {
+		d, err = s.deployments.Get(ctx, ws, parsed)
+	}
+	return ws, d, translate(err)
 }
 
 // WorkQueueCheckForDeployment answers the work queues that choose the runs of a deployment by its tags. Queues belong to
@@ -32,12 +37,8 @@ func (s *Service) ReadDeployment(ctx context.Context, r *orchv1.ReadDeploymentRe
 func (s *Service) WorkQueueCheckForDeployment(
 	ctx context.Context, r *orchv1.WorkQueueCheckForDeploymentRequest,
 ) (*orchv1.WorkQueueList, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
-	if err != nil {
-		return nil, translate(err)
-	}
-	if _, err := s.deployments.Get(ctx, ws, id); err != nil {
-		return nil, translate(err)
+	if _, _, err := s.read(ctx, r.GetId()); err != nil {
+		return nil, err
 	}
 	return &orchv1.WorkQueueList{}, nil
 }

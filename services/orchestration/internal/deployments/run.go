@@ -20,13 +20,9 @@ import (
 
 // CreateFlowRunFromDeployment makes a run, or answers the run of the same flow and idempotency key: 201 or 200.
 func (s *Service) CreateFlowRunFromDeployment(ctx context.Context, r *orchv1.CreateFlowRunFromDeploymentRequest) (*orchv1.FlowRun, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, d, err := s.read(ctx, r.GetId())
 	if err != nil {
-		return nil, translate(err)
-	}
-	d, err := s.deployments.Get(ctx, ws, id)
-	if err != nil {
-		return nil, translate(err)
+		return nil, err
 	}
 	run, created, err := s.run(ctx, ws, d, r.GetFlowRun())
 	if err != nil || !created {

@@ -18,13 +18,9 @@ import (
 
 // ReadDeploymentSchedules answers the schedules of a deployment.
 func (s *Service) ReadDeploymentSchedules(ctx context.Context, r *orchv1.ReadDeploymentSchedulesRequest) (*orchv1.DeploymentScheduleList, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	_, d, err := s.read(ctx, r.GetId())
 	if err != nil {
-		return nil, translate(err)
-	}
-	d, err := s.deployments.Get(ctx, ws, id)
-	if err != nil {
-		return nil, translate(err)
+		return nil, err
 	}
 	return &orchv1.DeploymentScheduleList{Schedules: latestFirst(d.GetSchedules())}, nil
 }
