@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
@@ -121,6 +122,23 @@ func TestRecordKeepsTheIDThatAKeyHas(t *testing.T) {
 		require.Contains(t, names, state.GetTaskRunId())
 		require.Equal(t, state.GetTaskRunId(), state.GetState().GetStateDetails().GetTaskRunId())
 	}
+}
+
+// TestRecordBelongsToTheFirstFlowRunOfAnEvent: tasks in processes of a client that ran another flow before name that one too.
+func TestRecordBelongsToTheFirstFlowRunOfAnEvent(t *testing.T) {
+	t.Parallel()
+	s := service(t)
+	flowRun, before := uuid.NewString(), uuid.NewString()
+	e := telling(uuid.NewString(), flowRun, noon, "PENDING", drawnKeys)
+	e.Related = append(e.Related, proto.CloneOf(e.GetRelated()[0]))
+	last := e.GetRelated()[len(e.GetRelated())-1].GetLabels()
+	last["orch.resource.id"] = "orch.flow-run." + before
+	require.Equal(t, "flow-run", last["orch.resource.role"])
+	require.NoError(t, s.Record(t.Context(), received(request.DefaultWorkspace, e)))
+	runs, states := runsIn(t.Context(), t, s, request.DefaultWorkspace)
+	require.Len(t, runs, 1)
+	require.Equal(t, flowRun, runs[0].GetFlowRunId())
+	require.Equal(t, flowRun, states[0].GetState().GetStateDetails().GetFlowRunId())
 }
 
 func TestRecordOfARunThatTheServerMade(t *testing.T) {

@@ -83,17 +83,21 @@ func readRecorded(v vocabulary.Vocabulary, e *orchv1.ReceivedEvent) (*recorded, 
 		return nil, fmt.Errorf("%w: its task run: %w", errUnrecordable, err)
 	}
 	r.run.Id = run
+	// The first in a role counts: a client that runs flow after flow in one process may add those of before behind it.
 	for _, related := range e.GetRelated() {
 		labels := related.GetLabels()
 		switch labels[v.ResourceRole()] {
 		case "flow-run":
+			if r.run.FlowRunId != nil {
+				continue
+			}
 			id, err := object(v, labels, "flow-run")
 			if err != nil {
 				return nil, fmt.Errorf("%w: its flow run: %w", errUnrecordable, err)
 			}
 			r.run.FlowRunId, r.carried["flow_run_id"] = &id, true
 		case "flow":
-			if id, err := object(v, labels, "flow"); err == nil {
+			if id, err := object(v, labels, "flow"); err == nil && r.flow == nil {
 				r.flow = &id
 			}
 		}
