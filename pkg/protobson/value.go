@@ -45,10 +45,10 @@ func Key(fd protoreflect.FieldDescriptor) (string, bool) {
 	return f.key, true
 }
 
-// Set turns the top-level fields that a mask names into what an update needs: those that are set in m with their stored
-// values, and the names of those that are not, each with an empty string. The two can be the operands of $set and
-// $unset; either may be empty, and no name is in both or twice. The field id cannot be named: a document keeps its identity.
-func Set(m proto.Message, mask []string) (set, unset bson.D, err error) {
+// AppendSet turns the top-level fields that a mask names into what an update needs: those that are set in m are appended to
+// dst as elements, and the names of those that are not are returned. The two can be the operands of $set and $unset; either
+// may be empty, and no name is in both or twice. The field id cannot be named: a document keeps its identity.
+func AppendSet(dst []byte, m proto.Message, mask []string) (set []byte, unset []string, err error) {
 	r := m.ProtoReflect()
 	p, err := documentPlan(r.Descriptor(), true)
 	if err != nil {
@@ -63,18 +63,17 @@ func Set(m proto.Message, mask []string) (set, unset bson.D, err error) {
 			return nil, nil, fmt.Errorf("protobson: %s: %w: %q", p.md.Name(), ErrMask, name)
 		}
 		if !f.present(r) {
-			unset = append(unset, bson.E{Key: f.key, Value: ""})
+			unset = append(unset, f.key)
 			continue
 		}
-		// Depth 1 is the document itself.
 		value := r.Get(f.fd)
-		data, err := f.appendValue(nil, value, 1)
-		if err != nil {
+		dst = append(append(append(dst, byte(f.typeOf(value))), f.key...), 0)
+		// Depth 1 is the document itself.
+		if dst, err = f.appendValue(dst, value, 1); err != nil {
 			return nil, nil, at(f.key, err)
 		}
-		set = append(set, bson.E{Key: f.key, Value: bson.RawValue{Type: bson.Type(f.typeOf(value)), Value: data}})
 	}
-	return set, unset, nil
+	return dst, unset, nil
 }
 
 // fieldOf finds the plan's field of a descriptor, or nil when it is not stored.

@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"context"
-	"reflect"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -14,12 +13,12 @@ import (
 // Local calls services of the same process. Services are registered before the first call.
 type Local struct {
 	methods map[string]localMethod
-	around  []grpc.UnaryServerInterceptor
+	around  chain
 }
 
 type localMethod struct {
-	call reflect.Value
-	info *grpc.UnaryServerInfo
+	server  any
+	handler grpc.MethodHandler
 }
 
 // NewLocal returns a caller and registrar whose calls pass through the interceptors, the first one outermost.
@@ -29,13 +28,8 @@ func NewLocal(around ...grpc.UnaryServerInterceptor) *Local {
 
 // RegisterService implements grpc.ServiceRegistrar.
 func (l *Local) RegisterService(desc *grpc.ServiceDesc, server any) {
-	v := reflect.ValueOf(server)
 	for _, m := range desc.Methods {
-		full := "/" + desc.ServiceName + "/" + m.MethodName
-		l.methods[full] = localMethod{
-			call: v.MethodByName(m.MethodName),
-			info: &grpc.UnaryServerInfo{Server: server, FullMethod: full},
-		}
+		l.methods["/"+desc.ServiceName+"/"+m.MethodName] = localMethod{server: server, handler: m.Handler}
 	}
 }
 
@@ -55,26 +49,27 @@ func (l *Local) Call(ctx context.Context, method string, request proto.Message) 
 	md, _ := metadata.FromOutgoingContext(ctx)
 	ctx = metadata.NewIncomingContext(metadata.NewOutgoingContext(ctx, nil), md)
 	ctx = grpc.NewContextWithServerTransportStream(ctx, stream)
-	response, err := l.chain(m, 0)(ctx, request)
+	// The generated handler decodes a message of its own and offers it to the interceptor, which goes on with the caller's.
+	response, err := m.handler(m.server, ctx, func(any) error { return nil },
+		func(ctx context.Context, _ any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+			return l.around.pass(ctx, request, info, handle)
+		})
 	if err != nil {
 		return nil, replyOf(stream.header), asStatus(err)
 	}
 	return response.(proto.Message), replyOf(stream.header), nil
 }
 
-func (l *Local) chain(m localMethod, i int) grpc.UnaryHandler {
-	if i == len(l.around) {
-		return func(ctx context.Context, request any) (any, error) {
-			out := m.call.Call([]reflect.Value{reflect.ValueOf(ctx), reflect.ValueOf(request)})
-			if err, _ := reflect.TypeAssert[error](out[1]); err != nil {
-				return nil, err
-			}
-			return out[0].Interface(), nil
-		}
+// chain are interceptors, the first one outermost.
+type chain []grpc.UnaryServerInterceptor
+
+func (c chain) pass(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	if len(c) == 0 {
+		return handle(ctx, request)
 	}
-	return func(ctx context.Context, request any) (any, error) {
-		return l.around[i](ctx, request, m.info, l.chain(m, i+1))
-	}
+	return c[0](ctx, request, info, func(ctx context.Context, request any) (any, error) {
+		return c[1:].pass(ctx, request, info, handle)
+	})
 }
 
 // asStatus turns an error into a gRPC status as the wire would.

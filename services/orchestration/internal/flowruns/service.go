@@ -49,7 +49,7 @@ type Service struct {
 
 // New returns the service over a store.
 func New(s *store.Store, words vocabulary.Vocabulary, limits *concurrency.Limits) *Service {
-	runs := store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{})
+	runs := store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}).Remembering()
 	return &Service{
 		runs: runs,
 		history: states.Log[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]{

@@ -2,15 +2,16 @@
 //
 // A write pushes its effects into the document that it changes; the relay does them in order and then pulls them.
 //
-//	write ── wake(document) ──► queue ──► worker: read outboxes ─► do the effects ─► pull ─► more? ─► done
-//	                                        ▲                        │ error
-//	sweeper: effects older than 5 s ────────┘                        └──► left for the sweeper
+//	write ── wake(document, effects) ──► queue ──► worker: do the effects ─► pull ─► more? ─► done
+//	                                        ▲                 │ error
+//	sweeper: effects older than 5 s ────────┘                 └──► left for the sweeper
 //
-// One worker at a time carries out a document's effects, so they happen in the order of the writes. A worker takes all
-// documents that queued up while it was busy: their outboxes are read with one question, effects of a kind that does not
-// mind are carried out together, and are pulled with one command. So an idle server adds no delay, and a busy one shares
-// its round trips and syncs. After a crash, or while the broker is away, effects stay in their documents until a sweep
-// finds them. Every effect can be done twice.
+// One worker at a time carries out a document's effects, so they happen in the order of the writes. Effects are handed on
+// in memory while the document's trail is whole; where it is not (another process wrote, an effect failed), a worker reads
+// the outbox. A worker takes all documents that have queued up, at most so often in a second: effects of a kind that does
+// not mind are carried out together, and are pulled with one command. So an idle server adds no delay, and a busy one
+// shares its round trips and syncs. After a crash, or while the broker is away, effects stay in their documents until a
+// sweep finds them. Every effect can be done twice.
 package outbox
 
 import (
@@ -19,6 +20,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,10 +38,13 @@ const (
 	// workers bounds how many batches are worked on at once. Few, so that documents gather while all are busy; more than
 	// one, so that an effect that takes long does not hold up the others.
 	workers = 4
-	// together bounds how many documents a worker takes at once.
+	// together bounds how many documents a worker takes at once, and pace how often in a row workers take any.
 	together = 128
-	// backlog bounds how many documents wait in memory; the sweeper finds those that did not fit.
+	pace     = 10 * time.Millisecond
+	// backlog bounds how many documents wait in memory; the sweeper finds those that did not fit. inHand bounds the
+	// effects that wait with them; those that did not fit are read from the outboxes.
 	backlog = 4096
+	inHand  = 2048
 	// sweepEvery is how often documents left behind are looked for, and sweepAge how old an effect must be to count.
 	sweepEvery = 5 * time.Second
 	sweepAge   = 5 * time.Second
@@ -57,8 +62,12 @@ type Relay struct {
 	log         *slog.Logger
 	queue       chan key
 
-	mu    sync.Mutex
-	known map[key]bool // Waiting or at work; true: woken again meanwhile.
+	turn sync.Mutex // Held by the worker that takes documents.
+	last time.Time  // When one took any; guarded by turn.
+
+	mu      sync.Mutex
+	known   map[key]*work // Waiting or at work.
+	waiting int           // Effects in hand that no worker has taken.
 	// Awaited are closed when nobody works on a document any longer.
 	awaited map[key][]chan struct{}
 }
@@ -67,6 +76,16 @@ type key struct {
 	collection query.Collection
 	id         uuid.UUID
 }
+
+// work is what is to be done for a document.
+type work struct {
+	effects []store.Effect // In hand, in order; of no use when the outbox is read.
+	read    bool           // The outbox may hold others.
+	trails  []*store.Trail // Broken when effects are let go.
+}
+
+// due tells whether there is anything to be done.
+func (w *work) due() bool { return w.read || len(w.effects) > 0 }
 
 // New returns a relay for the documents of these collections.
 func New(s *store.Store, collections []query.Collection, handlers map[string]Handler, log *slog.Logger) *Relay {
@@ -77,7 +96,7 @@ func New(s *store.Store, collections []query.Collection, handlers map[string]Han
 		shared:      map[string]bool{},
 		log:         log,
 		queue:       make(chan key, backlog),
-		known:       map[key]bool{},
+		known:       map[key]*work{},
 		awaited:     map[key][]chan struct{}{},
 	}
 }
@@ -89,20 +108,43 @@ func (r *Relay) Together(kinds ...string) {
 	}
 }
 
-// Wake says that a document has effects. It never waits.
-func (r *Relay) Wake(collection query.Collection, id uuid.UUID) {
+// Wake implements store.Wake. It never waits.
+func (r *Relay) Wake(collection query.Collection, id uuid.UUID, effects []store.Effect, before *store.Trail) *store.Trail {
 	k := key{collection, id}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, waiting := r.known[k]; waiting {
-		r.known[k] = true
-		return
+	w, known := r.known[k]
+	if !known {
+		w = &work{}
+		select {
+		case r.queue <- k:
+			r.known[k] = w
+		default:
+			before.Break()
+			return nil
+		}
 	}
-	select {
-	case r.queue <- k:
-		r.known[k] = false
-	default:
+	trail := before
+	switch {
+	case !before.Whole():
+		trail = &store.Trail{}
+		r.mustRead(w)
+	case r.waiting+len(effects) > inHand:
+		r.mustRead(w)
+	case !w.read:
+		w.effects = append(w.effects, effects...)
+		r.waiting += len(effects)
 	}
+	if !slices.Contains(w.trails, trail) {
+		w.trails = append(w.trails, trail)
+	}
+	return trail
+}
+
+// mustRead lets go of what is in hand for a document whose outbox is read instead. The caller holds the lock.
+func (r *Relay) mustRead(w *work) {
+	r.waiting -= len(w.effects)
+	w.effects, w.read = nil, true
 }
 
 // Flush carries out a document's effects before it returns. What fails is left for the sweeper, and the error returned.
@@ -139,6 +181,7 @@ func (r *Relay) Settle(ctx context.Context, collection query.Collection, id uuid
 
 // forget says that nobody works on a document any longer. The caller holds the lock.
 func (r *Relay) forget(k key) {
+	r.waiting -= len(r.known[k].effects)
 	delete(r.known, k)
 	for _, done := range r.awaited[k] {
 		close(done)
@@ -155,11 +198,12 @@ func (r *Relay) Run(ctx context.Context) error {
 	for range workers {
 		group.Go(func() {
 			for {
-				select {
-				case k := <-r.queue:
-					r.work(ctx, r.gather(k))
-				case <-ctx.Done():
+				keys := r.take(ctx)
+				if keys == nil {
 					return
+				}
+				for len(keys) > 0 {
+					keys = r.work(ctx, keys)
 				}
 			}
 		})
@@ -168,9 +212,25 @@ func (r *Relay) Run(ctx context.Context) error {
 	return nil
 }
 
-// gather takes what else waits.
-func (r *Relay) gather(first key) []key {
-	keys := []key{first}
+// take waits for documents, or for the end of the context: then there are none. Under load it waits until some more have
+// come, so that they share what they cost.
+func (r *Relay) take(ctx context.Context) []key {
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	var keys []key
+	select {
+	case k := <-r.queue:
+		keys = append(keys, k)
+	case <-ctx.Done():
+		return nil
+	}
+	if rest := pace - time.Since(r.last); rest > 0 {
+		select {
+		case <-time.After(rest):
+		case <-ctx.Done():
+		}
+	}
+	r.last = time.Now()
 	for len(keys) < together {
 		select {
 		case k := <-r.queue:
@@ -182,55 +242,102 @@ func (r *Relay) gather(first key) []key {
 	return keys
 }
 
-// work carries out the effects of documents until none of them was woken meanwhile.
-func (r *Relay) work(ctx context.Context, keys []key) {
-	for len(keys) > 0 {
-		byCollection := map[query.Collection][]uuid.UUID{}
-		for _, k := range keys {
-			byCollection[k.collection] = append(byCollection[k.collection], k.id)
+// work carries out the effects of documents. Those that were woken meanwhile queue up again; what it returns found no
+// room there.
+func (r *Relay) work(ctx context.Context, keys []key) (again []key) {
+	byCollection := map[query.Collection]*batch{}
+	r.mu.Lock()
+	for _, k := range keys {
+		b := byCollection[k.collection]
+		if b == nil {
+			b = &batch{collection: k.collection}
+			byCollection[k.collection] = b
 		}
-		keys = keys[:0]
-		for collection, ids := range byCollection {
-			failed := r.carryOutAll(ctx, collection, ids)
-			r.mu.Lock()
-			for _, id := range ids {
-				k := key{collection, id}
-				if failed[id] == nil && r.known[k] {
-					r.known[k] = false
-					keys = append(keys, k)
-				} else {
-					r.forget(k)
-				}
-			}
-			r.mu.Unlock()
-			for id, err := range failed {
-				if ctx.Err() == nil && !errors.Is(err, errAway) {
-					r.log.WarnContext(ctx, "effects wait for the next sweep", "collection", collection, "id", id, "error", err)
-				}
+		w := r.known[k]
+		b.ids = append(b.ids, k.id)
+		if w.read {
+			b.unread = append(b.unread, k.id)
+		} else {
+			b.boxes = append(b.boxes, store.Outbox{ID: k.id, Effects: w.effects})
+		}
+		r.waiting -= len(w.effects)
+		w.effects, w.read = nil, false
+	}
+	r.mu.Unlock()
+	for _, b := range byCollection {
+		failed := r.carryOutAll(ctx, b)
+		again = append(again, r.finish(b, failed)...)
+		for id, err := range failed {
+			if ctx.Err() == nil && !errors.Is(err, errAway) {
+				r.log.WarnContext(ctx, "effects wait for the next sweep", "collection", b.collection, "id", id, "error", err)
 			}
 		}
 	}
+	return again
+}
+
+// batch is what a worker has taken of one collection.
+type batch struct {
+	collection query.Collection
+	ids        []uuid.UUID
+	unread     []uuid.UUID    // Those whose outboxes are to be read.
+	boxes      []store.Outbox // The others', and in the end those of all.
+}
+
+// finish forgets the documents of a batch, but for those that were woken meanwhile.
+func (r *Relay) finish(b *batch, failed map[uuid.UUID]error) (again []key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, box := range b.boxes {
+		// What was read may have been woken for in the same moment; it is done.
+		w := r.known[key{b.collection, box.ID}]
+		rest := slices.DeleteFunc(w.effects, func(e store.Effect) bool {
+			return slices.ContainsFunc(box.Effects, func(done store.Effect) bool { return done.ID == e.ID })
+		})
+		r.waiting -= len(w.effects) - len(rest)
+		w.effects = rest
+	}
+	for _, id := range b.ids {
+		k := key{b.collection, id}
+		w := r.known[k]
+		if failed[id] != nil {
+			for _, trail := range w.trails {
+				trail.Break()
+			}
+		} else if w.due() {
+			select {
+			case r.queue <- k:
+			default:
+				again = append(again, k)
+			}
+			continue
+		}
+		r.forget(k)
+	}
+	return again
 }
 
 // carryOutAll carries out the effects of several documents of one collection and returns what went wrong, by document.
-func (r *Relay) carryOutAll(ctx context.Context, collection query.Collection, ids []uuid.UUID) map[uuid.UUID]error {
+func (r *Relay) carryOutAll(ctx context.Context, b *batch) map[uuid.UUID]error {
 	failed := map[uuid.UUID]error{}
-	boxes, err := r.store.PendingOf(ctx, collection, ids)
-	if err != nil {
-		for _, id := range ids {
-			failed[id] = err
+	if len(b.unread) > 0 {
+		read, err := r.store.PendingOf(ctx, b.collection, b.unread)
+		if err != nil {
+			for _, id := range b.unread {
+				failed[id] = err
+			}
 		}
-		return failed
+		b.boxes = append(b.boxes, read...)
 	}
 	var shared, alone []store.Outbox
-	for _, box := range boxes {
+	for _, box := range b.boxes {
 		if r.sharing(box.Effects) {
 			shared = append(shared, box)
 		} else if len(box.Effects) > 0 {
 			alone = append(alone, box)
 		}
 	}
-	if len(shared) > 1 && r.carryOutTogether(ctx, collection, shared) == nil {
+	if len(shared) > 1 && r.carryOutTogether(ctx, b.collection, shared) == nil {
 		shared = nil
 	}
 	// If one document's effects spoiled the others', each is tried by itself, in an order that differs each time.
@@ -242,7 +349,7 @@ func (r *Relay) carryOutAll(ctx context.Context, collection query.Collection, id
 			failed[box.ID] = errAway
 			continue
 		}
-		if err := r.carryOut(ctx, collection, box); err != nil {
+		if err := r.carryOut(ctx, b.collection, box); err != nil {
 			failed[box.ID] = err
 			inARow++
 			continue
@@ -349,7 +456,7 @@ func (r *Relay) Sweep(ctx context.Context, age time.Duration) (more bool, err er
 		}
 		more = more || len(due) == sweepBatch
 		for _, id := range due {
-			r.Wake(collection, id)
+			r.Wake(collection, id, nil, nil)
 		}
 	}
 	return more, nil

@@ -19,14 +19,24 @@ import (
 
 // Collection keeps documents of one kind.
 type Collection[M proto.Message] struct {
-	store *Store
-	mongo *mongo.Collection
-	empty M
+	store  *Store
+	mongo  *mongo.Collection
+	empty  M
+	recent *recent // nil for a collection that remembers nothing.
 }
 
 // NewCollection returns the collection of that name, whose documents hold messages of the type of empty.
 func NewCollection[M proto.Message](s *Store, name query.Collection, empty M) *Collection[M] {
 	return &Collection[M]{store: s, mongo: s.db.Collection(string(name)), empty: empty}
+}
+
+// Remembering returns a collection of the same documents that remembers the versions it wrote last, so that changing one
+// again does not begin with reading it. It is for documents whose ids are the server's own: an id that can be taken again
+// after its document was deleted would make another document's revision look like the one that is remembered.
+func (c *Collection[M]) Remembering() *Collection[M] {
+	remembering := *c
+	remembering.recent = &recent{versions: map[uuid.UUID]version{}}
+	return &remembering
 }
 
 // Store returns the store that the collection belongs to.
@@ -63,9 +73,8 @@ func (c *Collection[M]) Insert(ctx context.Context, ws uuid.UUID, m M, effects .
 		}
 		return fmt.Errorf("store a new %s: %w", c.Name(), outage(err))
 	}
-	if len(effects) > 0 {
-		c.store.wake(c.Name(), documentID(m))
-	}
+	// A new document's outbox holds the effects of this write and no others.
+	c.written(ws, documentID(m), 1, m, effects, c.recent.start())
 	return nil
 }
 
@@ -244,7 +253,7 @@ func envelope(ws uuid.UUID, revision int64, effects []Effect, m proto.Message, e
 	doc = bsoncore.AppendBinaryElement(doc, "ws", bson.TypeBinaryUUID, ws[:])
 	doc = bsoncore.AppendInt64Element(doc, "rev", revision)
 	if len(effects) > 0 {
-		doc = appendEffects(doc, effects)
+		doc = appendEffects(doc, "outbox", effects)
 	}
 	if !expire.IsZero() {
 		doc = bsoncore.AppendTimeElement(doc, "expire_at", expire)

@@ -43,16 +43,14 @@ func distinct(effects []Effect) error {
 	return nil
 }
 
-func appendEffects(doc []byte, effects []Effect) []byte {
-	start, doc := bsoncore.AppendArrayElementStart(doc, "outbox")
+func appendEffects(doc []byte, key string, effects []Effect) []byte {
+	start, doc := bsoncore.AppendArrayElementStart(doc, key)
 	for i, e := range effects {
 		var one int32
 		one, doc = bsoncore.AppendDocumentElementStart(doc, strconv.Itoa(i))
-		doc = e.append(doc)
-		doc, _ = bsoncore.AppendDocumentEnd(doc, one)
+		doc = end(e.append(doc), one)
 	}
-	doc, _ = bsoncore.AppendArrayEnd(doc, start)
-	return doc
+	return end(doc, start)
 }
 
 func (e Effect) append(doc []byte) []byte {
@@ -60,12 +58,6 @@ func (e Effect) append(doc []byte) []byte {
 	doc = bsoncore.AppendInt64Element(doc, "at", e.At.UnixMicro())
 	doc = bsoncore.AppendStringElement(doc, "kind", e.Kind)
 	return bsoncore.AppendBinaryElement(doc, "body", bson.TypeBinaryGeneric, e.Body)
-}
-
-// MarshalBSON implements bson.Marshaler.
-func (e Effect) MarshalBSON() ([]byte, error) {
-	start, doc := bsoncore.AppendDocumentStart(nil)
-	return bsoncore.AppendDocumentEnd(e.append(doc), start)
 }
 
 // Pending reads what a document's writes caused and what is not done yet, in order.
@@ -174,17 +166,33 @@ func (c *Collection[M]) WithPending(ctx context.Context, ws, effect uuid.UUID) (
 func (s *Store) Done(ctx context.Context, collection query.Collection, boxes ...Outbox) error {
 	models := make([]mongo.WriteModel, len(boxes))
 	for i, box := range boxes {
-		ids := make(bson.A, len(box.Effects))
-		for j, e := range box.Effects {
-			ids[j] = Binary(e.ID)
-		}
-		models[i] = mongo.NewUpdateOneModel().SetFilter(bson.D{{Key: "_id", Value: Binary(box.ID)}}).
-			SetUpdate(bson.D{{Key: "$pull", Value: bson.D{{Key: "outbox", Value: bson.D{{Key: "id", Value: bson.D{{Key: "$in", Value: ids}}}}}}}})
+		models[i] = mongo.NewUpdateOneModel().SetFilter(byID(box.ID)).SetUpdate(pull(box.Effects))
 	}
 	if _, err := s.lazy(collection).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false)); err != nil {
 		return fmt.Errorf("empty the outboxes of %d %ss: %w", len(boxes), collection, outage(err))
 	}
 	return nil
+}
+
+func byID(id uuid.UUID) bson.Raw {
+	start, doc := bsoncore.AppendDocumentStart(make([]byte, 0, 32))
+	return end(bsoncore.AppendBinaryElement(doc, "_id", bson.TypeBinaryUUID, id[:]), start)
+}
+
+// pull is the update that takes effects out of an outbox.
+func pull(effects []Effect) bson.Raw {
+	start, doc := bsoncore.AppendDocumentStart(make([]byte, 0, 64+32*len(effects)))
+	op, doc := bsoncore.AppendDocumentElementStart(doc, "$pull")
+	box, doc := bsoncore.AppendDocumentElementStart(doc, "outbox")
+	id, doc := bsoncore.AppendDocumentElementStart(doc, "id")
+	in, doc := bsoncore.AppendArrayElementStart(doc, "$in")
+	for i, e := range effects {
+		doc = bsoncore.AppendBinaryElement(doc, strconv.Itoa(i), bson.TypeBinaryUUID, e.ID[:])
+	}
+	for _, inner := range []int32{in, id, box, op, start} {
+		doc = end(doc, inner)
+	}
+	return doc
 }
 
 // Remove removes a document that was deleted, and whose effects are done.

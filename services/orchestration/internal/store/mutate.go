@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -40,36 +41,68 @@ const attempts = 20
 // there is no such document, ErrDuplicate when the change takes a unique key that is taken, ErrContention when other
 // writers won every time, and the decision's own error as it is.
 func (c *Collection[M]) Mutate(ctx context.Context, ws, id uuid.UUID, decide Decide[M]) (M, error) {
-	byID := bson.D{{Key: "_id", Value: Binary(id)}}
 	var none M
 	for range attempts {
-		current, revision, err := c.first(ctx, ws, byID)
+		base, err := c.base(ctx, ws, id)
 		if err != nil {
 			return none, err
 		}
-		change, err := decide(current, revision+1)
+		change, err := decide(base.message, base.revision+1)
+		if base.remembered && (err != nil || change == nil) {
+			c.recent.forget(id)
+			continue
+		}
 		if err != nil {
 			return none, err
 		}
 		if change == nil {
-			return current, nil
+			return base.message, nil
 		}
-		update, err := c.update(current, change, revision+1)
+		update, err := c.update(base.message, change, base.revision+1)
 		if err != nil {
 			return none, fmt.Errorf("change a %s: %w", c.Name(), err)
 		}
-		won, err := c.compareAndSet(ctx, ws, id, revision, update)
+		won, err := c.compareAndSet(ctx, ws, id, base.revision, update)
+		if err != nil || !won {
+			c.recent.forget(id)
+		}
 		if err != nil {
 			return none, fmt.Errorf("change a %s: %w", c.Name(), err)
 		}
 		if won {
-			if len(change.Effects) > 0 {
-				c.store.wake(c.Name(), id)
-			}
+			c.written(ws, id, base.revision+1, change.Message, change.Effects, base.trail)
 			return change.Message, nil
 		}
 	}
 	return none, fmt.Errorf("change a %s: %w", c.Name(), ErrContention)
+}
+
+// base is what a change is decided on: a version that is remembered, else what is stored.
+type base[M proto.Message] struct {
+	message    M
+	revision   int64
+	trail      *Trail
+	remembered bool
+}
+
+func (c *Collection[M]) base(ctx context.Context, ws, id uuid.UUID) (base[M], error) {
+	if v, ok := c.recent.get(ws, id); ok {
+		m := c.New()
+		if err := proto.Unmarshal(v.message, m); err == nil {
+			return base[M]{message: m, revision: v.revision, trail: v.trail, remembered: true}, nil
+		}
+	}
+	m, revision, err := c.first(ctx, ws, bson.D{{Key: "_id", Value: Binary(id)}})
+	return base[M]{message: m, revision: revision}, err
+}
+
+// written tells of the effects of a write, and remembers what it wrote. before ties it to the write that it is based on.
+func (c *Collection[M]) written(ws, id uuid.UUID, revision int64, m M, effects []Effect, before *Trail) {
+	trail := before
+	if len(effects) > 0 {
+		trail = c.store.wake(c.Name(), id, effects, before)
+	}
+	c.recent.put(id, version{ws: ws, revision: revision, trail: trail}, m)
 }
 
 // Delete takes a document out of its workspace; effects are what that causes, the removal itself not among them.
@@ -87,28 +120,24 @@ func (c *Collection[M]) Delete(ctx context.Context, ws, id uuid.UUID, effects fu
 		}
 		now := c.store.Now()
 		caused = append(caused, Effect{ID: c.store.NewID(), At: now, Kind: KindRemove})
-		won, err := c.compareAndSet(ctx, ws, id, revision, bson.D{
-			{Key: "$set", Value: bson.D{
-				{Key: "ws", Value: Binary(id)},
-				{Key: "rev", Value: revision + 1},
-				{Key: "deleted_at", Value: now.UnixMicro()},
-			}},
-			{Key: "$push", Value: bson.D{{Key: "outbox", Value: bson.D{{Key: "$each", Value: caused}}}}},
-		})
+		set := bsoncore.AppendBinaryElement(nil, "ws", bson.TypeBinaryUUID, id[:])
+		set = bsoncore.AppendInt64Element(set, "rev", revision+1)
+		set = bsoncore.AppendInt64Element(set, "deleted_at", now.UnixMicro())
+		won, err := c.compareAndSet(ctx, ws, id, revision, appendUpdate(set, nil, caused))
 		if err != nil {
 			return fmt.Errorf("delete a %s: %w", c.Name(), err)
 		}
 		if won {
-			c.store.wake(c.Name(), id)
+			c.recent.forget(id)
+			c.store.wake(c.Name(), id, caused, nil)
 			return nil
 		}
 	}
 	return fmt.Errorf("delete a %s: %w", c.Name(), ErrContention)
 }
 
-func (c *Collection[M]) compareAndSet(ctx context.Context, ws, id uuid.UUID, revision int64, update bson.D) (bool, error) {
-	filter := bson.D{{Key: "_id", Value: Binary(id)}, {Key: "ws", Value: Binary(ws)}, {Key: "rev", Value: revision}}
-	result, err := c.mongo.UpdateOne(ctx, filter, update)
+func (c *Collection[M]) compareAndSet(ctx context.Context, ws, id uuid.UUID, revision int64, update bson.Raw) (bool, error) {
+	result, err := c.mongo.UpdateOne(ctx, atRevision(ws, id, revision), update)
 	if mongo.IsDuplicateKeyError(err) {
 		return false, ErrDuplicate
 	}
@@ -118,8 +147,18 @@ func (c *Collection[M]) compareAndSet(ctx context.Context, ws, id uuid.UUID, rev
 	return result.MatchedCount == 1, nil
 }
 
+// atRevision is the filter of a document as it was read. It is written out, as updates are: they are most of what a busy
+// server sends, and the driver's encoders cost more than the rest of the way.
+func atRevision(ws, id uuid.UUID, revision int64) bson.Raw {
+	start, doc := bsoncore.AppendDocumentStart(make([]byte, 0, 80))
+	doc = bsoncore.AppendBinaryElement(doc, "_id", bson.TypeBinaryUUID, id[:])
+	doc = bsoncore.AppendBinaryElement(doc, "ws", bson.TypeBinaryUUID, ws[:])
+	doc = bsoncore.AppendInt64Element(doc, "rev", revision)
+	return end(doc, start)
+}
+
 // update writes only the fields that differ, so that a write costs what it changes.
-func (c *Collection[M]) update(current M, change *Change[M], revision int64) (bson.D, error) {
+func (c *Collection[M]) update(current M, change *Change[M], revision int64) (bson.Raw, error) {
 	if err := distinct(change.Effects); err != nil {
 		return nil, err
 	}
@@ -127,18 +166,43 @@ func (c *Collection[M]) update(current M, change *Change[M], revision int64) (bs
 	if !change.Quiet {
 		stamp(next, c.store.Now(), false)
 	}
-	set, unset, err := protobson.Set(next, differing(current, next))
+	set, unset, err := protobson.AppendSet(make([]byte, 0, 512), next, differing(current, next))
 	if err != nil {
 		return nil, err
 	}
-	update := bson.D{{Key: "$set", Value: append(set, bson.E{Key: "rev", Value: revision})}}
+	return appendUpdate(bsoncore.AppendInt64Element(set, "rev", revision), unset, change.Effects), nil
+}
+
+// appendUpdate is the update that sets fields, given as elements, removes others and pushes effects.
+func appendUpdate(set []byte, unset []string, effects []Effect) bson.Raw {
+	size := len(set) + 64
+	for _, e := range effects {
+		size += len(e.Body) + len(e.Kind) + 96
+	}
+	start, doc := bsoncore.AppendDocumentStart(make([]byte, 0, size))
+	inner, doc := bsoncore.AppendDocumentElementStart(doc, "$set")
+	doc = end(append(doc, set...), inner)
 	if len(unset) > 0 {
-		update = append(update, bson.E{Key: "$unset", Value: unset})
+		inner, doc = bsoncore.AppendDocumentElementStart(doc, "$unset")
+		for _, key := range unset {
+			doc = bsoncore.AppendStringElement(doc, key, "")
+		}
+		doc = end(doc, inner)
 	}
-	if len(change.Effects) > 0 {
-		update = append(update, bson.E{Key: "$push", Value: bson.D{{Key: "outbox", Value: bson.D{{Key: "$each", Value: change.Effects}}}}})
+	if len(effects) > 0 {
+		var box int32
+		inner, doc = bsoncore.AppendDocumentElementStart(doc, "$push")
+		box, doc = bsoncore.AppendDocumentElementStart(doc, "outbox")
+		doc = appendEffects(doc, "$each", effects)
+		doc = end(end(doc, box), inner)
 	}
-	return update, nil
+	return end(doc, start)
+}
+
+// end closes the document or array that began at start. That cannot fail: its start is in the buffer.
+func end(doc []byte, start int32) []byte {
+	doc, _ = bsoncore.AppendDocumentEnd(doc, start)
+	return doc
 }
 
 // differing names the stored top-level fields in which two messages differ.

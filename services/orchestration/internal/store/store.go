@@ -42,7 +42,7 @@ type Store struct {
 	db     *mongo.Database
 	clock  clock.Clock
 	ids    *id.Source
-	wake   func(collection query.Collection, id uuid.UUID)
+	wake   Wake
 	settle func(ctx context.Context, collection query.Collection, id uuid.UUID) error
 }
 
@@ -70,7 +70,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		db:     client.Database(cfg.Database),
 		clock:  cfg.Clock,
 		ids:    cfg.IDs,
-		wake:   func(query.Collection, uuid.UUID) {},
+		wake:   func(query.Collection, uuid.UUID, []Effect, *Trail) *Trail { return nil },
 		settle: func(context.Context, query.Collection, uuid.UUID) error { return nil },
 	}
 	if err := s.Ping(ctx); err != nil {
@@ -79,8 +79,13 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// OnEffects names who is told that a document has effects to be carried out. It is called before the first write.
-func (s *Store) OnEffects(wake func(collection query.Collection, id uuid.UUID)) { s.wake = wake }
+// Wake is told that a write of a document caused effects. While before, the trail of the write that it is based on, is
+// whole, these and what is in hand are all that the document's outbox holds; else the outbox is to be read. The answer is
+// the trail for the next write; nil where nobody has the effects in hand.
+type Wake func(collection query.Collection, id uuid.UUID, effects []Effect, before *Trail) *Trail
+
+// OnEffects names who carries effects out. It is called before the first write.
+func (s *Store) OnEffects(wake Wake) { s.wake = wake }
 
 // OnTakenIDs names who carries out now what a deleted document still causes, its removal included, so that its id is free
 // for a new one. It is called before the first write; without it such an id is taken.

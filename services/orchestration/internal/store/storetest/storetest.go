@@ -130,7 +130,10 @@ func effectsStayUntilTheyAreDone(t *testing.T, s *store.Store) {
 	t.Helper()
 	c, ws, key := flows(s), uuid.New(), uuid.New()
 	woken := make(chan uuid.UUID, 8)
-	s.OnEffects(func(_ query.Collection, id uuid.UUID) { woken <- id })
+	s.OnEffects(func(_ query.Collection, id uuid.UUID, _ []store.Effect, _ *store.Trail) *store.Trail {
+		woken <- id
+		return nil
+	})
 	effect := func(kind string) store.Effect {
 		return store.Effect{ID: uuid.New(), At: s.Now(), Kind: kind, Body: []byte(kind)}
 	}
