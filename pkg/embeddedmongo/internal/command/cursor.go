@@ -134,6 +134,10 @@ func (c *cursor) batch(b *value.Builder, n int64, r *request) (more bool, err er
 			c.pending = bytes.Clone(d)
 			return true, nil
 		}
+		if i == 0 {
+			// Most answers are one document, and around it little more than the cursor's name.
+			b.Grow(len(d) + 128)
+		}
 		b.Add(value.Index(int(i)), value.OfDoc(d))
 	}
 	return true, nil

@@ -151,7 +151,7 @@ func (ix *Index) untouched(changed [][]byte) bool {
 
 // changedFields lists the top-level fields in which two versions of a document differ.
 func changedFields(a, b value.Doc) [][]byte {
-	var changed [][]byte
+	changed := make([][]byte, 0, 16)
 	x, y := a.Iter(), b.Iter()
 	for {
 		ahead, behind := x, y // What follows when the two part.

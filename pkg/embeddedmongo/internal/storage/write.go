@@ -140,6 +140,7 @@ type indexChange struct {
 // derive finds the index entries that come and go, and records multikey fields before any such entry can be seen.
 func (ch *changes) derive() error {
 	var changed [][]byte
+	ch.per = make([]indexChange, 0, len(ch.c.Indexes()))
 	replaced := ch.old != nil && ch.new != nil
 	if replaced {
 		changed = changedFields(ch.old, ch.new)

@@ -9,7 +9,7 @@ import (
 
 // node is one element of a document under change. Containers are opened only where an update reaches into them.
 type node struct {
-	key  string
+	key  []byte
 	v    value.Value // The value, unless open.
 	kids []*node
 	open bool
@@ -24,14 +24,18 @@ func (n *node) expand() {
 		return
 	}
 	n.open = true
-	for it := n.v.Doc().Iter(); ; {
-		k, v, ok := it.Next()
-		if !ok {
-			return
-		}
-		n.kids = append(n.kids, &node{key: string(k), v: v})
+	d := n.v.Doc()
+	kids := make([]node, d.Len())
+	n.kids = make([]*node, 0, len(kids)+spare)
+	it := d.Iter()
+	for i := range kids {
+		kids[i].key, kids[i].v, _ = it.Next()
+		n.kids = append(n.kids, &kids[i])
 	}
 }
+
+// spare is room for elements that an update creates.
+const spare = 4
 
 // set replaces the value.
 func (n *node) set(v value.Value) { n.v, n.open, n.kids = v, false, nil }
@@ -41,15 +45,39 @@ func (n *node) value() value.Value {
 	if !n.open {
 		return n.v
 	}
-	b := value.NewBuilder()
+	b := value.NewBuilderOf(n.size())
+	n.elements(b)
+	return value.Value{T: n.v.T, B: b.Done()}
+}
+
+// elements writes an open container's elements.
+func (n *node) elements(b *value.Builder) {
 	for i, k := range n.kids {
 		key := k.key
 		if n.isArray() {
-			key = value.Index(i)
+			key = []byte(value.Index(i))
 		}
-		b.Add(key, k.value())
+		if !k.open {
+			b.AddKey(key, k.v)
+			continue
+		}
+		b.OpenKey(key, k.v.T)
+		k.elements(b)
+		b.Close()
 	}
-	return value.Value{T: n.v.T, B: b.Done()}
+}
+
+// size is about the length of the encoded value, in bytes.
+func (n *node) size() int {
+	if !n.open {
+		return len(n.v.B)
+	}
+	const around = 5 // A container's length and end.
+	sum := around
+	for _, k := range n.kids {
+		sum += 2 + len(k.key) + k.size()
+	}
+	return sum
 }
 
 // child finds an element by name, or by position in an array; nil when there is none.
@@ -62,7 +90,7 @@ func (n *node) child(key string) *node {
 		return nil
 	}
 	for _, k := range n.kids {
-		if k.key == key {
+		if string(k.key) == key {
 			return k
 		}
 	}
@@ -87,14 +115,14 @@ func (n *node) create(key string, v value.Value) (*node, error) {
 			n.kids = append(n.kids, &node{v: value.Null})
 		}
 	}
-	k := &node{key: key, v: v}
+	k := &node{key: []byte(key), v: v}
 	n.kids = append(n.kids, k)
 	return k, nil
 }
 
 func (n *node) remove(key string) bool {
 	for i, k := range n.kids {
-		if k.key == key {
+		if string(k.key) == key {
 			n.kids = append(n.kids[:i], n.kids[i+1:]...)
 			return true
 		}

@@ -2,6 +2,7 @@ package value
 
 import (
 	"encoding/binary"
+	"slices"
 	"strconv"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -14,7 +15,10 @@ type Builder struct {
 }
 
 // NewBuilder starts a document.
-func NewBuilder() *Builder { return &Builder{b: make([]byte, 4, 256)} }
+func NewBuilder() *Builder { return NewBuilderOf(256) }
+
+// NewBuilderOf starts a document of about that size.
+func NewBuilderOf(size int) *Builder { return &Builder{b: make([]byte, 4, max(size, 5))} }
 
 // BuildOnto starts a document at the end of b; Bytes returns b with the document appended.
 func BuildOnto(b []byte) *Builder {
@@ -37,6 +41,9 @@ func (w *Builder) Add(key string, v Value) *Builder {
 
 // AddKey is Add with the key as bytes.
 func (w *Builder) AddKey(key []byte, v Value) {
+	if v.T == Missing {
+		return
+	}
 	w.b = append(w.b, byte(v.T))
 	w.b = append(w.b, key...)
 	w.b = append(w.b, 0)
@@ -57,6 +64,16 @@ func (w *Builder) Open(key string, t Type) *Builder {
 	w.b = append(w.b, 0, 0, 0, 0)
 	return w
 }
+
+// OpenKey is Open with the key as bytes.
+func (w *Builder) OpenKey(key []byte, t Type) {
+	w.b = append(append(append(w.b, byte(t)), key...), 0)
+	w.stack = append(w.stack, len(w.b))
+	w.b = append(w.b, 0, 0, 0, 0)
+}
+
+// Grow makes room for that many bytes.
+func (w *Builder) Grow(n int) { w.b = slices.Grow(w.b, n) }
 
 // Close ends the innermost open document or array.
 func (w *Builder) Close() *Builder {
