@@ -40,7 +40,7 @@ const (
 	workers = 4
 	// together bounds how many documents a worker takes at once, and pace how often in a row workers take any.
 	together = 128
-	pace     = 10 * time.Millisecond
+	pace     = 20 * time.Millisecond
 	// backlog bounds how many documents wait in memory; the sweeper finds those that did not fit. inHand bounds the
 	// effects that wait with them; those that did not fit are read from the outboxes.
 	backlog = 4096

@@ -245,3 +245,52 @@ func TestDocumentsAreCarriedOutTogether(t *testing.T) {
 	}
 	require.Greater(t, largest, 1)
 }
+
+// What failed comes before what was caused later, although that is handed on in memory.
+func TestWhatFailedIsNotOvertaken(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), &recorder{done: make(chan struct{}, 10), fails: 1}
+	relay := w.relay(r)
+	running(t, relay)
+	flows, key := w.flows.Remembering(), uuid.New()
+	require.NoError(t, flows.Insert(t.Context(), w.ws, &orchv1.Flow{Id: key.String(), Name: "etl"}, w.effect("test", "0")))
+	require.Eventually(t, func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.fails == 0
+	}, 10*time.Second, time.Millisecond)
+	for _, body := range []string{"1", "2"} {
+		_, err := flows.Mutate(t.Context(), w.ws, key, func(current *orchv1.Flow, _ int64) (*store.Change[*orchv1.Flow], error) {
+			return &store.Change[*orchv1.Flow]{Message: proto.Clone(current).(*orchv1.Flow), Effects: []store.Effect{w.effect("test", body)}}, nil
+		})
+		require.NoError(t, err)
+	}
+	// The second may have come while the failure was noted; then all of them wait for the sweeper.
+	_, err := relay.Sweep(t.Context(), -time.Second)
+	require.NoError(t, err)
+	wait(t, r, 3)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	require.Equal(t, []string{"0", "1", "2"}, r.seen[:3])
+}
+
+// Of two processes each carries out what it caused, and reads what it does not know of.
+func TestEffectsOfAnotherProcessAreRead(t *testing.T) {
+	t.Parallel()
+	w, r := newWorld(t), &recorder{done: make(chan struct{}, 10)}
+	flows, key := w.flows.Remembering(), uuid.New()
+	require.NoError(t, flows.Insert(t.Context(), w.ws, &orchv1.Flow{Id: key.String(), Name: "etl"}))
+	change := func(c *store.Collection[*orchv1.Flow], body string) {
+		_, err := c.Mutate(t.Context(), w.ws, key, func(current *orchv1.Flow, _ int64) (*store.Change[*orchv1.Flow], error) {
+			return &store.Change[*orchv1.Flow]{Message: proto.Clone(current).(*orchv1.Flow), Effects: []store.Effect{w.effect("test", body)}}, nil
+		})
+		require.NoError(t, err)
+	}
+	change(w.flows, "theirs") // Nobody is told.
+	running(t, w.relay(r))
+	change(flows, "ours")
+	wait(t, r, 2)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	require.Equal(t, []string{"theirs", "ours"}, r.seen)
+}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -63,32 +62,6 @@ func (c *Collection[M]) InsertAll(ctx context.Context, ws uuid.UUID, all []M) (t
 		}
 	}
 	return c.insertMany(ctx, docs)
-}
-
-// insertMany writes those documents whose unique keys are free and returns the positions of the others.
-func (c *Collection[M]) insertMany(ctx context.Context, docs []bson.Raw) (taken []int, err error) {
-	_, err = c.mongo.InsertMany(ctx, docs, options.InsertMany().SetOrdered(false))
-	if taken, err = duplicates(err); err != nil {
-		return nil, fmt.Errorf("store %d of %s: %w", len(docs), c.Name(), outage(err))
-	}
-	return taken, nil
-}
-
-// duplicates takes the error of a command that writes many documents apart: the positions of those that met a taken
-// unique key, or else what went wrong.
-func duplicates(err error) ([]int, error) {
-	var bulk mongo.BulkWriteException
-	if !errors.As(err, &bulk) || bulk.WriteConcernError != nil {
-		return nil, err
-	}
-	taken := make([]int, len(bulk.WriteErrors))
-	for i, one := range bulk.WriteErrors {
-		if !mongo.IsDuplicateKeyError(one) {
-			return nil, one
-		}
-		taken[i] = one.Index
-	}
-	return taken, nil
 }
 
 // ReplaceAll changes documents without effects by compare-and-set, in one command. It tells whether all of them were

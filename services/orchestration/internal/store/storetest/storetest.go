@@ -32,6 +32,7 @@ func Run(t *testing.T, open Open) {
 	}{
 		{"insertStampsAndRefusesDuplicates", insertStampsAndRefusesDuplicates},
 		{"mutateLosesNoUpdate", mutateLosesNoUpdate},
+		{"whatIsRememberedIsWhatIsStored", whatIsRememberedIsWhatIsStored},
 		{"decisionsOwnErrorsAndNoChange", decisionsOwnErrorsAndNoChange},
 		{"effectsStayUntilTheyAreDone", effectsStayUntilTheyAreDone},
 		{"effectsOfOneIdAreRefused", effectsOfOneIdAreRefused},
