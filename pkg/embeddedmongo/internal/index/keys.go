@@ -118,8 +118,11 @@ func (ks *KeySet) expand(cs []cursor, fields []Field) bool {
 	return true
 }
 
+// usualKey has room for two ids, a word and a time.
+const usualKey = 96
+
 func (ks *KeySet) emit(cs []cursor, fields []Field) {
-	k := make([]byte, 0, 64)
+	k := make([]byte, 0, usualKey)
 	for i, c := range cs {
 		if !c.v.IsMissing() {
 			ks.AllNull = false

@@ -46,6 +46,13 @@ func taggedIndex(tag byte, coll uint32, ix uint16) []byte {
 	return binary.BigEndian.AppendUint16(tagged(tag, coll), ix)
 }
 
+func indexHeader(tag byte, coll uint32, ix uint16) (h [IndexHeader]byte) {
+	h[0] = tag
+	binary.BigEndian.PutUint32(h[1:], coll)
+	binary.BigEndian.PutUint16(h[DocHeader:], ix)
+	return h
+}
+
 // EntryID returns the encoded _id at the end of an index entry's key.
 func EntryID(key []byte) []byte {
 	n := len(key) - 2
@@ -61,10 +68,11 @@ func EntryFields(key []byte) []byte {
 }
 
 func entryKey(header, fields, id []byte) []byte {
-	b := make([]byte, 0, len(header)+len(fields)+len(id)+2)
-	b = append(b, header...)
-	b = append(b, fields...)
-	b = append(b, id...)
+	return appendEntryKey(make([]byte, 0, len(header)+len(fields)+len(id)+2), header, fields, id)
+}
+
+func appendEntryKey(b, header, fields, id []byte) []byte {
+	b = append(append(append(b, header...), fields...), id...)
 	return binary.BigEndian.AppendUint16(b, uint16(len(id)))
 }
 

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"bytes"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -101,7 +102,8 @@ func (c *Collection) change(w *Commit, id []byte, fresh bool, f func(old value.D
 			return err
 		}
 	}
-	ch := &changes{c: c, id: id, old: old, new: d}
+	ch := newChanges(c, id, old, d)
+	defer ch.release()
 	if err := ch.derive(); err != nil {
 		return err
 	}
@@ -128,11 +130,29 @@ type changes struct {
 	old, new value.Doc
 	per      []indexChange
 	unique   [][]byte // Locks: index header and fields of added keys of unique indexes.
+	key      []byte   // Where an entry's key is put together.
+}
+
+// spent are changes that are over; their lists serve the next ones.
+var spent = sync.Pool{New: func() any { return &changes{} }}
+
+func newChanges(c *Collection, id []byte, old, fresh value.Doc) *changes {
+	ch := spent.Get().(*changes)
+	ch.c, ch.id, ch.old, ch.new = c, id, old, fresh
+	return ch
+}
+
+// release gives the changes back. Nothing of them may be used afterwards.
+func (ch *changes) release() {
+	clear(ch.per)
+	clear(ch.unique)
+	*ch = changes{per: ch.per[:0], unique: ch.unique[:0], key: ch.key[:0]}
+	spent.Put(ch)
 }
 
 type indexChange struct {
 	ix             *Index
-	header         []byte
+	header         [IndexHeader]byte
 	added, removed [][]byte // Encoded fields.
 	prefixes       []prefixChange
 }
@@ -140,7 +160,6 @@ type indexChange struct {
 // derive finds the index entries that come and go, and records multikey fields before any such entry can be seen.
 func (ch *changes) derive() error {
 	var changed [][]byte
-	ch.per = make([]indexChange, 0, len(ch.c.Indexes()))
 	replaced := ch.old != nil && ch.new != nil
 	if replaced {
 		changed = changedFields(ch.old, ch.new)
@@ -170,13 +189,13 @@ func (ch *changes) derive() error {
 		if len(ic.added) == 0 && len(ic.removed) == 0 {
 			continue
 		}
-		ic.header = ch.c.IndexPrefix(ix)
+		ic.header = indexHeader(tagIndex, ch.c.ID, ix.Spec.ID)
 		if counted := ix.counted.Load(); counted != 0 {
 			ic.prefixes = prefixChanges(ix, counted, before.Keys, after.Keys)
 		}
 		if ix.Spec.Unique {
 			for _, k := range ic.added {
-				ch.unique = append(ch.unique, append(bytes.Clone(ic.header), k...))
+				ch.unique = append(ch.unique, append(bytes.Clone(ic.header[:]), k...))
 			}
 		}
 		ch.per = append(ch.per, ic)
@@ -186,6 +205,9 @@ func (ch *changes) derive() error {
 
 // minus lists what is in a and not in b; both are sorted.
 func minus(a, b [][]byte) [][]byte {
+	if len(b) == 0 {
+		return a
+	}
 	var out [][]byte
 	for _, k := range a {
 		for len(b) > 0 && bytes.Compare(b[0], k) < 0 {
@@ -205,7 +227,7 @@ func (ch *changes) checkUnique() error {
 			continue
 		}
 		for _, k := range ic.added {
-			taken, err := ch.c.taken(append(bytes.Clone(ic.header), k...), ch.id)
+			taken, err := ch.c.taken(append(bytes.Clone(ic.header[:]), k...), ch.id)
 			if err != nil {
 				return err
 			}
@@ -248,12 +270,12 @@ func (ch *changes) write(b *pebble.Batch, docKey []byte) error {
 	}
 	for _, ic := range ch.per {
 		for _, k := range ic.removed {
-			if err := b.Delete(entryKey(ic.header, k, ch.id), nil); err != nil {
+			if err := b.Delete(ch.entryKey(&ic, k), nil); err != nil {
 				return err
 			}
 		}
 		for _, k := range ic.added {
-			if err := b.Set(entryKey(ic.header, k, ch.id), nil, nil); err != nil {
+			if err := b.Set(ch.entryKey(&ic, k), nil, nil); err != nil {
 				return err
 			}
 		}
@@ -264,6 +286,12 @@ func (ch *changes) write(b *pebble.Batch, docKey []byte) error {
 		}
 	}
 	return nil
+}
+
+// entryKey is valid until the next one.
+func (ch *changes) entryKey(ic *indexChange, fields []byte) []byte {
+	ch.key = appendEntryKey(ch.key[:0], ic.header[:], fields, ch.id)
+	return ch.key
 }
 
 func (ch *changes) delta() int64 {

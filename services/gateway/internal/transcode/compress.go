@@ -11,8 +11,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// minCompressed is the size in bytes above which an answer is compressed.
-const minCompressed = 500
+// minCompressed is the size in bytes above which an answer is compressed: what fits into one packet is not sent faster.
+const minCompressed = 1400
 
 var compressors = sync.Pool{New: func() any {
 	w, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // The level is a valid one.
