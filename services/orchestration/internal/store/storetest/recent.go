@@ -18,7 +18,7 @@ func whatIsRememberedIsWhatIsStored(t *testing.T, s *store.Store) {
 	t.Helper()
 	theirs, ours, ws, key := flows(s), flows(s).Remembering(), uuid.New(), uuid.New()
 	tag := func(c *store.Collection[*orchv1.Flow], tag string) (seen *orchv1.Flow) {
-		_, err := c.Mutate(t.Context(), ws, key, func(current *orchv1.Flow, revision int64) (*store.Change[*orchv1.Flow], error) {
+		_, err := c.Mutate(t.Context(), ws, key, func(current *orchv1.Flow, _ int64) (*store.Change[*orchv1.Flow], error) {
 			seen = proto.Clone(current).(*orchv1.Flow)
 			next := proto.Clone(current).(*orchv1.Flow)
 			next.Tags = append(next.Tags, tag)
