@@ -10,6 +10,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/jsontext"
 )
 
 var (
@@ -124,7 +126,7 @@ func (e encoder) object(dst []byte, m protoreflect.Message, p *plan) (_ []byte, 
 				dst = append(dst, ',')
 			}
 			first = false
-			dst = AppendString(dst, k)
+			dst = jsontext.AppendString(dst, k)
 			dst = append(dst, ':')
 			dst = appendJSON(dst, extras.Get(protoreflect.ValueOfString(k).MapKey()).Bytes(), p.extra.kind)
 		}
@@ -175,7 +177,7 @@ func (e encoder) entries(dst []byte, entries protoreflect.Map, f *field) (_ []by
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = AppendString(dst, k)
+		dst = jsontext.AppendString(dst, k)
 		dst = append(dst, ':')
 		if dst, err = e.value(dst, entries.Get(protoreflect.ValueOfString(k).MapKey()), f); err != nil {
 			return dst, fmt.Errorf("%s: %w", k, err)
@@ -211,7 +213,7 @@ func (e encoder) value(dst []byte, v protoreflect.Value, f *field) ([]byte, erro
 	case kindDouble:
 		return AppendFloat(dst, v.Float()), nil
 	case kindString:
-		return AppendString(dst, v.String()), nil
+		return jsontext.AppendString(dst, v.String()), nil
 	case kindUUID:
 		return appendUUID(dst, v.String())
 	case kindJSON, kindObject:

@@ -1,33 +1,33 @@
 package restjson
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+
+	"github.com/orch-project/orch/pkg/jsontext"
+)
 
 // text takes a string and gives its characters; they belong to the input unless the string has escapes.
 func (l *lexer) text() []byte {
 	start := l.pos + 1
-	ascii := true
-	for i := start; i < len(l.data); i++ {
-		switch c := l.data[i]; {
-		case c == '"':
-			s := l.data[start:i]
-			if !ascii && !utf8.Valid(s) {
-				l.fail("invalid UTF-8")
-				return nil
-			}
-			l.pos = i + 1
-			return s
-		case c == '\\':
-			return l.escaped(start, i)
-		case c < 0x20:
-			l.pos = i
-			l.fail("control character in a string")
-			return nil
-		case c >= utf8.RuneSelf:
-			ascii = false
-		}
+	end, ascii := jsontext.Run(l.data, start)
+	switch {
+	case end == len(l.data):
+		l.fail("unterminated string")
+		return nil
+	case l.data[end] == '\\':
+		return l.escaped(start, end)
+	case l.data[end] != '"':
+		l.pos = end
+		l.fail("control character in a string")
+		return nil
 	}
-	l.fail("unterminated string")
-	return nil
+	s := l.data[start:end]
+	if !ascii && !utf8.Valid(s) {
+		l.fail("invalid UTF-8")
+		return nil
+	}
+	l.pos = end + 1
+	return s
 }
 
 // escaped takes a string whose first backslash is at i.

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/orch-project/orch/pkg/jsontext"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -32,7 +33,7 @@ func SetParam(m protoreflect.Message, fd protoreflect.FieldDescriptor, values []
 		d.paramList(m, f, values)
 	case f.kind == kindMessage:
 		// A union takes the text as it would take a string; nothing else can be written in a parameter.
-		d.data = AppendString(nil, strings.ToValidUTF8(values[len(values)-1], "\uFFFD"))
+		d.data = jsontext.AppendString(nil, strings.ToValidUTF8(values[len(values)-1], "\uFFFD"))
 		d.message(m.Mutable(f.desc).Message(), f.sub, false)
 	default:
 		if v, ok := d.param(f, values[len(values)-1]); ok {
@@ -66,7 +67,7 @@ func (d *decoder) paramList(m protoreflect.Message, f *field, values []string) {
 // param reads one text: what is a number or a truth value in JSON has no quotes here.
 func (d *decoder) param(f *field, text string) (protoreflect.Value, bool) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	raw := AppendString(nil, text)
+	raw := jsontext.AppendString(nil, text)
 	d.data, d.pos = raw, 0
 	switch f.kind {
 	case kindBool:
@@ -105,7 +106,7 @@ func (d *decoder) param(f *field, text string) (protoreflect.Value, bool) {
 	case kindTimestamp:
 		// A plus sign that nobody escaped arrives as a blank.
 		if n := len(text); n > 6 && text[n-6] == ' ' && text[n-3] == ':' && strings.Count(text, ":") > 1 {
-			d.data = AppendString(nil, text[:n-6]+"+"+text[n-5:])
+			d.data = jsontext.AppendString(nil, text[:n-6]+"+"+text[n-5:])
 		}
 	}
 	return d.scalar(f)

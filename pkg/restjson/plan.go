@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/orch-project/orch/pkg/jsontext"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -97,7 +98,7 @@ func (b builder) message(md protoreflect.MessageDescriptor) *plan {
 	}
 	b[md] = p
 	if p.tagKey != "" {
-		p.tagJSON = append(append(AppendString(nil, p.tagKey), ':'), AppendString(nil, p.tag)...)
+		p.tagJSON = append(append(jsontext.AppendString(nil, p.tagKey), ':'), jsontext.AppendString(nil, p.tag)...)
 	}
 	p.setShape(opts)
 	if p.shape == shapeRaw || p.shape == shapeEmpty {

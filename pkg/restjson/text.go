@@ -6,37 +6,6 @@ import (
 	"strconv"
 )
 
-const hexDigits = "0123456789abcdef"
-
-// AppendString writes s as a JSON string. Only what JSON demands is escaped; s must be valid UTF-8, as every proto
-// string is.
-func AppendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	start := 0
-	for i := range len(s) {
-		c := s[i]
-		if c >= 0x20 && c != '"' && c != '\\' {
-			continue
-		}
-		dst = append(dst, s[start:i]...)
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		default:
-			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-		}
-		start = i + 1
-	}
-	dst = append(dst, s[start:]...)
-	return append(dst, '"')
-}
-
 // AppendFloat writes the shortest number that reads back as x, always with a point or an exponent: 1.0, 0.00001, 1e-7,
 // 1e+16. What JSON has no word for is null.
 func AppendFloat(dst []byte, x float64) []byte {

@@ -6,7 +6,7 @@
 // duplicates nor anything else that the strict decoder of the API refuses.
 package jsonvalue
 
-import "github.com/orch-project/orch/pkg/restjson"
+import "github.com/orch-project/orch/pkg/jsontext"
 
 // Kind is the type of a value.
 type Kind uint8
@@ -88,7 +88,7 @@ func (v Value) Append(dst []byte) []byte {
 	case Bool, Number:
 		return append(dst, v.text...)
 	case String:
-		return restjson.AppendString(dst, v.text)
+		return jsontext.AppendString(dst, v.text)
 	case Array:
 		dst = append(dst, '[')
 		for i, item := range v.items {
@@ -104,7 +104,7 @@ func (v Value) Append(dst []byte) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(restjson.AppendString(dst, m.Key), ':')
+			dst = append(jsontext.AppendString(dst, m.Key), ':')
 			dst = m.Value.Append(dst)
 		}
 		return append(dst, '}')

@@ -9,7 +9,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/jsontext"
 )
 
 // Value is any JSON value: an *Object, a List, a string, a [json.Number], a bool, or nil for null.
@@ -186,7 +186,7 @@ func Append(dst []byte, v Value) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(restjson.AppendString(dst, key), ':')
+			dst = append(jsontext.AppendString(dst, key), ':')
 			dst = Append(dst, v.values[key])
 		}
 		return append(dst, '}')
@@ -200,7 +200,7 @@ func Append(dst []byte, v Value) []byte {
 		}
 		return append(dst, ']')
 	case string:
-		return restjson.AppendString(dst, v)
+		return jsontext.AppendString(dst, v)
 	case json.Number:
 		return append(dst, v...)
 	case bool:
