@@ -2,6 +2,7 @@ package broker
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/jsontext"
 )
 
 // Media types of the wire.
@@ -18,10 +20,10 @@ const (
 )
 
 // appendEvent appends e as a JSON object. The bytes of Data are kept as they are: encoding/json would compact them and
-// escape HTML. e must be valid.
+// escape HTML. e must be valid. The order of the members is what ownFrame looks for.
 func appendEvent(b []byte, e *Event) []byte {
 	b = append(b, `{"specversion":"1.0","id":"`...)
-	b = append(b, e.ID.String()...)
+	b = appendID(b, e.ID)
 	b = append(b, '"')
 	b = appendAttribute(b, "source", e.Source)
 	b = appendAttribute(b, "type", e.Type)
@@ -32,7 +34,9 @@ func appendEvent(b []byte, e *Event) []byte {
 		b = append(b, '"')
 	}
 	if e.Workspace != uuid.Nil {
-		b = appendAttribute(b, "orchworkspace", e.Workspace.String())
+		b = append(b, `,"orchworkspace":"`...)
+		b = appendID(b, e.Workspace)
+		b = append(b, '"')
 	}
 	b = appendAttribute(b, "traceparent", e.TraceParent)
 	b = appendAttribute(b, "tracestate", e.TraceState)
@@ -51,11 +55,18 @@ func appendAttribute(b []byte, name, value string) []byte {
 	b = append(b, ',', '"')
 	b = append(b, name...)
 	b = append(b, '"', ':')
-	quoted, err := json.Marshal(value)
-	if err != nil {
-		panic(err) // A string always marshals.
+	return jsontext.AppendString(b, value)
+}
+
+// appendID appends what id.String gives.
+func appendID(b []byte, id uuid.UUID) []byte {
+	for i, part := range [...][]byte{id[:4], id[4:6], id[6:8], id[8:10], id[10:]} {
+		if i > 0 {
+			b = append(b, '-')
+		}
+		b = hex.AppendEncode(b, part)
 	}
-	return append(b, quoted...)
+	return b
 }
 
 // wireEvent is the JSON form. Attributes that we do not know are dropped.
@@ -74,8 +85,17 @@ type wireEvent struct {
 	TraceState      string          `json:"tracestate"`
 }
 
-// decodeFrame reads a CloudEvents JSON batch. It is all or nothing: one bad event makes the frame bad.
+// decodeFrame reads a CloudEvents JSON batch. It is all or nothing: one bad event makes the frame bad. The events may
+// share the frame's memory.
 func decodeFrame(frame []byte) ([]Event, error) {
+	if events, ok := ownFrame(frame); ok {
+		return events, nil
+	}
+	return foreignFrame(frame)
+}
+
+// foreignFrame reads the batch whoever wrote it.
+func foreignFrame(frame []byte) ([]Event, error) {
 	var wire []wireEvent
 	if err := json.Unmarshal(frame, &wire); err != nil {
 		return nil, fmt.Errorf("decoding a frame: %w", err)

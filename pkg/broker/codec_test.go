@@ -9,11 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
-func TestEventOnTheWire(t *testing.T) {
-	t.Parallel()
-	e := Event{
+// fullEvent has every attribute.
+func fullEvent() Event {
+	return Event{
 		ID:          uuid.MustParse("018f4f2c-0000-7000-8000-000000000001"),
 		Source:      "/a?b&c",
 		Type:        "orch.test",
@@ -23,12 +24,41 @@ func TestEventOnTheWire(t *testing.T) {
 		Data:        json.RawMessage(" {\"n\": 1.00, \"h\": \"<&>\"}\n"),
 		TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 	}
-	const want = `{"specversion":"1.0","id":"018f4f2c-0000-7000-8000-000000000001","source":"/a?b\u0026c","type":"orch.test",` +
-		`"subject":"a \"quoted\" \u003cname\u003e","time":"2026-01-02T02:04:05.6789Z",` +
+}
+
+func TestEventOnTheWire(t *testing.T) {
+	t.Parallel()
+	const want = `{"specversion":"1.0","id":"018f4f2c-0000-7000-8000-000000000001","source":"/a?b&c","type":"orch.test",` +
+		`"subject":"a \"quoted\" <name>","time":"2026-01-02T02:04:05.6789Z",` +
 		`"orchworkspace":"018f4f2c-0000-7000-8000-000000000002",` +
 		`"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",` +
 		`"datacontenttype":"application/json","data":{"n": 1.00, "h": "<&>"}}`
-	require.Equal(t, want, string(appendEvent(nil, &e)))
+	require.Equal(t, want, string(appendEvent(nil, new(fullEvent()))))
+}
+
+// Frames of our own are read by our own reader, and by it as encoding/json reads them.
+func TestOwnFrames(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.StringMatching(`[a-z<&>/:€.]{1,20}`)
+		var waiters []*waiter
+		for range rapid.IntRange(1, 5).Draw(t, "events") {
+			e := Event{ID: uuid.New(), Source: word.Draw(t, "source"), Type: word.Draw(t, "type")}
+			if rapid.Bool().Draw(t, "more") {
+				e.Subject, e.TraceParent, e.TraceState = word.Draw(t, "subject"), word.Draw(t, "parent"), word.Draw(t, "state")
+				e.Workspace, e.Time = uuid.New(), time.UnixMicro(rapid.Int64Range(0, 1<<52).Draw(t, "time"))
+			}
+			e.Data = json.RawMessage(rapid.SampledFrom([]string{"", "null", `{"a": [1,"x\ny"]}`, ` "€" `}).Draw(t, "data"))
+			require.NoError(t, e.Validate())
+			waiters = append(waiters, &waiter{body: appendEvent(nil, &e)})
+		}
+		frame := appendFrame(nil, waiters)
+		own, ok := ownFrame(frame)
+		require.True(t, ok, "%s", frame)
+		foreign, err := foreignFrame(frame)
+		require.NoError(t, err)
+		require.Empty(t, cmp.Diff(foreign, own))
+	})
 }
 
 func TestDecodeRefuses(t *testing.T) {
@@ -56,11 +86,17 @@ func TestDecodeRefuses(t *testing.T) {
 func FuzzDecodeFrame(f *testing.F) {
 	f.Add([]byte(`[]`))
 	f.Add([]byte(`null`))
+	f.Add(appendFrame(nil, []*waiter{{body: appendEvent(nil, new(fullEvent()))}, {body: appendEvent(nil, new(testEvent()))}}))
 	f.Add([]byte(`[{"specversion":"1.0","id":"018f4f2c-0000-7000-8000-000000000001","source":"s","type":"t","data":null}]`))
 	f.Add([]byte(`[{"specversion":"1.0","id":"018f4f2c-0000-7000-8000-000000000001","source":"s","type":"t",` +
 		`"time":"2026-01-02T03:04:05.123456789+01:00","data":{"a":[1e999,"\ud800"]}}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		events, err := decodeFrame(data)
+		if own, ok := ownFrame(data); ok {
+			foreign, err := foreignFrame(data)
+			require.NoError(t, err)
+			require.Empty(t, cmp.Diff(foreign, own))
+		}
 		if err != nil {
 			return
 		}

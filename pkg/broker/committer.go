@@ -28,8 +28,10 @@ type committer struct {
 	subject string
 	closing <-chan struct{}
 
-	queue       chan *waiter
-	queuedBytes atomic.Int64
+	queue chan *waiter // Has room for every event of QueueEvents alone.
+	// What waits, the frame in flight included.
+	queuedBytes  atomic.Int64
+	queuedEvents atomic.Int64
 
 	carry *waiter // Taken from the queue, but it did not fit the last frame. Owned by run.
 	frame []byte  // The buffer of the frame in flight. Owned by run.
@@ -56,7 +58,7 @@ func newCommitter(c *Conn, shard int, closing <-chan struct{}) *committer {
 
 // run commits frames until closing; then it commits what is queued and returns.
 func (k *committer) run() {
-	waiters := make([]*waiter, 0, MaxFrameEvents)
+	var waiters []*waiter
 	for {
 		first := k.next()
 		if first == nil {
@@ -65,14 +67,20 @@ func (k *committer) run() {
 		waiters = k.gather(waiters[:0], first)
 		err := k.commit(waiters)
 		for _, w := range waiters {
-			k.queuedBytes.Add(-int64(len(w.body)))
-			w.result <- err
+			k.dequeue(w)
+			w.result <- err // From here on it is its publisher's.
 		}
 		clear(waiters) // The events may be large, and the next frame small.
 	}
 }
 
-// next waits for an event; nil when the publisher is closed and the queue is empty.
+// dequeue takes what a waiter holds out of the counts.
+func (k *committer) dequeue(w *waiter) {
+	k.queuedBytes.Add(-int64(len(w.body)))
+	k.queuedEvents.Add(-int64(w.events))
+}
+
+// next waits for a waiter; nil when the publisher is closed and the queue is empty.
 func (k *committer) next() *waiter {
 	if w := k.carry; w != nil {
 		k.carry = nil
@@ -94,15 +102,16 @@ func (k *committer) next() *waiter {
 // gather appends first and what waits behind it, up to the limits of a frame. It never waits.
 func (k *committer) gather(waiters []*waiter, first *waiter) []*waiter {
 	waiters = append(waiters, first)
-	size := len("[]") + len(first.body)
-	for len(waiters) < MaxFrameEvents {
+	size, events := len("[]")+len(first.body), first.events
+	for events < MaxFrameEvents {
 		select {
 		case w := <-k.queue:
 			if w.abandoned.Load() {
-				k.queuedBytes.Add(-int64(len(w.body)))
+				k.dequeue(w)
 				continue
 			}
-			if size += len(",") + len(w.body); size > MaxFrameBytes {
+			size, events = size+len(",")+len(w.body), events+w.events
+			if size > MaxFrameBytes || events > MaxFrameEvents {
 				k.carry = w
 				return waiters
 			}

@@ -18,8 +18,9 @@ import (
 func queued(sizes ...int) *committer {
 	k := &committer{queue: make(chan *waiter, len(sizes)), closing: make(<-chan struct{})}
 	for _, size := range sizes {
-		k.queue <- &waiter{body: slices.Repeat([]byte("x"), size), result: make(chan error, 1)}
+		k.queue <- &waiter{body: slices.Repeat([]byte("x"), size), events: 1, result: make(chan error, 1)}
 		k.queuedBytes.Add(int64(size))
+		k.queuedEvents.Add(1)
 	}
 	return k
 }
@@ -82,6 +83,7 @@ func TestAbandonedEventIsNotSent(t *testing.T) {
 	k.queue <- last
 	require.Equal(t, []*waiter{first, last}, k.gather(nil, first))
 	require.EqualValues(t, 1+3, k.queuedBytes.Load())
+	require.EqualValues(t, 2, k.queuedEvents.Load())
 }
 
 func connectTo(t *testing.T, cfg Config) *Conn {

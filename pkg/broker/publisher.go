@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -12,6 +11,8 @@ import (
 type Publisher struct {
 	cfg        Config
 	committers []*committer
+	maxRun     int           // Events that a waiter holds at most.
+	idle       sync.Pool     // Of *waiter: none has been sent, or its result was taken.
 	closing    chan struct{} // Closed first: no new events.
 	done       chan struct{} // Closed last: no committer runs.
 	once       sync.Once
@@ -20,15 +21,14 @@ type Publisher struct {
 // failureIsFresh is how long a frame that was not acknowledged counts against the health of the connection.
 const failureIsFresh = 5 * time.Second
 
-// waiter is one encoded event and the publisher that waits for it.
-type waiter struct {
-	body      []byte
-	result    chan error  // Gets exactly one value from the committer; buffered, so that nobody need listen.
-	abandoned atomic.Bool // The publisher has gone: an event that is not yet in a frame need not be sent.
-}
-
 func newPublisher(c *Conn) *Publisher {
-	p := &Publisher{cfg: c.cfg, closing: make(chan struct{}), done: make(chan struct{})}
+	p := &Publisher{
+		cfg:     c.cfg,
+		maxRun:  min(MaxFrameEvents, c.cfg.QueueEvents),
+		idle:    sync.Pool{New: func() any { return &waiter{result: make(chan error, 1)} }},
+		closing: make(chan struct{}),
+		done:    make(chan struct{}),
+	}
 	var wg sync.WaitGroup
 	for i := range c.cfg.Shards {
 		k := newCommitter(c, i, p.closing)
@@ -49,53 +49,45 @@ func newPublisher(c *Conn) *Publisher {
 //
 // e is not retained.
 func (p *Publisher) Publish(ctx context.Context, e Event) error {
-	w, k, err := p.encode(&e)
-	if err != nil {
+	b := p.NewBatch()
+	if err := b.Add(&e); err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	timer := time.NewTimer(p.cfg.AckTimeout)
-	defer timer.Stop()
-	if err := p.enqueue(k, w); err != nil {
-		return err
-	}
-	return p.await(ctx, w, timer.C)
+	return p.PublishBatch(ctx, b)
 }
 
 // PublishAll publishes events in their order and returns nil when all are stored. After an error some of them may be
 // stored, and the first error is returned; nothing is sent when one of them is invalid or too large. A list longer than
-// the queue is fed in as the queue empties; each event has Config.AckTimeout of its own.
+// the queue is fed in as the queue empties; what is fed in at once has Config.AckTimeout of its own.
 func (p *Publisher) PublishAll(ctx context.Context, events []Event) error {
-	type queued struct {
-		w *waiter
-		k *committer
-	}
-	all := make([]queued, len(events))
+	b := p.NewBatch()
 	for i := range events {
-		w, k, err := p.encode(&events[i])
-		if err != nil {
+		if err := b.Add(&events[i]); err != nil {
 			return fmt.Errorf("event %d of %d: %w", i+1, len(events), err)
 		}
-		all[i] = queued{w, k}
 	}
+	return p.PublishBatch(ctx, b)
+}
+
+// PublishBatch is PublishAll for events that are encoded already. Whatever it returns, the batch is empty then.
+func (p *Publisher) PublishBatch(ctx context.Context, b *Batch) error {
 	timer := time.NewTimer(p.cfg.AckTimeout)
 	defer timer.Stop()
 	sent, settled := 0, 0
 	abandon := func(err error) error {
-		for _, q := range all[settled:sent] {
-			q.w.abandoned.Store(true)
+		for _, w := range b.waiters[settled:sent] {
+			w.abandoned.Store(true)
 		}
+		b.empty(false)
 		return err
 	}
-	for settled < len(all) {
+	for settled < len(b.waiters) {
 		if err := ctx.Err(); err != nil {
 			return abandon(err)
 		}
 		var full error
-		for sent < len(all) && full == nil {
-			if full = p.enqueue(all[sent].k, all[sent].w); full == nil {
+		for sent < len(b.waiters) && full == nil {
+			if full = p.enqueue(b.waiters[sent]); full == nil {
 				sent++
 			}
 		}
@@ -103,45 +95,38 @@ func (p *Publisher) PublishAll(ctx context.Context, events []Event) error {
 			return abandon(full) // Others fill the queue: overload.
 		}
 		timer.Reset(p.cfg.AckTimeout)
-		if err := p.await(ctx, all[settled].w, timer.C); err != nil {
+		if err := p.await(ctx, b.waiters[settled], timer.C); err != nil {
 			return abandon(err)
 		}
 		settled++
 	}
+	b.empty(true)
 	return nil
 }
 
-// encode checks and encodes e in the publisher's goroutine, so that encoding uses all processors.
-func (p *Publisher) encode(e *Event) (*waiter, *committer, error) {
-	if err := e.Validate(); err != nil {
-		return nil, nil, err
-	}
-	body := appendEvent(make([]byte, 0, 320+len(e.Source)+len(e.Type)+len(e.Subject)+len(e.Data)), e)
-	if len(body) > MaxEventBytes {
-		return nil, nil, fmt.Errorf("%w: %d bytes, at most %d are taken", ErrTooLarge, len(body), MaxEventBytes)
-	}
-	return &waiter{body: body, result: make(chan error, 1)}, p.committers[shard(e.Workspace, len(p.committers))], nil
-}
-
-// enqueue hands w to its committer without waiting.
-func (p *Publisher) enqueue(k *committer, w *waiter) error {
+// enqueue hands w to its committer without waiting. The first in the queue always fits, however small the bounds.
+func (p *Publisher) enqueue(w *waiter) error {
 	select {
 	case <-p.closing:
 		return ErrClosed
 	default:
 	}
-	size := int64(len(w.body))
-	if k.queuedBytes.Add(size) > p.cfg.QueueBytes+size { // One event always fits, however small the bound.
+	k := p.committers[w.shard]
+	size, events := int64(len(w.body)), int64(w.events)
+	if k.queuedBytes.Add(size) > p.cfg.QueueBytes+size {
 		k.queuedBytes.Add(-size)
 		return fmt.Errorf("%w: too many bytes are waiting to be published", ErrUnavailable)
 	}
-	select {
-	case k.queue <- w:
-		return nil
-	default:
-		k.queuedBytes.Add(-size)
-		return fmt.Errorf("%w: too many events are waiting to be published", ErrUnavailable)
+	if n := k.queuedEvents.Add(events); n <= int64(p.cfg.QueueEvents) || n == events {
+		select {
+		case k.queue <- w:
+			return nil
+		default:
+		}
 	}
+	k.queuedBytes.Add(-size)
+	k.queuedEvents.Add(-events)
+	return fmt.Errorf("%w: too many events are waiting to be published", ErrUnavailable)
 }
 
 // await waits for the acknowledgement of w.

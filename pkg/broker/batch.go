@@ -1,0 +1,108 @@
+package broker
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// Batch gathers events that are to be published together. They are encoded when they are added, so that a batch holds no
+// more than what will travel. It is not safe for concurrent use.
+type Batch struct {
+	publisher *Publisher
+	waiters   []*waiter // In the order of their first events.
+	events    int
+	bytes     int
+}
+
+// waiter is a run of encoded events of one shard, joined by commas, and the publisher that waits for them. It travels in
+// one frame.
+type waiter struct {
+	body      []byte
+	events    int
+	shard     int
+	result    chan error  // Gets exactly one value from the committer; buffered, so that nobody need listen.
+	abandoned atomic.Bool // The publisher has gone: what is not yet in a frame need not be sent.
+}
+
+// NewBatch returns an empty batch.
+func (p *Publisher) NewBatch() *Batch { return &Batch{publisher: p} }
+
+// Len is the number of events.
+func (b *Batch) Len() int { return b.events }
+
+// Bytes is how much memory the events take, encoded.
+func (b *Batch) Bytes() int { return b.bytes }
+
+// Add checks, encodes and appends e. ErrInvalidEvent and ErrTooLarge leave the batch as it was. e is not retained.
+func (b *Batch) Add(e *Event) error {
+	if err := e.Validate(); err != nil {
+		return err
+	}
+	to := shard(e.Workspace, len(b.publisher.committers))
+	w := b.last(to)
+	if w == nil || w.events >= b.publisher.maxRun {
+		w = b.open(to)
+	}
+	before := len(w.body)
+	if w.events > 0 {
+		w.body = append(w.body, ',')
+	}
+	start := len(w.body)
+	w.body = appendEvent(w.body, e)
+	size := len(w.body) - start
+	switch {
+	case size > MaxEventBytes:
+		w.body = w.body[:before]
+		if w.events == 0 {
+			b.waiters = b.waiters[:len(b.waiters)-1]
+			b.publisher.release(w)
+		}
+		return fmt.Errorf("%w: %d bytes, at most %d are taken", ErrTooLarge, size, MaxEventBytes)
+	case w.events > 0 && len("[]")+len(w.body) > MaxFrameBytes:
+		next := b.open(to)
+		next.body = append(next.body, w.body[start:]...)
+		w.body = w.body[:before]
+		w = next
+	}
+	w.events++
+	b.events++
+	b.bytes += size
+	return nil
+}
+
+// last is the run that the events of a shard are added to, or nil.
+func (b *Batch) last(shard int) *waiter {
+	for i := len(b.waiters) - 1; i >= 0; i-- {
+		if b.waiters[i].shard == shard {
+			return b.waiters[i]
+		}
+	}
+	return nil
+}
+
+func (b *Batch) open(shard int) *waiter {
+	w := b.publisher.idle.Get().(*waiter)
+	w.shard = shard
+	b.waiters = append(b.waiters, w)
+	return w
+}
+
+// empty gives what the batch holds back for others; those that a committer may still look at are left to it.
+func (b *Batch) empty(settled bool) {
+	if settled {
+		for _, w := range b.waiters {
+			b.publisher.release(w)
+		}
+	}
+	clear(b.waiters)
+	b.waiters, b.events, b.bytes = b.waiters[:0], 0, 0
+}
+
+// release lets others use a waiter that no committer knows.
+func (p *Publisher) release(w *waiter) {
+	if cap(w.body) > 2*MaxFrameBytes {
+		return // A single large event should not hold its memory for ever.
+	}
+	w.body, w.events = w.body[:0], 0
+	p.idle.Put(w)
+}
