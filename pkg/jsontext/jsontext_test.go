@@ -45,6 +45,21 @@ func FuzzValid(f *testing.F) {
 	})
 }
 
+// The scanner counts white space between tokens alone, and goes as deep as it may.
+func TestScanner(t *testing.T) {
+	t.Parallel()
+	text := []byte(` [ {"a b":"c d"}, [] ] `)
+	for depth, want := range []bool{false, false, true, true} {
+		s := jsontext.Scanner{Text: text, Depth: depth}
+		end, ok := s.Value(s.Space(0))
+		require.Equal(t, want, ok, "depth %d", depth)
+		if want {
+			require.Equal(t, len(text)-1, end)
+			require.Equal(t, 4, s.Spaces)
+		}
+	}
+}
+
 // What is written reads back as it was, and nothing is escaped that need not be.
 func TestAppendString(t *testing.T) {
 	t.Parallel()

@@ -1,73 +1,91 @@
 package jsontext
 
-// MaxDepth is how deep arrays and objects may be nested.
+// MaxDepth is how deep Value and Valid let arrays and objects be nested.
 const MaxDepth = 10_000
 
-// Space gives the place of the first byte from i on that is no white space.
-func Space(text []byte, i int) int {
-	for i < len(text) && (text[i] == ' ' || text[i] == '\n' || text[i] == '\r' || text[i] == '\t') {
-		i++
-	}
-	return i
+// Scanner goes over values of a text.
+type Scanner struct {
+	Text []byte
+	// Depth is how deep arrays and objects may be nested.
+	Depth int
+	// Spaces counts the bytes of white space that were gone over.
+	Spaces int
 }
 
 // Valid tells whether text is one JSON value, white space around it allowed.
 func Valid(text []byte) bool {
-	end, ok := Value(text, Space(text, 0))
-	return ok && Space(text, end) == len(text)
+	s := Scanner{Text: text, Depth: MaxDepth}
+	end, ok := s.Value(s.Space(0))
+	return ok && s.Space(end) == len(text)
 }
 
 // Value gives the end of the value that begins at i, where no white space is.
-func Value(text []byte, i int) (end int, ok bool) { return value(text, i, 0) }
-
-func value(text []byte, i, depth int) (end int, ok bool) {
-	if i >= len(text) {
-		return i, false
-	}
-	switch text[i] {
-	case '"':
-		end, _, ok = String(text, i)
-		return end, ok
-	case '{':
-		return object(text, i, depth+1)
-	case '[':
-		return array(text, i, depth+1)
-	case 't':
-		return literal(text, i, "true")
-	case 'f':
-		return literal(text, i, "false")
-	case 'n':
-		return literal(text, i, "null")
-	}
-	return number(text, i)
+func Value(text []byte, i int) (end int, ok bool) {
+	s := Scanner{Text: text, Depth: MaxDepth}
+	return s.Value(i)
 }
 
-func object(text []byte, i, depth int) (end int, ok bool) {
-	if depth > MaxDepth {
+// Space gives the place of the first byte from i on that is no white space.
+func (s *Scanner) Space(i int) int {
+	from := i
+	for i < len(s.Text) && (s.Text[i] == ' ' || s.Text[i] == '\n' || s.Text[i] == '\r' || s.Text[i] == '\t') {
+		i++
+	}
+	s.Spaces += i - from
+	return i
+}
+
+// Value gives the end of the value that begins at i, where no white space is.
+func (s *Scanner) Value(i int) (end int, ok bool) { return s.value(i, 0) }
+
+func (s *Scanner) value(i, depth int) (end int, ok bool) {
+	if i >= len(s.Text) {
 		return i, false
 	}
-	i = Space(text, i+1)
-	if i < len(text) && text[i] == '}' {
+	switch s.Text[i] {
+	case '"':
+		end, _, ok = String(s.Text, i)
+		return end, ok
+	case '{':
+		return s.object(i, depth+1)
+	case '[':
+		return s.array(i, depth+1)
+	case 't':
+		return literal(s.Text, i, "true")
+	case 'f':
+		return literal(s.Text, i, "false")
+	case 'n':
+		return literal(s.Text, i, "null")
+	}
+	return number(s.Text, i)
+}
+
+func (s *Scanner) object(i, depth int) (end int, ok bool) {
+	if depth > s.Depth {
+		return i, false
+	}
+	i = s.Space(i + 1)
+	if i < len(s.Text) && s.Text[i] == '}' {
 		return i + 1, true
 	}
-	for i < len(text) && text[i] == '"' {
-		if i, _, ok = String(text, i); !ok {
+	for i < len(s.Text) && s.Text[i] == '"' {
+		if i, _, ok = String(s.Text, i); !ok {
 			return i, false
 		}
-		if i = Space(text, i); i >= len(text) || text[i] != ':' {
+		if i = s.Space(i); i >= len(s.Text) || s.Text[i] != ':' {
 			return i, false
 		}
-		if i, ok = value(text, Space(text, i+1), depth); !ok {
+		if i, ok = s.value(s.Space(i+1), depth); !ok {
 			return i, false
 		}
-		if i = Space(text, i); i >= len(text) {
+		if i = s.Space(i); i >= len(s.Text) {
 			return i, false
 		}
-		switch text[i] {
+		switch s.Text[i] {
 		case '}':
 			return i + 1, true
 		case ',':
-			i = Space(text, i+1)
+			i = s.Space(i + 1)
 		default:
 			return i, false
 		}
@@ -75,26 +93,26 @@ func object(text []byte, i, depth int) (end int, ok bool) {
 	return i, false
 }
 
-func array(text []byte, i, depth int) (end int, ok bool) {
-	if depth > MaxDepth {
+func (s *Scanner) array(i, depth int) (end int, ok bool) {
+	if depth > s.Depth {
 		return i, false
 	}
-	i = Space(text, i+1)
-	if i < len(text) && text[i] == ']' {
+	i = s.Space(i + 1)
+	if i < len(s.Text) && s.Text[i] == ']' {
 		return i + 1, true
 	}
-	for i < len(text) {
-		if i, ok = value(text, i, depth); !ok {
+	for i < len(s.Text) {
+		if i, ok = s.value(i, depth); !ok {
 			return i, false
 		}
-		if i = Space(text, i); i >= len(text) {
+		if i = s.Space(i); i >= len(s.Text) {
 			return i, false
 		}
-		switch text[i] {
+		switch s.Text[i] {
 		case ']':
 			return i + 1, true
 		case ',':
-			i = Space(text, i+1)
+			i = s.Space(i + 1)
 		default:
 			return i, false
 		}

@@ -27,11 +27,32 @@ func WithOptionalBody() DecodeOption {
 func Unmarshal(data []byte, m proto.Message, opts ...DecodeOption) error {
 	r := m.ProtoReflect()
 	p := planOf(r.Descriptor())
+	if p.whole(data, m) {
+		return nil
+	}
+	return unmarshal(data, r, p, opts)
+}
+
+// Replace is Unmarshal into a message that held another one before. The memory of that is used again as far as a
+// generated decoder can; who still needs it must have copied it.
+func Replace(data []byte, m proto.Message) error {
+	r := m.ProtoReflect()
+	p := planOf(r.Descriptor())
+	if p.whole(data, m) {
+		return nil
+	}
+	proto.Reset(m)
+	return unmarshal(data, r, p, nil)
+}
+
+// unmarshal reads a body by reflection.
+func unmarshal(data []byte, r protoreflect.Message, p *plan, opts []DecodeOption) error {
 	if p.err != nil {
 		return fmt.Errorf("decode %s: %w", r.Descriptor().FullName(), p.err)
 	}
 	d := newDecoder(data)
-	if blank(data) {
+	d.reflective = p.swift != nil // Its generated decoder has given up.
+	if blank(d.data) {
 		if !gather(opts).optionalBody {
 			d.fault("missing", "Field required", nil)
 			return d.result(r.Descriptor())
@@ -138,6 +159,10 @@ type decoder struct {
 	present []protoreflect.Name // the top-level keys present, by proto name
 	nested  int                 // messages that are being read
 	err     error               // a fault of the server
+
+	body       string // a copy of the bytes copied, of which generated decoders take strings
+	copied     []byte // data, as it was then
+	reflective bool   // generated decoders are not asked
 }
 
 func newDecoder(data []byte) *decoder {

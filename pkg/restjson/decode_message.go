@@ -21,6 +21,9 @@ func (d *decoder) message(m protoreflect.Message, p *plan, top bool) {
 		d.skip()
 		return
 	}
+	if !(top && d.masked) && d.swiftly(m, p) {
+		return
+	}
 	// Inline wrappers and unions take no bracket, so that depth alone would not end one that contains itself.
 	if d.nested++; d.nested > maxEncodeDepth {
 		d.err = errNesting

@@ -15,3 +15,14 @@ func AppendReflect(dst []byte, m proto.Message) ([]byte, error) {
 	}
 	return out, nil
 }
+
+// UnmarshalReflect is Unmarshal without generated decoders: the definition that those are tested against.
+func UnmarshalReflect(data []byte, m proto.Message) error {
+	r := m.ProtoReflect()
+	return unmarshal(data, r, planOf(r.Descriptor()), nil)
+}
+
+// Swift tells whether a generated decoder reads all of data by itself.
+func Swift(data []byte, m proto.Message) bool {
+	return planOf(m.ProtoReflect().Descriptor()).whole(data, m)
+}

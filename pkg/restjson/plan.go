@@ -48,6 +48,7 @@ type plan struct {
 	extra         *field
 	mask          protoreflect.FieldDescriptor // google.protobuf.FieldMask update_mask
 	generated     generatedEncoderFunc
+	swift         swiftDecoderFunc
 	err           error
 }
 
@@ -95,6 +96,7 @@ func (b builder) message(md protoreflect.MessageDescriptor) *plan {
 		byNumber:      map[protoreflect.FieldNumber]*field{},
 		oneof:         Union(md),
 		generated:     generatedEncoder(md.FullName()),
+		swift:         swiftDecoder(md.FullName()),
 	}
 	b[md] = p
 	if p.tagKey != "" {

@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,21 +17,32 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var update = flag.Bool("update", false, "write the encoders anew")
+var update = flag.Bool("update", false, "write the files anew")
 
-const encoders = "../../generated_encoders.go"
+const dir = "../.."
 
-// TestEncodersAreCurrent proves that the committed encoders are those of the proto files.
-func TestEncodersAreCurrent(t *testing.T) {
+// TestFilesAreCurrent proves that the committed files are those of the proto files.
+func TestFilesAreCurrent(t *testing.T) {
 	t.Parallel()
 	if *update {
-		require.NoError(t, run(encoders))
+		require.NoError(t, run(dir))
 	}
-	want, err := generate(hot)
-	require.NoError(t, err)
-	got, err := os.ReadFile(encoders)
-	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(string(want), string(got)), "run the generator (package comment)")
+	for name, generate := range files {
+		want, err := generate()
+		require.NoError(t, err)
+		got, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Empty(t, cmp.Diff(string(want), string(got)), "run the generator (package comment)")
+	}
+}
+
+// TestDecodersRefuse proves that a message whose rules a generated decoder does not know gets none.
+func TestDecodersRefuse(t *testing.T) {
+	t.Parallel()
+	for _, name := range []protoreflect.FullName{"orch.v1.FlowRunCreate", "orch.v1.ResourceInRole", "orch.v1.StringOrList", "orch.v1.None"} {
+		_, err := generateDecoders([]protoreflect.FullName{name})
+		require.Error(t, err, name)
+	}
 }
 
 // TestEveryShapeIsGenerated proves that a message may become hot whatever its shape.

@@ -12,3 +12,11 @@ var hot = []protoreflect.FullName{
 	"orch.v1.ReceivedEvent",
 	"orch.v1.State",
 }
+
+// read are the messages that clients send most, and those that the broker carries. What they contain gets a decoder as
+// well.
+var read = []protoreflect.FullName{
+	"orch.v1.Event",
+	"orch.v1.LogCreate",
+	"orch.v1.ReceivedEvent",
+}

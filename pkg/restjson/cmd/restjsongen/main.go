@@ -1,5 +1,6 @@
-// Command restjsongen writes the encoders of hot messages: straight-line Go for what package restjson otherwise does
-// by reflection, byte for byte the same.
+// Command restjsongen writes the encoders and decoders of hot messages: straight-line Go for what package restjson
+// otherwise does by reflection. Encoders write the same bytes; decoders read what is well-formed and leave the rest to
+// reflection.
 //
 //	cd pkg && go run -tags restjson_reflective ./restjson/cmd/restjsongen
 //
@@ -11,10 +12,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 )
 
 func main() {
-	out := flag.String("o", "restjson/generated_encoders.go", "the file to write")
+	out := flag.String("o", "restjson", "the directory to write to")
 	flag.Parse()
 	if err := run(*out); err != nil {
 		fmt.Fprintln(os.Stderr, "restjsongen:", err)
@@ -22,13 +24,21 @@ func main() {
 	}
 }
 
-func run(path string) error {
-	text, err := generate(hot)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(path, text, 0o644); err != nil {
-		return fmt.Errorf("write encoders: %w", err)
+// files are what is written, by name.
+var files = map[string]func() ([]byte, error){
+	"generated_encoders.go": func() ([]byte, error) { return generate(hot) },
+	"generated_decoders.go": func() ([]byte, error) { return generateDecoders(read) },
+}
+
+func run(dir string) error {
+	for name, make := range files {
+		text, err := make()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
 	}
 	return nil
 }
