@@ -14,6 +14,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/events"
+	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -56,6 +57,7 @@ func TestValidate(t *testing.T) {
 		"longest name":            {func(e *orchv1.Event) { e.Event = strings.Repeat("é", 1024) }, nil},
 		"name too long":           {func(e *orchv1.Event) { e.Event = strings.Repeat("é", 1025) }, []string{"event: String should have at most 1024 characters"}},
 		"no name":                 {func(e *orchv1.Event) { e.Event = "" }, []string{"event: String should have at least 1 character"}},
+		"nil id":                  {func(e *orchv1.Event) { e.Id = uuid.Nil.String() }, []string{"id: Value error, The id must not be nil"}},
 		"no resource":             {func(e *orchv1.Event) { e.Resource = nil }, []string{"resource: Value error, Resources must include the orch.resource.id label"}},
 		"empty id":                {func(e *orchv1.Event) { e.Resource.Labels = resource("") }, []string{"resource: Value error, The orch.resource.id label must be non-empty"}},
 		"blank id":                {func(e *orchv1.Event) { e.Resource.Labels = resource(" ") }, nil},
@@ -132,6 +134,59 @@ func TestTheBrokerCarriesEventsUnchanged(t *testing.T) {
 		require.Equal(t, ws, workspace)
 		require.Empty(t, cmp.Diff(want, got, protocmp.Transform()))
 	})
+}
+
+// A receiver gives of each event what one that has read nothing before would, and finds the same faults.
+func TestReceiver(t *testing.T) {
+	t.Parallel()
+	ws := uuid.MustParse("01890000-0000-7000-8000-000000000003")
+	rapid.Check(t, func(t *rapid.T) {
+		used := events.NewReceiver(words, ws)
+		for range 3 {
+			e, at := drawEvent(t), time.UnixMicro(rapid.Int64Range(0, 1<<52).Draw(t, "now"))
+			sent := &orchv1.Event{
+				Id: e.GetId(), Event: e.GetEvent(), Occurred: e.GetOccurred(), Resource: e.GetResource(), Related: e.GetRelated(),
+				Payload: e.GetPayload(), Follows: e.Follows,
+			}
+			if rapid.IntRange(0, 3).Draw(t, "spoil") == 0 {
+				delete(sent.Resource.Labels, words.ResourceID())
+			}
+			text, err := restjson.Marshal(sent)
+			require.NoError(t, err)
+			got, faults, err := used.Read(text, at)
+			want, wantFaults, wantErr := events.NewReceiver(words, ws).Take(sent, at)
+			require.NoError(t, err)
+			require.NoError(t, wantErr)
+			require.Equal(t, wantFaults, faults)
+			require.Equal(t, events.Validate(words, sent, events.DefaultLimits()), faults)
+			require.Equal(t, want, got)
+			if len(faults) > 0 {
+				continue
+			}
+			back, _, err := events.FromBroker(got)
+			require.NoError(t, err)
+			e.Received = timestamppb.New(at)
+			require.Empty(t, cmp.Diff(e, back, protocmp.Transform()))
+		}
+	})
+}
+
+// The limit of size is the client's event, without what the server adds to it.
+func TestReceiverMeasuresWhatWasSent(t *testing.T) {
+	t.Parallel()
+	e := &orchv1.Event{
+		Id: uuid.Max.String(), Occurred: &timestamppb.Timestamp{}, Event: "e", Resource: &orchv1.Resource{Labels: resource("r")},
+		Payload: []byte(`{"x":""}`),
+	}
+	text, err := restjson.Marshal(e)
+	require.NoError(t, err)
+	limit := events.DefaultLimits().Bytes
+	for more, want := range []int{0, 1} {
+		e.Payload = []byte(`{"x":"` + strings.Repeat("x", limit-len(text)+more) + `"}`)
+		_, faults, err := events.NewReceiver(words, uuid.Max).Take(e, time.Now())
+		require.NoError(t, err)
+		require.Len(t, faults, want)
+	}
 }
 
 func TestToBroker(t *testing.T) {

@@ -1,25 +1,100 @@
 package events
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Receive checks an event that a client sent by the limits that the API documents, and returns it as the broker carries
-// it. Faults are the client's, and an error means that the event cannot be written.
-func Receive(
-	v vocabulary.Vocabulary, e *orchv1.Event, received *timestamppb.Timestamp, workspace uuid.UUID,
-) (broker.Event, []Fault, error) {
-	if faults := Validate(v, e, DefaultLimits()); len(faults) > 0 {
+// Receiver takes the events of one workspace in, one after the other. It uses its memory again for each, so it serves
+// one goroutine.
+type Receiver struct {
+	writer   writer
+	read     orchv1.Event
+	received orchv1.ReceivedEvent
+}
+
+// NewReceiver returns a receiver of the events of a workspace.
+func NewReceiver(v vocabulary.Vocabulary, workspace uuid.UUID) *Receiver {
+	return &Receiver{
+		writer:   newWriter(v, workspace),
+		received: orchv1.ReceivedEvent{Received: &timestamppb.Timestamp{}},
+	}
+}
+
+// Read is Take for an event as a client sent it. Bad input gives restjson's error.
+func (r *Receiver) Read(text []byte, received time.Time) (broker.Event, []Fault, error) {
+	if err := restjson.Replace(text, &r.read); err != nil {
+		return broker.Event{}, nil, err
+	}
+	return r.Take(&r.read, received)
+}
+
+// Take checks an event that a client sent by the limits that the API documents, and returns it as the broker carries it;
+// its data is the receiver's until the next call. Faults are the client's, and an error means that the event cannot be
+// written.
+func (r *Receiver) Take(e *orchv1.Event, received time.Time) (broker.Event, []Fault, error) {
+	limits := DefaultLimits()
+	most := limits.Bytes
+	limits.Bytes = 0 // It shows when the event is written.
+	if faults := Validate(r.writer.words, e, limits); len(faults) > 0 {
 		return broker.Event{}, faults, nil
 	}
-	event, err := ToBroker(v, &orchv1.ReceivedEvent{
-		Occurred: e.GetOccurred(), Event: e.GetEvent(), Resource: e.GetResource(), Related: e.GetRelated(),
-		Payload: e.GetPayload(), Id: e.GetId(), Follows: e.Follows, Received: received,
-	}, workspace)
-	return event, nil, err
+	to := &r.received
+	to.Occurred, to.Event, to.Resource, to.Related = e.GetOccurred(), e.GetEvent(), e.GetResource(), e.GetRelated()
+	to.Payload, to.Id, to.Follows = e.GetPayload(), e.GetId(), e.Follows
+	to.Received.Seconds, to.Received.Nanos = received.Unix(), int32(received.Nanosecond())
+	b, err := r.writer.write(to)
+	if err != nil {
+		return broker.Event{}, nil, err
+	}
+	if len(b.Data) > most && !fits(e, most) { // What the server adds is not the client's fault.
+		return broker.Event{}, []Fault{tooLarge(most)}, nil
+	}
+	return b, nil, nil
 }
+
+// writer writes the events of one workspace as the broker carries them.
+type writer struct {
+	words     vocabulary.Vocabulary
+	workspace uuid.UUID
+	source    string
+	data      []byte // Of the last event.
+}
+
+func newWriter(v vocabulary.Vocabulary, workspace uuid.UUID) writer {
+	return writer{words: v, workspace: workspace, source: Source(v, workspace)}
+}
+
+// write returns an event whose data is the writer's until the next call.
+func (w *writer) write(e *orchv1.ReceivedEvent) (broker.Event, error) {
+	id, err := uuid.Parse(e.GetId())
+	if err != nil {
+		return broker.Event{}, fmt.Errorf("write an event: its id: %w", err)
+	}
+	if cap(w.data) > maxKept {
+		w.data = nil // A single large event should not hold its memory for ever.
+	}
+	if w.data, err = restjson.Append(w.data[:0], e); err != nil {
+		return broker.Event{}, fmt.Errorf("write an event: %w", err)
+	}
+	return broker.Event{
+		ID:        id,
+		Source:    w.source,
+		Type:      e.GetEvent(),
+		Subject:   e.GetResource().GetLabels()[w.words.ResourceID()],
+		Time:      e.GetOccurred().AsTime(),
+		Workspace: w.workspace,
+		Data:      w.data,
+	}, nil
+}
+
+// maxKept is how much memory is kept from one event to the next, in bytes.
+const maxKept = 16 << 10

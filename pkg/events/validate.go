@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/restjson"
@@ -27,35 +28,42 @@ func Validate(v vocabulary.Vocabulary, e *orchv1.Event, limits Limits) []Fault {
 			Message: fmt.Sprintf("String should have at most %d characters", limits.NameLength),
 		})
 	}
-	faults = append(faults, labels(v, e.GetResource().GetLabels(), limits, false, "resource")...)
+	faults = append(faults, labels(v, e.GetResource().GetLabels(), limits, false, func() []any { return []any{"resource"} })...)
 	if limits.Related > 0 && len(e.GetRelated()) > limits.Related {
 		faults = append(faults, refused(fmt.Sprintf("The maximum number of related resources is %d", limits.Related), "related"))
 	} else {
 		for i, r := range e.GetRelated() {
-			faults = append(faults, labels(v, r.GetLabels(), limits, true, "related", i)...)
+			faults = append(faults, labels(v, r.GetLabels(), limits, true, func() []any { return []any{"related", i} })...)
 		}
 	}
+	if e.GetId() == uuid.Nil.String() { // It is what consumers know the event by.
+		faults = append(faults, refused("The id must not be nil", "id"))
+	}
 	if len(faults) == 0 && limits.Bytes > 0 && !fits(e, limits.Bytes) {
-		faults = append(faults, refused(fmt.Sprintf("The maximum size of an event is %d bytes", limits.Bytes)))
+		faults = append(faults, tooLarge(limits.Bytes))
 	}
 	return faults
 }
 
-// labels checks one resource.
-func labels(v vocabulary.Vocabulary, labels map[string]string, limits Limits, related bool, path ...any) []Fault {
+func tooLarge(limit int) Fault {
+	return refused(fmt.Sprintf("The maximum size of an event is %d bytes", limit))
+}
+
+// labels checks one resource; at gives the path to it.
+func labels(v vocabulary.Vocabulary, labels map[string]string, limits Limits, related bool, at func() []any) []Fault {
 	var faults []Fault
 	if limits.Labels > 0 && len(labels) > limits.Labels {
-		faults = append(faults, refused(fmt.Sprintf("The maximum number of labels per resource is %d", limits.Labels), path...))
+		faults = append(faults, refused(fmt.Sprintf("The maximum number of labels per resource is %d", limits.Labels), at()...))
 	}
-	needed := []string{v.ResourceID()}
-	if related {
-		needed = append(needed, v.ResourceRole())
-	}
-	for _, name := range needed {
+	needed := [...]string{v.ResourceID(), v.ResourceRole()}
+	for i, name := range needed {
+		if i > 0 && !related {
+			break
+		}
 		if value, ok := labels[name]; !ok {
-			faults = append(faults, refused("Resources must include the "+name+" label", path...))
+			faults = append(faults, refused("Resources must include the "+name+" label", at()...))
 		} else if value == "" {
-			faults = append(faults, refused("The "+name+" label must be non-empty", path...))
+			faults = append(faults, refused("The "+name+" label must be non-empty", at()...))
 		}
 	}
 	return faults

@@ -22,23 +22,8 @@ func Source(v vocabulary.Vocabulary, workspace uuid.UUID) string {
 
 // ToBroker returns the event as the broker carries it. The event must have passed Validate.
 func ToBroker(v vocabulary.Vocabulary, e *orchv1.ReceivedEvent, workspace uuid.UUID) (broker.Event, error) {
-	id, err := uuid.Parse(e.GetId())
-	if err != nil {
-		return broker.Event{}, fmt.Errorf("write an event: its id: %w", err)
-	}
-	data, err := restjson.Marshal(e)
-	if err != nil {
-		return broker.Event{}, fmt.Errorf("write an event: %w", err)
-	}
-	return broker.Event{
-		ID:        id,
-		Source:    Source(v, workspace),
-		Type:      e.GetEvent(),
-		Subject:   e.GetResource().GetLabels()[v.ResourceID()],
-		Time:      e.GetOccurred().AsTime(),
-		Workspace: workspace,
-		Data:      data,
-	}, nil
+	w := newWriter(v, workspace)
+	return w.write(e)
 }
 
 // FromBroker reads what ToBroker wrote. The fields that Index fills in are empty.

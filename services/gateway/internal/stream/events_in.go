@@ -3,14 +3,12 @@ package stream
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/coder/websocket"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/events"
-	"github.com/orch-project/orch/pkg/restjson"
-	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 // maxEvent is the largest message of /events/in, in bytes; POST /events takes no larger event either.
@@ -34,39 +32,47 @@ func (s *Server) eventsIn(ctx context.Context, k *socket) ending {
 	return end
 }
 
+// readEvents reads until something ends it; the socket's own end wakes it, so no context needs to.
 func (s *Server) readEvents(ctx context.Context, k *socket, in *intake) ending {
+	ctx = context.WithoutCancel(ctx)
+	receiver := events.NewReceiver(s.opts.Words, k.info.Workspace)
+	var text []byte
 	for {
-		data, end := k.read(ctx)
+		var end ending
+		if text, end = k.readInto(ctx, text); !end.ok() {
+			return end
+		}
+		e, end := receive(receiver, text)
 		if !end.ok() {
 			return end
 		}
-		e, end := s.receive(k, data)
-		if !end.ok() {
+		if end, err := in.put(&e); err != nil {
 			return end
 		}
-		if in.put(e) != nil {
-			return gone
+		if cap(text) > maxKept {
+			text = nil
 		}
 	}
 }
 
+// maxKept is how much memory a socket keeps from one event to the next, in bytes.
+const maxKept = 16 << 10
+
 // receive reads an event as POST /events does.
-func (s *Server) receive(k *socket, data []byte) (broker.Event, ending) {
-	invalid := func(err error) (broker.Event, ending) {
-		return broker.Event{}, ending{websocket.StatusInvalidFramePayloadData, "invalid event: " + err.Error()}
-	}
-	event := &orchv1.Event{}
-	if err := restjson.Unmarshal(data, event); err != nil {
-		return invalid(err)
-	}
-	e, faults, err := events.Receive(s.opts.Words, event, timestamppb.Now(), k.info.Workspace)
+func receive(r *events.Receiver, text []byte) (broker.Event, ending) {
+	e, faults, err := r.Read(text, time.Now())
 	switch {
 	case len(faults) > 0:
-		return invalid(faults[0])
-	case errors.Is(err, broker.ErrTooLarge):
-		return broker.Event{}, ending{websocket.StatusMessageTooBig, "the event is too large"}
+		return broker.Event{}, invalidEvent(faults[0])
 	case err != nil:
-		return invalid(err)
+		return broker.Event{}, invalidEvent(err)
 	}
 	return e, ending{}
+}
+
+func invalidEvent(err error) ending {
+	if errors.Is(err, broker.ErrTooLarge) {
+		return ending{websocket.StatusMessageTooBig, "the event is too large"}
+	}
+	return ending{websocket.StatusInvalidFramePayloadData, "invalid event: " + err.Error()}
 }

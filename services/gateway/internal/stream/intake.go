@@ -20,36 +20,37 @@ type intake struct {
 
 	mu       sync.Mutex
 	changed  sync.Cond // Of everything below.
-	waiting  []broker.Event
-	bytes    int // Of waiting.
+	waiting  *broker.Batch
 	underWay bool
 	ended    bool // Nothing more will be put.
 	err      error
 }
 
 func newIntake(to *publishing, failed func(error)) *intake {
-	in := &intake{to: to, failed: failed, done: make(chan struct{})}
+	in := &intake{to: to, failed: failed, done: make(chan struct{}), waiting: to.publisher.NewBatch()}
 	in.changed.L = &in.mu
 	go in.run()
 	return in
 }
 
-// put adds an event; it waits while too much waits already. The error is why events are not taken any more.
-func (in *intake) put(e broker.Event) error {
+// put adds an event, which it does not retain; it waits while too much waits already. The error is why the event was not
+// taken, and the ending how the socket is to end for it: the event may be too large, or nothing is taken any more.
+func (in *intake) put(e *broker.Event) (ending, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	for in.err == nil && len(in.waiting) > 0 && (len(in.waiting) >= maxBatchEvents || in.bytes+len(e.Data) > maxBatchBytes) {
+	for in.err == nil && in.waiting.Len() > 0 && (in.waiting.Len() >= maxBatchEvents || in.waiting.Bytes()+len(e.Data) > maxBatchBytes) {
 		in.changed.Wait()
 	}
 	if in.err != nil {
-		return in.err
+		return gone, in.err
 	}
-	in.waiting = append(in.waiting, e)
-	in.bytes += len(e.Data)
-	if len(in.waiting) == 1 {
+	if err := in.waiting.Add(e); err != nil {
+		return invalidEvent(err), err
+	}
+	if in.waiting.Len() == 1 {
 		in.changed.Broadcast()
 	}
-	return nil
+	return ending{}, nil
 }
 
 // flush waits until all that was put is durable; false when it is not, or when ctx ends before.
@@ -61,7 +62,7 @@ func (in *intake) flush(ctx context.Context) bool {
 	})()
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	for in.err == nil && ctx.Err() == nil && (in.underWay || len(in.waiting) > 0) {
+	for in.err == nil && ctx.Err() == nil && (in.underWay || in.waiting.Len() > 0) {
 		in.changed.Wait()
 	}
 	return in.err == nil && ctx.Err() == nil
@@ -79,24 +80,23 @@ func (in *intake) finish() error {
 
 func (in *intake) run() {
 	defer close(in.done)
-	var spare []broker.Event
+	spare := in.to.publisher.NewBatch()
 	for {
 		in.mu.Lock()
-		for len(in.waiting) == 0 && !in.ended {
+		for in.waiting.Len() == 0 && !in.ended {
 			in.changed.Wait()
 		}
 		batch := in.waiting
-		if len(batch) == 0 {
+		if batch.Len() == 0 {
 			in.mu.Unlock()
 			return
 		}
-		in.waiting, in.bytes, in.underWay = spare, 0, true
+		in.waiting, in.underWay = spare, true
 		in.changed.Broadcast()
 		in.mu.Unlock()
 
 		err := in.to.publish(batch)
-		clear(batch) // The events may be large, and the next batch small.
-		spare = batch[:0]
+		spare = batch
 
 		in.mu.Lock()
 		in.underWay, in.err = false, err

@@ -26,9 +26,9 @@ func newPublishing(publisher *broker.Publisher) *publishing {
 	return &publishing{publisher: publisher, slots: make(chan struct{}, maxPublishing)}
 }
 
-// publish returns nil once all events are durable.
-func (p *publishing) publish(batch []broker.Event) error {
+// publish returns nil once all events are durable. The batch is empty then, whatever it returns.
+func (p *publishing) publish(batch *broker.Batch) error {
 	p.slots <- struct{}{}
 	defer func() { <-p.slots }()
-	return p.publisher.PublishAll(context.Background(), batch) // It ends by the publisher's own time.
+	return p.publisher.PublishBatch(context.Background(), batch) // It ends by the publisher's own time.
 }

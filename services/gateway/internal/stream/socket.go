@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -73,16 +75,34 @@ func (k *socket) end(e ending) {
 }
 
 // read reads the next text message. Binary ones are refused; the ending is then not zero.
-func (k *socket) read(ctx context.Context) ([]byte, ending) {
-	kind, data, err := k.conn.Read(ctx)
+func (k *socket) read(ctx context.Context) ([]byte, ending) { return k.readInto(ctx, nil) }
+
+// readInto is read that uses the memory of buffer, as far as it goes; the message belongs to the caller until it gives the
+// memory to another call.
+func (k *socket) readInto(ctx context.Context, buffer []byte) ([]byte, ending) {
+	kind, r, err := k.conn.Reader(ctx)
 	if err != nil {
 		return nil, readEnding(err)
 	}
 	if kind != websocket.MessageText {
 		return nil, ending{websocket.StatusUnsupportedData, "expected text messages"}
 	}
-	return data, ending{}
+	buffer = buffer[:0]
+	for {
+		buffer = slices.Grow(buffer, leastRead)
+		n, err := r.Read(buffer[len(buffer):cap(buffer)])
+		buffer = buffer[:len(buffer)+n]
+		if errors.Is(err, io.EOF) {
+			return buffer, ending{}
+		}
+		if err != nil {
+			return nil, readEnding(err)
+		}
+	}
 }
+
+// leastRead is how much room there is for each part of a message that is read.
+const leastRead = 2 << 10
 
 func (e ending) ok() bool { return e.code == 0 }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/emptypb"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/broker"
 	wire "github.com/orch-project/orch/pkg/events"
@@ -52,27 +51,30 @@ func (s *Service) CreateEvents(ctx context.Context, r *orchv1.CreateEventsReques
 	if err != nil {
 		return nil, err
 	}
-	received := timestamppb.New(s.events.Store().Now())
-	batch := make([]broker.Event, 0, len(r.GetEvents()))
+	received := s.events.Store().Now()
+	receiver := wire.NewReceiver(s.words, info.Workspace)
+	batch := s.broker.Publisher().NewBatch()
 	var faults []*orchv1.FieldError
 	for i, e := range r.GetEvents() {
-		event, found, err := wire.Receive(s.words, e, received, info.Workspace)
+		event, found, err := receiver.Take(e, received)
 		for _, f := range found {
 			faults = append(faults, bodyFault(i, f))
 		}
 		if len(found) > 0 {
 			continue
 		}
+		if err == nil {
+			err = batch.Add(&event)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("take an event in: %w", err)
 		}
-		batch = append(batch, event)
 	}
 	if len(faults) > 0 {
 		return nil, rpc.Invalid(faults...)
 	}
-	if err := s.broker.Publisher().PublishAll(ctx, batch); err != nil {
-		return nil, fmt.Errorf("take %d events in: %w", len(batch), err)
+	if err := s.broker.Publisher().PublishBatch(ctx, batch); err != nil {
+		return nil, fmt.Errorf("take %d events in: %w", len(r.GetEvents()), err)
 	}
 	return &emptypb.Empty{}, nil
 }
