@@ -35,6 +35,11 @@ type ConsumeOptions struct {
 	// Pace is the least time from the beginning of one batch to that of the next. After a rest the first batch begins at
 	// once; when events come fast, a handler that pays for each batch pays less often. Default 0.
 	Pace time.Duration
+	// Yield is how long a burst has precedence over its handling. While more waits than fits into a batch the consumer
+	// rests after each batch, three times as long as it took; when it has been behind for this long it rests no more
+	// than Pace until it has caught up. So who publishes from the same machine gets most of it during a burst, and what
+	// is published for longer than that is handled as fast as it can be. Default 0: no precedence.
+	Yield time.Duration
 	// Backoff replaces the rest times of a frame after the handler failed: 1 s, 5 s, 30 s, then 2 min.
 	Backoff []time.Duration
 }

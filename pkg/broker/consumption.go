@@ -50,7 +50,7 @@ func (k *consumption) consume(ctx context.Context) error {
 	}()
 
 	var next *frame
-	var last time.Time // When the last batch began.
+	pacer := pacer{opts: k.opts}
 	for {
 		if ctx.Err() != nil {
 			if next != nil {
@@ -60,11 +60,12 @@ func (k *consumption) consume(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if next != nil {
-			pause(ctx, k.opts.Pace-time.Since(last))
-			last = time.Now()
+			pause(ctx, pacer.rest(time.Now()))
+			pacer.begin(time.Now())
 			var batch []*frame
 			batch, next = k.gather(ctx, []*frame{next}, in.frames)
 			k.process(ctx, batch)
+			pacer.end(time.Now(), next != nil)
 			continue
 		}
 		select {

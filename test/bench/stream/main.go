@@ -29,15 +29,16 @@ func run(ctx context.Context) error {
 	sockets := flag.Int("sockets", 4, "over how many sockets")
 	ratio := flag.Float64("ratio", 0.3, "the least ratio to the bare server")
 	internal := flag.String("internal", "127.0.0.1:0", "the server's internal address, for who takes profiles")
+	only := flag.String("only", "", "the one part that is measured: idle, through or in")
 	bare := flag.String("bare", "", "serve as the bare server on this address (used by the command itself)")
 	flag.Parse()
 	if *bare != "" {
 		return http.ListenAndServe(*bare, http.HandlerFunc(readOnly))
 	}
-	return measure(ctx, *orch, *internal, *events, *sockets, *ratio)
+	return measure(ctx, *orch, *internal, *only, *events, *sockets, *ratio)
 }
 
-func measure(ctx context.Context, orch, internal string, events, sockets int, ratio float64) (err error) {
+func measure(ctx context.Context, orch, internal, only string, events, sockets int, ratio float64) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	server, err := beside.StartOrch(orch, "ORCH_INTERNAL_LISTEN="+internal)
@@ -65,14 +66,19 @@ func measure(ctx context.Context, orch, internal string, events, sockets int, ra
 		return err
 	}
 	var errs []error
-	for _, part := range []func() error{
-		func() error { return measureIdle(ctx, server, 1000, 60) },
-		func() error {
+	for _, part := range []struct {
+		name    string
+		measure func() error
+	}{
+		{"idle", func() error { return measureIdle(ctx, server, 1000, 60) }},
+		{"through", func() error {
 			return measureThrough(ctx, server, 1000, 10*time.Second, 10*time.Millisecond, 50*time.Millisecond)
-		},
-		func() error { return measureIn(ctx, server.Address, bareAddress, events, sockets, ratio) },
+		}},
+		{"in", func() error { return measureIn(ctx, server.Address, bareAddress, events, sockets, ratio) }},
 	} {
-		errs = append(errs, part())
+		if only == "" || only == part.name {
+			errs = append(errs, part.measure())
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -14,8 +14,13 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// pace keeps the flushes of stored events from crowding out those that callers wait for.
-const pace = 20 * time.Millisecond
+const (
+	// pace keeps the flushes of stored events from crowding out those that callers wait for.
+	pace = 20 * time.Millisecond
+	// yield lets bursts be acknowledged first: storing an event costs many times what taking it in does, and nobody
+	// waits for it.
+	yield = 500 * time.Millisecond
+)
 
 // Persister is the durable consumer that stores events in bulk.
 type Persister struct{ Service *Service }
@@ -25,7 +30,7 @@ func (p Persister) Name() string { return "event persister" }
 
 // Run consumes until the context ends. While the database is away events stay in the broker.
 func (p Persister) Run(ctx context.Context) error {
-	return p.Service.broker.Consume(ctx, broker.DurablePersist, broker.ConsumeOptions{Pace: pace}, p.Service.persist)
+	return p.Service.broker.Consume(ctx, broker.DurablePersist, broker.ConsumeOptions{Pace: pace, Yield: yield}, p.Service.persist)
 }
 
 // Received is an event that was taken in, and the workspace that it is of.
