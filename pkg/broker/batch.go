@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 )
 
@@ -72,9 +73,9 @@ func (b *Batch) Add(e *Event) error {
 
 // last is the run that the events of a shard are added to, or nil.
 func (b *Batch) last(shard int) *waiter {
-	for i := len(b.waiters) - 1; i >= 0; i-- {
-		if b.waiters[i].shard == shard {
-			return b.waiters[i]
+	for _, w := range slices.Backward(b.waiters) {
+		if w.shard == shard {
+			return w
 		}
 	}
 	return nil

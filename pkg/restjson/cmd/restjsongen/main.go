@@ -31,8 +31,8 @@ var files = map[string]func() ([]byte, error){
 }
 
 func run(dir string) error {
-	for name, make := range files {
-		text, err := make()
+	for name, generated := range files {
+		text, err := generated()
 		if err != nil {
 			return err
 		}
