@@ -76,6 +76,7 @@ test-traffic: ## replay what recorded clients asked of the reference, and compar
 test-schemathesis: $(VENV)/schemathesis ## ask the running server what its OpenAPI document allows, and what not; EXAMPLES=10 SEED=1
 	ORCH_TEST_SCHEMATHESIS=$(VENV)/schemathesis/bin/schemathesis ORCH_TEST_EXAMPLES=$(EXAMPLES) ORCH_TEST_SEED=$(SEED) \
 		go test -count=1 -v -timeout=0 -tags=e2e -run='^TestServerKeepsItsDocument$$' ./test/schemathesis
+
 .PHONY: e2e-cli
 e2e-cli: $(VENV)/prefect ## keep webhooks with the unmodified command line of Prefect
 	ORCH_TEST_PREFECT=$(VENV)/prefect/bin/prefect go test -count=1 -timeout=10m -v -tags=e2e,python -run='^TestStockCommandLine$$' $(TESTFLAGS) ./test/e2e/...
