@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/netip"
 	"sync"
@@ -12,8 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	wire "github.com/orch-project/orch/pkg/events"
-	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/gateway/internal/authn"
 )
 
 const (
@@ -22,8 +23,6 @@ const (
 	// tellTimeout bounds how long the refusal waits for the broker to have it.
 	tellTimeout = time.Second
 )
-
-var errAddress = rpc.Detail(http.StatusForbidden, "This account may not be used from your address.")
 
 // tellers keep each account from being told too often. Only accounts that enforce a list are in it.
 type tellers struct{ of sync.Map }
@@ -41,11 +40,11 @@ func (g *Gateway) admitAddress(r *http.Request, account uuid.UUID) error {
 		return nil
 	}
 	from := g.book.Client(r)
-	if g.known.Admits(account, from) || g.known.CatchUp(r.Context()) && g.known.Admits(account, from) {
-		return nil
+	err := authn.Keys{Directory: g.known}.From(r.Context(), account, from)
+	if errors.Is(err, authn.ErrAddress) {
+		g.refused.do(account, func() { g.tellOfAddress(r.Context(), account, from) })
 	}
-	g.refused.do(account, func() { g.tellOfAddress(r.Context(), account, from) })
-	return errAddress
+	return err
 }
 
 // tellOfAddress makes an event of the account that it was used from an address that is not allowed.

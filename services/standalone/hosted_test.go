@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -35,6 +36,11 @@ var (
 
 func startHosted(t testing.TB, vocabulary string, settings ...string) *hosted {
 	t.Helper()
+	return startHostedWithLog(t, quiet, vocabulary, settings...)
+}
+
+func startHostedWithLog(t testing.TB, log *slog.Logger, vocabulary string, settings ...string) *hosted {
+	t.Helper()
 	env := map[string]string{
 		"ORCH_DATA_DIR": t.TempDir(), "ORCH_GATEWAY_LISTEN": "127.0.0.1:0", "ORCH_INTERNAL_LISTEN": "127.0.0.1:0",
 		"ORCH_AUTH": "keys", "ORCH_VOCABULARY": vocabulary,
@@ -44,7 +50,7 @@ func startHosted(t testing.TB, vocabulary string, settings ...string) *hosted {
 	}
 	cfg, err := config.LoadFrom[standalone.Config](env)
 	require.NoError(t, err)
-	s, err := standalone.New(t.Context(), cfg, "test", quiet)
+	s, err := standalone.New(t.Context(), cfg, "test", log)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
