@@ -3,6 +3,7 @@ package standalone_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -93,7 +94,8 @@ func TestTerraformResources(t *testing.T) {
 			update: "PUT", updates: []string{automation("notify2", "d", false)}, deleted: 204, grown: []string{"trigger"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		func() {
+			t.Log(name)
 			got := h.do(h.owner, "POST", ws+c.create, c.body)
 			require.Contains(t, []int{200, 201}, got.status, got.body)
 			id := at(h.decode(got), "id")
@@ -103,9 +105,7 @@ func TestTerraformResources(t *testing.T) {
 				t.Helper()
 				var sent object
 				require.NoError(t, json.Unmarshal([]byte(body), &sent))
-				for key, value := range sent {
-					wanted[key] = value
-				}
+				maps.Copy(wanted, sent)
 				read := h.must(h.owner, 200, "GET", one+c.query, "")
 				for key, value := range wanted {
 					if slices.Contains(c.grown, key) {
@@ -129,7 +129,7 @@ func TestTerraformResources(t *testing.T) {
 			// The name is free again at once: replacing is deleting and creating.
 			got = h.do(h.owner, "POST", ws+c.create, c.body)
 			require.Contains(t, []int{200, 201}, got.status, got.body)
-		})
+		}()
 	}
 
 	// A deployment's limit is read as the global limit that it became, and taken away by null alone.
