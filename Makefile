@@ -56,6 +56,10 @@ race: ## run the tests of all modules under the race detector, those that take m
 e2e: ## run the tests that start real processes
 	go test -count=1 -timeout=20m -tags=e2e $(TESTFLAGS) ./test/e2e/... ./test/traffic
 
+.PHONY: e2e-crowd
+e2e-crowd: ## open 10,000 websockets of idle and ill-mannered clients against both forms of the server
+	ORCH_TEST_SOCKETS=10000 go test -count=1 -v -timeout=20m -tags=e2e -run=Crowd $(TESTFLAGS) ./test/e2e
+
 .PHONY: e2e-sdk
 e2e-sdk: $(VENV)/prefect ## run the Python SDK against both forms of the server and the Python server; SDKFLAGS="-reference=false" leaves that out
 	go test -count=1 -v -timeout=60m -tags=e2esdk -run=Scenarios $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect $(SDKFLAGS)
