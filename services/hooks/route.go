@@ -2,23 +2,30 @@ package hooks
 
 import (
 	"net/http"
+	"strings"
 	"time"
-
-	"github.com/gorilla/mux"
 )
 
 // routes makes the handler. Paths are matched as they were sent: a cleaned one would be answered with a redirect that
 // repeats the slug.
 func (h *Hooks) routes() http.Handler {
-	router := mux.NewRouter().SkipClean(true)
-	router.HandleFunc("/hooks/{slug}{rest:/?}", func(w http.ResponseWriter, r *http.Request) {
-		vars := mux.Vars(r)
-		h.serve(w, r, vars["slug"], vars["rest"])
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		slug, rest := parsePath(r.URL.Path)
+		h.serve(w, r, slug, rest)
 	})
-	router.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.serve(w, r, "", "") // No webhook has this slug: answered like any other that there is not.
-	})
-	return router
+}
+
+// parsePath parts /hooks/{slug} and what is behind it, which is nothing or a slash. Of any other path the slug is empty,
+// which no webhook has: it is answered like any other that there is not.
+func parsePath(path string) (slug, rest string) {
+	slug, ok := strings.CutPrefix(path, "/hooks/")
+	if at := strings.IndexByte(slug, '/'); at >= 0 {
+		slug, rest = slug[:at], slug[at:]
+	}
+	if !ok || len(rest) > 1 {
+		return "", ""
+	}
+	return slug, rest
 }
 
 // serve answers a request and counts the answer.
