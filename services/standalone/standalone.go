@@ -76,6 +76,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	if cfg.UnsafeNoSync {
 		log.WarnContext(ctx, "what is acknowledged is not on disk yet: ORCH_UNSAFE_NO_SYNC is set")
 	}
+	garbage := newCollector()
 	dir, err := datadir.Open(cfg.DataDir, cfg.Gateway.Vocabulary)
 	if err != nil {
 		return nil, err
@@ -123,7 +124,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 		return nil, err
 	}
 	s.gateway, err = gateway.New(cfg.Gateway, gateway.Deps{
-		Caller: calls, Broker: conn, Hooks: receiver.Handler(), Log: log, Registry: registry,
+		Caller: calls, Broker: conn, Hooks: garbage.counting(receiver.Handler()), Log: log, Registry: registry,
 		Health: s.group.Health(), Version: version, InternalURL: s.InternalURL(),
 		Settings: settings,
 	})
@@ -149,6 +150,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	if s.internal != nil {
 		s.group.Add(s.internal)
 	}
+	s.group.Add(garbage)
 	s.group.Add(domain.Workers()...)
 	s.group.Add(receiver.Workers()...)
 	s.group.Add(s.gateway, socket)

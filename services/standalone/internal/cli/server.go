@@ -5,8 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
-	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -72,15 +70,7 @@ Every setting is an environment variable too; --check-config prints them all.`,
 	return cmd
 }
 
-// collectAt is how much the heap grows, in per cent of what lives, before it is collected. Most of what lives is small next
-// to what a busy server throws away each second, so collecting more often than Go does by itself costs little time and
-// spares memory.
-const collectAt = 35
-
 func serve(cmd *cobra.Command, cfg standalone.Config, version string) error {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(collectAt)
-	}
 	log := telemetry.NewLogger(cmd.ErrOrStderr(), "orch", cfg.Logging)
 	slog.SetDefault(log)
 	server, err := standalone.New(cmd.Context(), cfg, version, log)
