@@ -25,7 +25,7 @@ func TestGarbageIsCollectedLessOftenWhileWebhooksComeFast(t *testing.T) {
 		go func() { ended <- c.Run(ctx) }()
 		second := func(webhooks int64) int {
 			c.webhooks.Add(webhooks)
-			time.Sleep(collectEvery)
+			time.Sleep(collectEvery) //nolint:forbidigo // Of the bubble.
 			synctest.Wait()
 			return growth
 		}
