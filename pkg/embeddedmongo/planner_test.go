@@ -298,3 +298,86 @@ func TestCountsOfListsUseCounters(t *testing.T) {
 	names, _ := explain(t, c, D{{Key: "count", Value: "c"}, {Key: "query", Value: q}}).stages(t)
 	require.Equal(t, []string{"COUNT_COUNTER"}, names)
 }
+
+// A count of a range looks at the smaller part: what is within, or what of a counted prefix is outside.
+func TestCountsOfRanges(t *testing.T) {
+	ctx := context.WithoutCancel(t.Context())
+	_, cl := start(t, t.TempDir(), embeddedmongo.Options{NoSync: true})
+	c := cl.Database("d").Collection("c")
+	for _, keys := range []D{{{Key: "ws", Value: 1}, {Key: "at", Value: 1}}, {{Key: "ws", Value: 1}, {Key: "kind", Value: 1}, {Key: "at", Value: -1}}} {
+		_, err := c.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: keys})
+		require.NoError(t, err)
+	}
+	const all = 30_000
+	var docs []any
+	for i := range all {
+		docs = append(docs, D{{Key: "ws", Value: 1}, {Key: "at", Value: i}, {Key: "kind", Value: i % 2}}, D{{Key: "ws", Value: 2}, {Key: "at", Value: i}})
+	}
+	_, err := c.InsertMany(ctx, docs)
+	require.NoError(t, err)
+	for range 2 { // The first round may start counters.
+		for _, r := range [][2]int{{0, all}, {0, all - 10}, {10, all}, {100, all - 100}, {500, 600}, {all / 2, all}, {-5, 3}, {all, all + 1}, {7, 7}, {all - 1, 2 * all}} {
+			within := M{"$gte": r[0], "$lt": r[1]}
+			want := int64(max(0, min(r[1], all)-max(r[0], 0)))
+			n, err := c.CountDocuments(ctx, D{{Key: "ws", Value: 1}, {Key: "at", Value: within}})
+			require.NoError(t, err)
+			require.Equal(t, want, n, r)
+			n, err = c.CountDocuments(ctx, D{{Key: "ws", Value: 1}, {Key: "kind", Value: M{"$in": A{0, 1}}}, {Key: "at", Value: within}})
+			require.NoError(t, err)
+			require.Equal(t, want, n, r)
+		}
+	}
+	_, err = c.DeleteMany(ctx, D{{Key: "ws", Value: 1}, {Key: "at", Value: M{"$lt": 10_000}}, {Key: "kind", Value: 1}})
+	require.NoError(t, err)
+	n, err := c.CountDocuments(ctx, D{{Key: "ws", Value: 1}, {Key: "at", Value: M{"$gte": 5_000}}})
+	require.NoError(t, err)
+	require.EqualValues(t, 22_500, n, "the counters follow")
+}
+
+// What a negation leaves is counted by two indexes; no document is read.
+func TestCountsOfNegations(t *testing.T) {
+	ctx := context.WithoutCancel(t.Context())
+	_, cl := start(t, t.TempDir(), embeddedmongo.Options{NoSync: true})
+	c := cl.Database("d").Collection("c")
+	for _, keys := range []D{{{Key: "ws", Value: 1}, {Key: "_id", Value: 1}}, {{Key: "ws", Value: 1}, {Key: "name", Value: 1}}, {{Key: "ws", Value: 1}, {Key: "tags", Value: 1}, {Key: "at", Value: 1}}} {
+		_, err := c.Indexes().CreateOne(ctx, mongo.IndexModel{Keys: keys})
+		require.NoError(t, err)
+	}
+	var docs []any
+	for i := range 3000 {
+		d := D{{Key: "_id", Value: i}, {Key: "ws", Value: 1 + i/2000}, {Key: "at", Value: i}}
+		if i%4 != 0 {
+			d = append(d, bson.E{Key: "name", Value: string(rune('a' + i%8))})
+		}
+		docs = append(docs, append(d, bson.E{Key: "tags", Value: [][]string{{}, {"x"}, {"x", "y"}, {"y", "z"}}[i%4]}))
+	}
+	_, err := c.InsertMany(ctx, docs)
+	require.NoError(t, err)
+	for _, tc := range []struct {
+		filter D
+		want   int64
+		how    string
+	}{
+		{D{{Key: "_id", Value: M{"$nin": A{7, 8, 2500}}}}, 1998, "COUNT_DIFFERENCE"},
+		{D{{Key: "name", Value: M{"$ne": "b"}}}, 1750, "COUNT_DIFFERENCE"},
+		{D{{Key: "name", Value: M{"$nin": A{"b", "c", "nothing"}}}}, 1500, "COUNT_DIFFERENCE"},
+		{D{{Key: "name", Value: M{"$not": M{"$gte": "b", "$lt": "d"}}}}, 1500, "COUNT_DIFFERENCE"},
+		{D{{Key: "tags", Value: M{"$nin": A{"x", "y"}}}}, 500, "COUNT_DIFFERENCE"},
+		{D{{Key: "tags", Value: M{"$in": A{"x", "y"}}}}, 1500, "COUNT_SCAN"},
+		{D{{Key: "tags", Value: M{"$in": A{"x", "y", "z"}}}}, 1500, "COUNT_SCAN"},
+		{D{{Key: "name", Value: M{"$ne": "b"}}, {Key: "at", Value: M{"$lt": 8}}}, 7, "FETCH"},
+	} {
+		q := append(D{{Key: "ws", Value: 1}}, tc.filter...)
+		for range 2 {
+			n, err := c.CountDocuments(ctx, q)
+			require.NoError(t, err)
+			require.Equal(t, tc.want, n, tc.filter)
+		}
+		names, _ := explain(t, c, D{{Key: "count", Value: "c"}, {Key: "query", Value: q}}).stages(t)
+		if tc.how == "FETCH" {
+			require.NotContains(t, names, "COUNT_DIFFERENCE")
+			continue
+		}
+		require.Equal(t, []string{tc.how}, names, tc.filter)
+	}
+}

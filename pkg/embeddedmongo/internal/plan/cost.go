@@ -14,7 +14,7 @@ const scanFloor = 2000
 func narrowest(ps []*Plan) (*Plan, error) {
 	best, least := ps[0], probeKeys+1
 	for _, p := range ps {
-		n, err := p.walk(probeKeys)
+		n, err := p.reach(probeKeys)
 		if err != nil {
 			return nil, err
 		}
@@ -41,7 +41,7 @@ func (p *Plan) orWhole(candidates []*Plan) (*Plan, error) {
 		if k == p || len(k.bounds) <= len(p.bounds) {
 			continue
 		}
-		n, err := k.walk(least)
+		n, err := k.reach(least)
 		if err != nil {
 			return nil, err
 		}
@@ -52,8 +52,8 @@ func (p *Plan) orWhole(candidates []*Plan) (*Plan, error) {
 	return best, nil
 }
 
-// walk counts the plan's keys up to a limit, without documents.
-func (p *Plan) walk(limit int) (int, error) {
+// reach counts the plan's keys up to a limit, without documents.
+func (p *Plan) reach(limit int) (int, error) {
 	v, err := p.c.View()
 	if err != nil {
 		return 0, err
@@ -79,7 +79,7 @@ func (p *Plan) orScan(con *conjunction) (*Plan, error) {
 	if p.ix.IsID() || total < scanFloor || ((p.q.Limit > 0 || p.q.Early) && p.sorted) {
 		return p, nil
 	}
-	n, err := p.walk(int(total / 8))
+	n, err := p.reach(int(total / 8))
 	if err != nil {
 		return nil, err
 	}

@@ -1,14 +1,24 @@
 package plan
 
 import (
+	"slices"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
 )
 
 // countersAfter is the number of keys that a count may walk before its prefix length is counted from then on.
 const countersAfter = 1000
 
+// rangedAfter is the same for a range below a prefix: counters then only spare the walk through its larger part.
+const rangedAfter = 10_000
+
+// expiredAfter is how many keys a walk reads between two looks at the clock.
+const expiredAfter = 1024
+
 // Count counts the matches of a query, within its skip and limit. how names the way: RECORD_STORE_COUNT (the collection's own
-// counter), COUNT_COUNTER (a counter of an index prefix), COUNT_SCAN (index keys only) or FETCH (documents).
+// counter), COUNT_COUNTER (a counter of an index prefix), COUNT_SCAN (index keys only), COUNT_DIFFERENCE (two such counts) or
+// FETCH (documents).
 func Count(c *storage.Collection, q Query) (n int64, how string, p *Plan, err error) {
 	skip, limit := q.Skip, q.Limit
 	q.Skip, q.Limit, q.Sort = 0, 0, nil
@@ -22,45 +32,81 @@ func Count(c *storage.Collection, q Query) (n int64, how string, p *Plan, err er
 		return c.Count(), "RECORD_STORE_COUNT", nil, nil
 	}
 	con := conjoin(q.Filter)
+	if n, how, p, err = countCovered(c, q, con); p != nil || err != nil {
+		return n, how, p, err
+	}
+	if n, p, err = countDifference(c, q, con); p != nil || err != nil {
+		return n, "COUNT_DIFFERENCE", p, err
+	}
+	if p, err = New(c, q); err != nil {
+		return 0, "", nil, err
+	}
+	n, err = p.countRows()
+	return n, "FETCH", p, err
+}
+
+// countCovered counts by an index alone; p is nil when none can.
+func countCovered(c *storage.Collection, q Query, con *conjunction) (n int64, how string, p *Plan, err error) {
 	if p = covering(c, q, con); p == nil {
-		if p, err = New(c, q); err != nil {
-			return 0, "", nil, err
-		}
+		return 0, "", nil, nil
 	}
 	prefixes, fields := p.prefixes()
-	if p.exact && prefixes != nil {
+	if prefixes != nil {
 		n, ok, err := p.counters(prefixes, fields)
 		if ok || err != nil {
 			return n, "COUNT_COUNTER", p, err
 		}
 	}
-	r, err := p.Run()
+	n, keys, err := p.countKeys()
 	if err != nil {
 		return 0, "", nil, err
+	}
+	after := int64(countersAfter)
+	if prefixes == nil {
+		fields, after = p.rangedFields(), rangedAfter
+	}
+	if fields > 0 && keys > after {
+		err = c.CountPrefixes(p.ix, fields)
+	}
+	return n, "COUNT_SCAN", p, err
+}
+
+// countDifference counts what a negation leaves: all that meet the other conditions, without those that meet the negated one
+// too. Both are counted by an index alone; p, the plan of the first, is nil when that does not work out.
+func countDifference(c *storage.Collection, q Query, con *conjunction) (n int64, p *Plan, err error) {
+	for i, node := range con.nodes {
+		not, ok := node.(filter.Not)
+		if !ok {
+			continue
+		}
+		others := slices.Delete(slices.Clone(con.nodes), i, i+1)
+		out, _, excluded, err := countCovered(c, q, conjunctionOf(append(slices.Clone(others), not.Node)))
+		if excluded == nil || err != nil {
+			return 0, nil, err
+		}
+		all, _, p, err := countCovered(c, q, conjunctionOf(others))
+		return max(0, all-out), p, err
+	}
+	return 0, nil, nil
+}
+
+// countRows counts by reading what the plan reads.
+func (p *Plan) countRows() (n int64, err error) {
+	r, err := p.Run()
+	if err != nil {
+		return 0, err
 	}
 	for {
 		_, ok, err := r.fetch(false)
 		if err != nil {
 			r.Close()
-			return 0, "", nil, err
+			return 0, err
 		}
 		if !ok {
-			break
+			return n, r.Close()
 		}
 		n++
 	}
-	if err := r.Close(); err != nil {
-		return 0, "", nil, err
-	}
-	if !p.exact {
-		return n, "FETCH", p, nil
-	}
-	if prefixes != nil && r.Keys > countersAfter {
-		if err := c.CountPrefixes(p.ix, fields); err != nil {
-			return 0, "", nil, err
-		}
-	}
-	return n, "COUNT_SCAN", p, nil
 }
 
 // covering is the best plan whose bounds are the whole filter; nil when there is none.

@@ -24,9 +24,11 @@ type conjunction struct {
 	nodes  []filter.Node // All conjuncts, flattened.
 }
 
-func conjoin(f *filter.Filter) *conjunction {
+func conjoin(f *filter.Filter) *conjunction { return conjunctionOf(f.Conjuncts()) }
+
+func conjunctionOf(nodes filter.And) *conjunction {
 	c := &conjunction{byPath: map[string][]predicate{}}
-	c.add(f.Conjuncts())
+	c.add(nodes)
 	return c
 }
 

@@ -18,7 +18,9 @@ type Rows struct {
 	p      *Plan
 	view   *storage.View
 	ks     keys
-	seen   map[string]bool
+	seen   map[string]bool // The documents so far, where one may come again.
+	twins  bool            // One may come again at once.
+	last   []byte
 	sorter *sorter
 	skip   int64
 	left   int64 // Results still to deliver; -1 without a limit.
@@ -40,7 +42,10 @@ func (p *Plan) Run() (*Rows, error) {
 		v.Close()
 		return nil, err
 	}
-	if p.dedupe {
+	switch {
+	case p.dedupe && p.merge && p.adjacent():
+		r.twins = true
+	case p.dedupe:
 		r.seen = map[string]bool{}
 	}
 	return r, nil
@@ -84,11 +89,8 @@ func (r *Rows) fetch(want bool) (Row, bool, error) {
 			}
 		}
 		id := r.p.idOf(r.ks.key())
-		if r.seen != nil {
-			if r.seen[string(id)] {
-				continue
-			}
-			r.seen[string(id)] = true
+		if r.again(id) {
+			continue
 		}
 		if !want && r.p.exact {
 			return Row{ID: id}, true, nil
@@ -113,6 +115,23 @@ func (r *Rows) fetch(want bool) (Row, bool, error) {
 		return Row{ID: id, Doc: d}, true, nil
 	}
 	return Row{}, false, storage.Error(r.ks.err())
+}
+
+// again tells whether the document came already.
+func (r *Rows) again(id []byte) bool {
+	switch {
+	case r.twins:
+		if bytes.Equal(r.last, id) {
+			return true
+		}
+		r.last = append(r.last[:0], id...)
+	case r.seen != nil:
+		if r.seen[string(id)] {
+			return true
+		}
+		r.seen[string(id)] = true
+	}
+	return false
 }
 
 func (r *Rows) doc(id []byte) (value.Doc, error) {

@@ -2,6 +2,7 @@
 // few. It exits with 1 when one of them grows by more than its bound: the indexes are there so that it does not.
 //
 //	make bench-scale BENCHFLAGS="-many 100000"
+//	make bench-scale BENCHFLAGS="-dir /var/tmp/scale"    (keeps the stores, and does not fill them again the next time)
 //
 // The runs are written straight into the embedded store; the questions go through the service that answers the API.
 package main
@@ -12,6 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -21,7 +23,7 @@ func main() {
 	few := flag.Int("few", 10_000, "flow runs of the small store")
 	many := flag.Int("many", 1_000_000, "flow runs of the large store")
 	bound := flag.Float64("bound", 10, "how many times slower a question may be with many")
-	dir := flag.String("dir", "", "where the stores are made; a temporary directory when empty")
+	dir := flag.String("dir", "", "where the stores are kept, and found again; when empty they are temporary")
 	flag.Parse()
 	if err := run(context.Background(), *dir, *few, *many, *bound); err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
@@ -30,14 +32,16 @@ func main() {
 }
 
 func run(ctx context.Context, dir string, few, many int, bound float64) (err error) {
-	dir, err = os.MkdirTemp(dir, "orch-scale-")
-	if err != nil {
-		return fmt.Errorf("make a directory for the stores: %w", err)
+	if dir == "" {
+		dir, err = os.MkdirTemp("", "orch-scale-")
+		if err != nil {
+			return fmt.Errorf("make a directory for the stores: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	var times [2][]time.Duration
 	for i, n := range []int{few, many} {
-		if times[i], err = measure(ctx, fmt.Sprintf("%s/%d", dir, i), n); err != nil {
+		if times[i], err = measure(ctx, filepath.Join(dir, strconv.Itoa(n)), n); err != nil {
 			return err
 		}
 	}
@@ -69,7 +73,7 @@ func measure(ctx context.Context, dir string, n int) (_ []time.Duration, err err
 	if err := w.fill(ctx, n); err != nil {
 		return nil, err
 	}
-	_, _ = fmt.Fprintf(os.Stderr, "%d flow runs stored in %s\n", n, time.Since(began).Round(time.Millisecond))
+	_, _ = fmt.Fprintf(os.Stderr, "%d flow runs are stored after %s\n", n, time.Since(began).Round(time.Millisecond))
 	list := questions()
 	times := make([]time.Duration, len(list))
 	for i, q := range list {

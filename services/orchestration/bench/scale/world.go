@@ -69,16 +69,24 @@ func known(kind string, n int) uuid.UUID {
 }
 
 // batch is how many runs one command stores.
-const batch = 2000
+const batch = 500
 
+// fill stores n runs, unless they are there.
 func (w *world) fill(ctx context.Context, n int) error {
+	runs := store.NewCollection(w.store, query.FlowRun, &orchv1.FlowRun{})
+	stored, err := runs.Count(ctx, request.DefaultWorkspace, bson.D{})
+	if err != nil || stored == int64(n) {
+		return err
+	}
+	if stored > 0 {
+		return fmt.Errorf("the store has %d flow runs, neither none nor %d: remove it", stored, n)
+	}
 	for i := range flows {
 		flow := &orchv1.Flow{Id: known("flow", i).String(), Name: fmt.Sprintf("flow-%d", i)}
 		if err := store.NewCollection(w.store, query.Flow, &orchv1.Flow{}).Insert(ctx, request.DefaultWorkspace, flow); err != nil {
 			return err
 		}
 	}
-	runs := store.NewCollection(w.store, query.FlowRun, &orchv1.FlowRun{})
 	docs := make([]bson.Raw, 0, batch)
 	for i := range n {
 		doc, err := store.NewDocument(request.DefaultWorkspace, flowRun(i, n), time.Time{})

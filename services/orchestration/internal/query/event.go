@@ -113,11 +113,11 @@ func (eventFilter) names(f *orchv1.EventNameFilter) (node, error) {
 	}
 	kids = append(kids, n)
 	for _, prefix := range f.GetExcludePrefix().GetValues() {
-		pattern, err := literal(prefix)
+		within, err := begins("event", prefix)
 		if err != nil {
 			return nil, err
 		}
-		kids = append(kids, match{{Key: "event", Value: not(regex("event", "^"+pattern, ""))}})
+		kids = append(kids, match{{Key: "event", Value: not(within)}})
 	}
 	return and(kids...), nil
 }
@@ -126,16 +126,25 @@ func (eventFilter) names(f *orchv1.EventNameFilter) (node, error) {
 func prefixed(path string, prefixes []string) (node, error) {
 	kids := make([]node, len(prefixes))
 	for i, prefix := range prefixes {
-		if len(prefix) > maxPattern {
-			return nil, fmt.Errorf("%w: a prefix of %d bytes is too long to be searched for", ErrOperand, len(prefix))
+		within, err := begins(path, prefix)
+		if err != nil {
+			return nil, err
 		}
-		within := bson.D{{Key: "$gte", Value: prefix}}
-		if end := afterPrefix(prefix); end != "" {
-			within = append(within, bson.E{Key: "$lt", Value: end})
-		}
-		kids[i] = match{{Key: path, Value: within}}
+		kids[i] = within
 	}
 	return or(kids...), nil
+}
+
+// begins matches texts that begin with a prefix.
+func begins(path, prefix string) (match, error) {
+	if len(prefix) > maxPattern {
+		return nil, fmt.Errorf("%w: a prefix of %d bytes is too long to be searched for", ErrOperand, len(prefix))
+	}
+	within := bson.D{{Key: "$gte", Value: prefix}}
+	if end := afterPrefix(prefix); end != "" {
+		within = append(within, bson.E{Key: "$lt", Value: end})
+	}
+	return match{{Key: path, Value: within}}, nil
 }
 
 // afterPrefix is the first text after all that begin with the prefix, empty where there is none. Texts are ordered by

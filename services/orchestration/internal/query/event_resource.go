@@ -198,11 +198,11 @@ func specified(path string, values events.Values) (node, error) {
 		kids = append(kids, criterion(path, "$ne", value))
 	}
 	for _, prefix := range values.NotPrefixes {
-		pattern, err := literal(prefix)
+		within, err := begins(path, prefix)
 		if err != nil {
 			return nil, err
 		}
-		kids = append(kids, match{{Key: path, Value: not(regex(path, "^"+pattern, ""))}})
+		kids = append(kids, match{{Key: path, Value: not(within)}})
 	}
 	return and(append(kids, or(wanted...))...), nil
 }

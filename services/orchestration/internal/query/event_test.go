@@ -26,7 +26,7 @@ func TestCompileEvents(t *testing.T) {
 		{"names", `{"event": {"name": ["a"], "exclude_name": ["b"]}}`, `"event":{"$in":["a"]},"$and":[{"event":{"$nin":["b"]}}]`},
 		{
 			"prefixes", `{"event": {"prefix": ["a.", "b*"], "exclude_prefix": ["a.b"]}}`,
-			`"$or":[{"event":{"$gte":"a.","$lt":"a/"}},{"event":{"$gte":"b*","$lt":"b+"}}],"event":{"$not":{"$regex":"^a\\.b"}}`,
+			`"$or":[{"event":{"$gte":"a.","$lt":"a/"}},{"event":{"$gte":"b*","$lt":"b+"}}],"event":{"$not":{"$gte":"a.b","$lt":"a.c"}}`,
 		},
 		{
 			"resource ids", `{"resource": {"id": ["r"], "id_prefix": ["p."]}}`,
@@ -35,7 +35,7 @@ func TestCompileEvents(t *testing.T) {
 		{"resource label", `{"resource": {"labels": {"$where": "1"}}}`, `"resource":` + elem("$where", `{"$in":["1"]}`)},
 		{
 			"resource label: one of, and none of", `{"resource": {"labels": {"l": ["a", "b*", "!c", "!d*"]}}}`,
-			`"resource":{"$elemMatch":{"k":{"$eq":"l"},"v":{"$ne":"c"},"$or":[{"v":{"$in":["a"]}},{"v":{"$gte":"b","$lt":"c"}}],"$and":[{"v":{"$not":{"$regex":"^d"}}}]}}`,
+			`"resource":{"$elemMatch":{"k":{"$eq":"l"},"v":{"$ne":"c"},"$or":[{"v":{"$in":["a"]}},{"v":{"$gte":"b","$lt":"c"}}],"$and":[{"v":{"$not":{"$gte":"d","$lt":"e"}}}]}}`,
 		},
 		{"resource label without values", `{"resource": {"labels": {"l": []}}}`, `"resource":{"$in":[]}`},
 		{"resource id as label", `{"resource": {"labels": {"orch.resource.id": "orch.flow.*"}}}`, `"resource_id":{"$gte":"orch.flow.","$lt":"orch.flow/"}`},

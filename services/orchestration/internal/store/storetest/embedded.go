@@ -17,7 +17,13 @@ import (
 // by that clock, does not wait for the disk, and is closed when the test ends.
 func Embedded(t testing.TB, c clock.Clock) *store.Store {
 	t.Helper()
-	server, err := embeddedmongo.Open(t.TempDir(), embeddedmongo.Options{NoSync: true})
+	return EmbeddedIn(t, c, t.TempDir())
+}
+
+// EmbeddedIn is Embedded with a directory that the caller keeps, and may find again.
+func EmbeddedIn(t testing.TB, c clock.Clock, dir string) *store.Store {
+	t.Helper()
+	server, err := embeddedmongo.Open(dir, embeddedmongo.Options{NoSync: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, server.Close()) })
 	s, err := store.Open(t.Context(), store.Config{

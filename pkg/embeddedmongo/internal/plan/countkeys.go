@@ -1,0 +1,136 @@
+package plan
+
+import (
+	"bytes"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
+)
+
+// countKeys counts the documents within an exact plan's spans by their keys alone. keys is how many were read.
+func (p *Plan) countKeys() (n, keys int64, err error) {
+	if p.dedupe {
+		q := *p
+		q.merge = q.merge || q.adjacent() // Twins then follow each other, and none need be remembered.
+		n, err = q.countRows()
+		return n, n, err
+	}
+	if len(p.spans) == 0 {
+		return 0, 0, nil
+	}
+	v, err := p.c.View()
+	if err != nil {
+		return 0, 0, err
+	}
+	defer v.Close()
+	it, err := v.Iter(p.spans[0].lo, p.spans[len(p.spans)-1].hi)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, s := range p.spans {
+		w := walk{it: it, expired: p.q.Expired}
+		w.begin(s.lo, s.hi)
+		inside, read, err := p.countSpan(v, s, &w)
+		if err != nil {
+			return 0, 0, err
+		}
+		n, keys = n+inside, keys+read
+	}
+	return n, keys, nil
+}
+
+// countSpan counts the keys of one span. Where all of the keys that it is a range of are counted, it walks at the same time
+// what lies outside of the range, and is done when either walk is: the newest half of all and all but the oldest hour cost as
+// little as the rest of them.
+func (p *Plan) countSpan(v *storage.View, s span, inside *walk) (n, keys int64, err error) {
+	const ahead = 4 * expiredAfter
+	if done, err := inside.on(ahead); done || err != nil {
+		return inside.n, inside.n, err
+	}
+	fields := p.rangedFields()
+	if fields == 0 {
+		_, err = inside.on(-1)
+		return inside.n, inside.n, err
+	}
+	prefix := s.lo[:s.at]
+	total, counted, err := p.c.PrefixCount(p.ix, fields, prefix[storage.IndexHeader:])
+	if !counted || err != nil {
+		if err == nil {
+			_, err = inside.on(-1)
+		}
+		return inside.n, inside.n, err
+	}
+	outside := [2]walk{{expired: p.q.Expired}, {expired: p.q.Expired}}
+	for i, bounds := range [2][2][]byte{{prefix, s.lo}, {s.hi, successor(prefix)}} {
+		if outside[i].it, err = v.Iter(bounds[0], bounds[1]); err != nil {
+			return 0, 0, err
+		}
+		outside[i].begin(bounds[0], bounds[1])
+	}
+	for {
+		done, err := inside.on(expiredAfter)
+		if done || err != nil {
+			return inside.n, inside.n, err
+		}
+		all := true
+		for i := range outside {
+			done, err := outside[i].on(expiredAfter)
+			if err != nil {
+				return 0, 0, err
+			}
+			all = all && done
+		}
+		if all {
+			out := outside[0].n + outside[1].n
+			return max(0, total-out), inside.n + out, nil
+		}
+	}
+}
+
+// rangedFields is the number of fields before the range that a plan ends with; 0 when it is of another kind.
+func (p *Plan) rangedFields() int {
+	last := len(p.bounds) - 1
+	if p.ix.IsID() || p.dedupe || last < 1 || p.bounds[last].points != nil {
+		return 0
+	}
+	return last
+}
+
+// adjacent reports whether the entries of a document follow each other when the spans are merged: what tells them apart is
+// fixed by the bounds, so what is left of them is the same.
+func (p *Plan) adjacent() bool {
+	return p.points() && len(p.spans) <= maxMerge && p.ix.Multikey()>>len(p.bounds) == 0
+}
+
+// walk counts keys between two bounds, some at a time.
+type walk struct {
+	it      *pebble.Iterator
+	expired func() error
+	n       int64
+	at      bool // The iterator is on a key that is not counted yet.
+}
+
+func (w *walk) begin(lo, hi []byte) {
+	if hi != nil && bytes.Compare(lo, hi) >= 0 {
+		return // Nothing is between.
+	}
+	w.it.SetBounds(lo, hi)
+	w.at = w.it.First()
+}
+
+// on counts up to so many keys more, all if negative; done tells that none is left.
+func (w *walk) on(keys int) (done bool, err error) {
+	for ; w.at && keys != 0; keys-- {
+		if w.n++; w.n%expiredAfter == 0 && w.expired != nil {
+			if err := w.expired(); err != nil {
+				return false, err
+			}
+		}
+		w.at = w.it.Next()
+	}
+	if w.at {
+		return false, nil
+	}
+	return true, storage.Error(w.it.Error())
+}
