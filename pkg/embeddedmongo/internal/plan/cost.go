@@ -1,6 +1,9 @@
 package plan
 
 import (
+	"slices"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/index"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
 )
 
@@ -30,15 +33,15 @@ func narrowest(ps []*Plan) (*Plan, error) {
 const wholeKeys = 1000
 
 // orWhole looks whether the matches are so few that an index on what is asked for beats one on the order. Reading in order ends
-// early when many match, but reads everything when hardly any do; so a candidate that binds more fields, and whose keys end soon,
-// is the safer way.
+// early when many match, but reads everything when hardly any do; so a candidate that binds another field, and whose keys end
+// soon, is the safer way.
 func (p *Plan) orWhole(candidates []*Plan) (*Plan, error) {
 	if p.q.Sort == nil || !p.sorted || p.exact || p.q.Limit == 0 || p.c.Count() < scanFloor {
 		return p, nil
 	}
 	best, least := p, wholeKeys
 	for _, k := range candidates {
-		if k == p || len(k.bounds) <= len(p.bounds) {
+		if k == p || !k.bindsBeyond(p) {
 			continue
 		}
 		n, err := k.reach(least)
@@ -50,6 +53,17 @@ func (p *Plan) orWhole(candidates []*Plan) (*Plan, error) {
 		}
 	}
 	return best, nil
+}
+
+// bindsBeyond reports whether the plan binds a field that another does not.
+func (p *Plan) bindsBeyond(other *Plan) bool {
+	for i := range p.bounds {
+		path := p.ix.Fields[i].Path
+		if !slices.ContainsFunc(other.ix.Fields[:len(other.bounds)], func(f index.Field) bool { return f.Path == path }) {
+			return true
+		}
+	}
+	return false
 }
 
 // reach counts the plan's keys up to a limit, without documents.
@@ -96,3 +110,6 @@ func scan(c *storage.Collection, q Query, con *conjunction) *Plan {
 	p.order(0)
 	return p
 }
+
+// readsAll reports whether the plan reads all documents.
+func (p *Plan) readsAll() bool { return p.ix.IsID() && len(p.bounds) == 0 }

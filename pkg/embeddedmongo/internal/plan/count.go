@@ -17,8 +17,8 @@ const rangedAfter = 10_000
 const expiredAfter = 1024
 
 // Count counts the matches of a query, within its skip and limit. how names the way: RECORD_STORE_COUNT (the collection's own
-// counter), COUNT_COUNTER (a counter of an index prefix), COUNT_SCAN (index keys only), COUNT_DIFFERENCE (two such counts) or
-// FETCH (documents).
+// counter), COUNT_COUNTER (a counter of an index prefix), COUNT_SCAN (index keys only), COUNT_DIFFERENCE (two such counts),
+// COUNT_COMMON (keys of several ranges), COUNT_MATCHING (index keys, read) or FETCH (documents).
 func Count(c *storage.Collection, q Query) (n int64, how string, p *Plan, err error) {
 	skip, limit := q.Skip, q.Limit
 	q.Skip, q.Limit, q.Sort = 0, 0, nil
@@ -38,11 +38,18 @@ func Count(c *storage.Collection, q Query) (n int64, how string, p *Plan, err er
 	if n, p, err = countDifference(c, q, con); p != nil || err != nil {
 		return n, "COUNT_DIFFERENCE", p, err
 	}
-	if p, err = New(c, q); err != nil {
+	if n, p, err = countCommon(c, q, con); p != nil || err != nil {
+		return n, "COUNT_COMMON", p, err
+	}
+	chosen, err := New(c, q)
+	if err != nil {
 		return 0, "", nil, err
 	}
-	n, err = p.countRows()
-	return n, "FETCH", p, err
+	if n, p, err = countMatching(c, q, con, chosen); p != nil || err != nil {
+		return n, "COUNT_MATCHING", p, err
+	}
+	n, err = chosen.countRows()
+	return n, "FETCH", chosen, err
 }
 
 // countCovered counts by an index alone; p is nil when none can.

@@ -32,6 +32,51 @@ func AppendKey(dst []byte, v Value, desc bool) []byte {
 	return dst
 }
 
+// ReadKey reads the first encoding at the start of b back as a value that equals what was encoded: null stands for a missing
+// value too, a double for any number that is exactly that. ok is false for what the encoding does not tell, or not easily. n is
+// its length either way. The value lives in buf, as far as that reaches.
+func ReadKey(b []byte, desc bool, buf []byte) (v Value, n int, ok bool) {
+	n = KeyLen(b, desc)
+	x := byte(0)
+	if desc {
+		x = 0xff
+	}
+	buf = buf[:0]
+	switch payload := b[1:n]; b[0] ^ x {
+	case ClassNull:
+		return Null, n, true
+	case ClassNumber:
+		var raw [9]byte
+		for i := range raw {
+			raw[i] = payload[i] ^ x
+		}
+		u := binary.BigEndian.Uint64(raw[:])
+		if u>>63 != 0 {
+			u &^= 1 << 63
+		} else {
+			u = ^u
+		}
+		return Value{T: bson.TypeDouble, B: binary.LittleEndian.AppendUint64(buf, u)}, n, raw[8] == 0x80
+	case ClassBinary:
+		buf = binary.LittleEndian.AppendUint32(buf, uint32(len(payload)-5))
+		for _, c := range payload[4:] {
+			buf = append(buf, c^x)
+		}
+		return Value{T: bson.TypeBinary, B: buf}, n, true
+	case ClassString:
+		buf = append(buf, 0, 0, 0, 0)
+		for i := 0; i < len(payload)-2; i++ {
+			if buf = append(buf, payload[i]^x); payload[i] == x {
+				i++ // What tells a NUL byte from the end.
+			}
+		}
+		buf = append(buf, 0)
+		binary.LittleEndian.PutUint32(buf, uint32(len(buf)-4))
+		return Value{T: bson.TypeString, B: buf}, n, true
+	}
+	return Value{}, n, false
+}
+
 func appendPayload(dst []byte, v Value) []byte {
 	switch Class(v.T) {
 	case ClassNumber:

@@ -160,3 +160,22 @@ func FuzzKeyOrder(f *testing.F) {
 		require.Equal(t, sign(CompareDocs(a, b)), sign(bytes.Compare(AppendKey(nil, OfDoc(a), false), AppendKey(nil, OfDoc(b), false))))
 	})
 }
+
+// What is read back out of a key equals what was encoded, and takes as many bytes.
+func TestReadKey(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		desc := rapid.Bool().Draw(t, "desc")
+		v := anyValue(1).Draw(t, "value")
+		key := AppendKey(nil, v, desc)
+		got, n, ok := ReadKey(append(bytes.Clone(key), "behind"...), desc, []byte("used before"))
+		require.Len(t, key, n)
+		if ok {
+			require.Zero(t, Compare(v, got), "%s, %s", Format(v), Format(got))
+		}
+		switch v.T {
+		case bson.TypeString, bson.TypeInt32, bson.TypeDouble, bson.TypeBinary, bson.TypeNull:
+			require.True(t, ok, Format(v))
+		}
+	})
+}
