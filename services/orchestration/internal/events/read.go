@@ -55,9 +55,12 @@ func ofWorkspace(info request.Info) place {
 
 func (s *Service) firstPage(ctx context.Context, in place, q *orchv1.EventQuery) (*orchv1.EventPage, error) {
 	filter := s.complete(q.GetFilter())
-	named, err := s.named(ctx, in.id, filter)
+	named, none, err := s.named(ctx, in.id, filter)
 	if err != nil {
 		return nil, err
+	}
+	if none {
+		return &orchv1.EventPage{}, nil
 	}
 	compiled, err := s.compile(named)
 	if err != nil {
@@ -84,9 +87,12 @@ func (s *Service) nextPage(ctx context.Context, in place, token string) (*orchv1
 	if err != nil {
 		return nil, rpc.Detail(http.StatusForbidden, "Forbidden")
 	}
-	named, err := s.named(ctx, in.id, p.filter)
+	named, none, err := s.named(ctx, in.id, p.filter)
 	if err != nil {
 		return nil, err
+	}
+	if none {
+		return &orchv1.EventPage{Total: p.total}, nil
 	}
 	compiled, err := s.compile(named)
 	if err != nil {

@@ -2,6 +2,8 @@ package events
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -11,28 +13,48 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// maxNames is how many names of events a prefix is written out to; more are looked for as a range.
+// maxNames is how many names of events a filter is written out to; more are looked for by their ranges.
 const maxNames = 64
 
-// named writes prefixes of event names out to the names that there are. There are few, and lists of whole values are
-// what an index answers in order and counts without looking; a range of names is neither.
-func (s *Service) named(ctx context.Context, ws uuid.UUID, filter *orchv1.EventFilter) (*orchv1.EventFilter, error) {
-	prefixes := filter.GetEvent().GetPrefix()
-	if len(prefixes.GetValues()) == 0 || len(filter.GetEvent().GetName().GetValues()) > 0 {
-		return filter, nil
+// named writes prefixes and exclusions of event names out to the names that there are. There are few, and lists of whole
+// values are what an index answers in order and counts without looking; ranges and their opposites are neither. none
+// tells that no event has a name that is asked for.
+func (s *Service) named(ctx context.Context, ws uuid.UUID, filter *orchv1.EventFilter) (written *orchv1.EventFilter, none bool, err error) {
+	asked := filter.GetEvent()
+	if len(asked.GetPrefix().GetValues())+len(asked.GetExcludeName().GetValues())+len(asked.GetExcludePrefix().GetValues()) == 0 {
+		return filter, false, nil
 	}
-	compiled, err := query.CompileEvents(&orchv1.EventFilter{Event: &orchv1.EventNameFilter{Prefix: prefixes}},
-		query.EventOptions{Vocabulary: s.words, AnyTime: true})
-	if err != nil {
-		return nil, err
+	names, err := s.names(ctx, ws, asked)
+	if err != nil || len(names) > maxNames {
+		return filter, false, err
 	}
-	names, err := s.events.Distinct(ctx, ws, "event", compiled)
-	if err != nil || len(names) == 0 || len(names) > maxNames {
-		return filter, err
+	written = proto.CloneOf(filter)
+	written.Event = &orchv1.EventNameFilter{Name: &orchv1.StringList{Values: names}}
+	return written, len(names) == 0, nil
+}
+
+// names are those that a filter admits; of a workspace's names where it does not list its own.
+func (s *Service) names(ctx context.Context, ws uuid.UUID, asked *orchv1.EventNameFilter) ([]string, error) {
+	names := asked.GetName().GetValues()
+	if len(names) == 0 {
+		compiled, err := query.CompileEvents(&orchv1.EventFilter{Event: &orchv1.EventNameFilter{Prefix: asked.GetPrefix()}},
+			query.EventOptions{Vocabulary: s.words, AnyTime: true})
+		if err != nil {
+			return nil, err
+		}
+		if names, err = s.events.Distinct(ctx, ws, "event", compiled); err != nil {
+			return nil, err
+		}
 	}
-	filter = proto.Clone(filter).(*orchv1.EventFilter)
-	filter.Event.Prefix, filter.Event.Name = nil, &orchv1.StringList{Values: names}
-	return filter, nil
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !admits(asked, name) }), nil
+}
+
+// admits tells whether a name, which a filter may ask for, has one of its prefixes and is not excluded.
+func admits(f *orchv1.EventNameFilter, name string) bool {
+	begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+	prefixes := f.GetPrefix().GetValues()
+	return (len(prefixes) == 0 || slices.ContainsFunc(prefixes, begins)) &&
+		!slices.Contains(f.GetExcludeName().GetValues(), name) && !slices.ContainsFunc(f.GetExcludePrefix().GetValues(), begins)
 }
 
 // total counts the events that match. Nearly always the window is so wide that no event lies outside of it; then it is

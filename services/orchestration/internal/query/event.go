@@ -135,6 +135,19 @@ func prefixed(path string, prefixes []string) (node, error) {
 	return or(kids...), nil
 }
 
+// anyBegins matches lists of which one text begins with one of the prefixes, if there are any.
+func anyBegins(path string, prefixes []string) (node, error) {
+	kids := make([]node, len(prefixes))
+	for i, prefix := range prefixes {
+		within, err := begins(path, prefix)
+		if err != nil {
+			return nil, err
+		}
+		kids[i] = criterion(path, "$elemMatch", within[0].Value)
+	}
+	return or(kids...), nil
+}
+
 // begins matches texts that begin with a prefix.
 func begins(path, prefix string) (match, error) {
 	if len(prefix) > maxPattern {

@@ -55,6 +55,14 @@ func (e eventFilter) allAny(f *orchv1.EventAnyResourceFilters) (node, error) {
 			kids[i] = criterion("resource_ids", "$in", c.ids)
 			continue
 		}
+		one, err := anyBegins("resource_ids", c.prefixes)
+		if err != nil {
+			return nil, err
+		}
+		if len(c.prefixes) > 0 && len(c.ids)+len(c.labels) == 0 {
+			kids[i] = one
+			continue
+		}
 		own, err := e.own(c)
 		if err != nil {
 			return nil, err
@@ -65,9 +73,9 @@ func (e eventFilter) allAny(f *orchv1.EventAnyResourceFilters) (node, error) {
 		}
 		kids[i] = or(own, related)
 		if len(c.ids) > 0 {
-			// One range of an index for both sides of the or.
-			kids[i] = and(criterion("resource_ids", "$in", c.ids), kids[i])
+			one = criterion("resource_ids", "$in", c.ids)
 		}
+		kids[i] = and(one, kids[i]) // One range of an index for both sides of the or.
 	}
 	return and(kids...), nil
 }

@@ -56,7 +56,7 @@ func TestCompileEvents(t *testing.T) {
 		},
 		{
 			"any resource", `{"any_resource": {"id_prefix": ["p"]}}`,
-			`"$or":[{"resource_id":{"$gte":"p","$lt":"q"}},{"related":{"$elemMatch":{"labels":` + elem("orch.resource.id", `{"$gte":"p","$lt":"q"}`) + `}}}]`,
+			`"resource_ids":{"$elemMatch":{"$gte":"p","$lt":"q"}}`,
 		},
 		{"id", `{"id": {"id": ["` + someID + `"]}}`, `"_id":{"$in":[` + id + `]}`},
 	} {
