@@ -21,6 +21,8 @@ type question struct {
 	count      bool
 	// grows: a count that must look at every match, because no index has the field; it is printed and not bounded.
 	grows bool
+	// scattered: a page for which more runs are read than it shows. Of many, most are not in memory, and each costs more.
+	scattered bool
 }
 
 // sorts are those that /flow_runs/filter lists.
@@ -75,13 +77,14 @@ func questions() []question {
 		if inner != "" {
 			inner += ","
 		}
+		unindexed := slices.ContainsFunc(growing, func(g string) bool { return strings.Contains(f, g) })
 		short := f
 		if len(short) > 50 {
 			short = short[:50]
 		}
 		list = append(list,
-			question{name: short, body: `{` + inner + `"limit":200,"sort":"START_TIME_DESC"}`},
-			question{name: "count " + short, body: f, count: true, grows: slices.ContainsFunc(growing, func(g string) bool { return strings.Contains(f, g) })})
+			question{name: short, body: `{` + inner + `"limit":200,"sort":"START_TIME_DESC"}`, scattered: unindexed},
+			question{name: "count " + short, body: f, count: true, grows: unindexed})
 	}
 	return list
 }
