@@ -60,8 +60,8 @@ type Directory struct {
 	complete bool                              // The bucket has the key Complete.
 	entries  map[string]*orchv1.DirectoryEntry // By key in the bucket. Values are never changed.
 	keys     map[string]key                    // By digest.
-	members  map[pair]string                   // Account and actor → account role.
-	access   map[pair]string                   // Workspace and actor → workspace role.
+	members  map[pair]grant                    // Account and actor → account role.
+	access   map[pair]grant                    // Workspace and actor → workspace role.
 	roles    map[string]access.Set             // Roles that accounts made, by id.
 	teams    map[pair][]string                 // Account and actor → ids of teams.
 	allowed  map[string]peer.Networks          // Account → where it may be used from; accounts that enforce it alone.
@@ -69,6 +69,16 @@ type Directory struct {
 
 // pair is a place, an account or a workspace, and an actor.
 type pair struct{ place, actor string }
+
+// grant is a role and the key of the entry that gives it. A removal may be heard after what was made in its stead: it takes
+// back only what its own entry gave.
+type grant struct{ role, from string }
+
+func take(grants map[pair]grant, of pair, from string) {
+	if grants[of].from == from {
+		delete(grants, of)
+	}
+}
 
 // key is a key and whose it is.
 type key struct {
@@ -90,8 +100,8 @@ func New(o Options) *Directory {
 		loaded:  make(chan struct{}),
 		entries: map[string]*orchv1.DirectoryEntry{},
 		keys:    map[string]key{},
-		members: map[pair]string{},
-		access:  map[pair]string{},
+		members: map[pair]grant{},
+		access:  map[pair]grant{},
 		roles:   map[string]access.Set{},
 		teams:   map[pair][]string{},
 		allowed: map[string]peer.Networks{},
@@ -168,7 +178,7 @@ func (d *Directory) apply(ctx context.Context, change broker.Change) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.drop(d.entries[change.Key])
+	d.drop(change.Key, d.entries[change.Key])
 	delete(d.entries, change.Key)
 	if next != nil {
 		d.entries[change.Key] = next
@@ -176,18 +186,18 @@ func (d *Directory) apply(ctx context.Context, change broker.Change) {
 	}
 }
 
-func (d *Directory) drop(e *orchv1.DirectoryEntry) {
+func (d *Directory) drop(at string, e *orchv1.DirectoryEntry) {
 	for _, k := range e.GetActor().GetKeys() {
 		delete(d.keys, k.GetDigest())
 	}
 	if m := e.GetMembership(); m != nil {
-		delete(d.members, pair{m.GetAccountId(), m.GetActorId()})
+		take(d.members, pair{m.GetAccountId(), m.GetActorId()}, at)
 	}
 	if a := e.GetActor(); a.GetAccountId() != "" {
-		delete(d.members, pair{a.GetAccountId(), a.GetActorId()})
+		take(d.members, pair{a.GetAccountId(), a.GetActorId()}, at)
 	}
 	if a := e.GetAccess(); a != nil {
-		delete(d.access, pair{a.GetWorkspaceId(), a.GetActorId()})
+		take(d.access, pair{a.GetWorkspaceId(), a.GetActorId()}, at)
 	}
 	if e.GetRole() != nil {
 		delete(d.roles, e.GetId())
@@ -207,13 +217,13 @@ func (d *Directory) add(at string, e *orchv1.DirectoryEntry) {
 		d.keys[k.GetDigest()] = key{k, at}
 	}
 	if m := e.GetMembership(); m != nil {
-		d.members[pair{m.GetAccountId(), m.GetActorId()}] = m.GetAccountRoleId()
+		d.members[pair{m.GetAccountId(), m.GetActorId()}] = grant{m.GetAccountRoleId(), at}
 	}
 	if a := e.GetActor(); a.GetAccountId() != "" {
-		d.members[pair{a.GetAccountId(), a.GetActorId()}] = a.GetAccountRoleId()
+		d.members[pair{a.GetAccountId(), a.GetActorId()}] = grant{a.GetAccountRoleId(), at}
 	}
 	if a := e.GetAccess(); a != nil {
-		d.access[pair{a.GetWorkspaceId(), a.GetActorId()}] = a.GetWorkspaceRoleId()
+		d.access[pair{a.GetWorkspaceId(), a.GetActorId()}] = grant{a.GetWorkspaceRoleId(), at}
 	}
 	if role := e.GetRole(); role != nil {
 		d.roles[e.GetId()] = access.NewSet(role.GetScopes()...)

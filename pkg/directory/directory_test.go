@@ -219,3 +219,29 @@ func TestScopesFollowRolesOfAccountAndWorkspace(t *testing.T) {
 	require.False(t, member)
 	require.True(t, w.HasWorkspace(account, workspace) && !w.HasWorkspace(other, workspace) && w.HasAccount(other) && !w.HasAccount(role))
 }
+
+// The removal of what was made anew may be heard after its successor.
+func TestARemovalTakesBackOnlyWhatItsOwnEntryGave(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.say(broker.Change{Key: directory.Complete})
+	w.put(directory.Account, &orchv1.DirectoryEntry{Id: account, Account: &orchv1.DirectoryAccount{}})
+	w.put(directory.Workspace, &orchv1.DirectoryEntry{Id: workspace, Workspace: &orchv1.DirectoryWorkspace{AccountId: account}})
+	const first, second = role, program
+	for _, id := range []string{first, second} {
+		w.put(directory.Membership, &orchv1.DirectoryEntry{Id: id, Membership: &orchv1.DirectoryMembership{AccountId: account, ActorId: user, AccountRoleId: access.AccountMember}})
+		w.put(directory.Access, &orchv1.DirectoryEntry{Id: id, Access: &orchv1.DirectoryAccess{WorkspaceId: workspace, ActorId: user, WorkspaceRoleId: access.WorkspaceOwner}})
+	}
+	remove := func(id string) {
+		w.say(broker.Change{Key: directory.Key(directory.Membership, id), Deleted: true})
+		w.say(broker.Change{Key: directory.Key(directory.Access, id), Deleted: true})
+		w.settle()
+	}
+	ann := directory.Caller{ID: user, Actor: user}
+	remove(first)
+	scopes, member := w.WorkspaceScopes(ann, account, workspace)
+	require.True(t, member && scopes.Has("manage_workspace_access"))
+	remove(second)
+	_, member = w.WorkspaceScopes(ann, account, workspace)
+	require.False(t, member)
+}

@@ -68,8 +68,8 @@ func (d *Directory) memberRole(c Caller, account string) (role string, member bo
 	if d.entries[Key(Account, account)].GetAccount() == nil {
 		return "", false
 	}
-	role, member = d.members[pair{account, c.Actor}]
-	return role, member
+	given, member := d.members[pair{account, c.Actor}]
+	return given.role, member
 }
 
 // WorkspaceScopes are what a caller may do in a workspace of an account; false when the caller is no member of the
@@ -89,9 +89,9 @@ func (d *Directory) WorkspaceScopes(c Caller, account, workspace string) (access
 		owner, _ := access.WorkspaceRole(access.WorkspaceOwner)
 		return owner.Scopes, true
 	}
-	held := d.scopesOf(account, d.access[pair{workspace, c.Actor}])
+	held := d.scopesOf(account, d.access[pair{workspace, c.Actor}].role)
 	for _, team := range d.teams[pair{account, c.Actor}] {
-		held = access.Union(held, d.scopesOf(account, d.access[pair{workspace, team}]))
+		held = access.Union(held, d.scopesOf(account, d.access[pair{workspace, team}].role))
 	}
 	return held, true
 }
