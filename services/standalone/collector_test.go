@@ -2,8 +2,7 @@ package standalone
 
 import (
 	"context"
-	"net/http"
-	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,40 +10,45 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestGarbageIsCollectedLessOftenWhileWebhooksComeFast(t *testing.T) {
+func TestGarbageIsCollectedLessOftenWhileMuchIsThrownAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		growth := 100
-		c := collecting(func(percent int) int {
+		var total atomic.Uint64
+		growth, changes := 100, 0
+		c := collecting(total.Load, func(percent int) int {
 			before := growth
-			growth = percent
+			growth, changes = percent, changes+1
 			return before
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- c.Run(ctx) }()
-		second := func(webhooks int64) int {
-			c.webhooks.Add(webhooks)
-			time.Sleep(collectEvery) //nolint:forbidigo // Of the bubble.
-			synctest.Wait()
+		synctest.Wait()
+		allocating := func(perSecond uint64, looks int) int {
+			for range looks {
+				total.Add(perSecond / uint64(time.Second/collectEvery))
+				time.Sleep(collectEvery)
+				synctest.Wait()
+			}
 			return growth
 		}
-		require.Equal(t, calmGrowth, second(busyFrom-1))
-		require.Equal(t, busyGrowth, second(busyFrom))
-		require.Equal(t, busyGrowth, second(10*busyFrom))
-		require.Equal(t, calmGrowth, second(0))
+		require.Equal(t, calmGrowth, allocating(busyFrom-1000, 3))
+		require.Equal(t, busyGrowth, allocating(busyFrom, 1))
+		require.Equal(t, busyGrowth, allocating(10*busyFrom, calmAfter))
+		require.Equal(t, busyGrowth, allocating(0, calmAfter-1), "a short rest changes nothing")
+		require.Equal(t, busyGrowth, allocating(busyFrom, 1))
+		require.Equal(t, calmGrowth, allocating(0, calmAfter))
+		require.Equal(t, calmGrowth, allocating(0, 3*calmAfter))
+		require.Equal(t, 3, changes, "the first setting, and one for each turn")
 		stop()
 		require.NoError(t, <-ended)
 		require.Equal(t, 100, growth)
 	})
 }
 
-func TestWebhooksAreCounted(t *testing.T) {
+func TestWhatIsAllocatedIsCounted(t *testing.T) {
 	t.Parallel()
-	c := newCollector()
-	handler := c.counting(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
-	w := httptest.NewRecorder()
-	handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/hooks/slug", nil))
-	require.Equal(t, http.StatusNoContent, w.Code)
-	require.EqualValues(t, 1, c.webhooks.Load())
+	before := allocated()
+	kept := make([]byte, 1<<20)
+	require.GreaterOrEqual(t, allocated()-before, uint64(len(kept)))
 }

@@ -124,7 +124,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 		return nil, err
 	}
 	s.gateway, err = gateway.New(cfg.Gateway, gateway.Deps{
-		Caller: calls, Broker: conn, Hooks: garbage.counting(receiver.Handler()), Log: log, Registry: registry,
+		Caller: calls, Broker: conn, Hooks: receiver.Handler(), Log: log, Registry: registry,
 		Health: s.group.Health(), Version: version, InternalURL: s.InternalURL(),
 		Settings: settings,
 	})
