@@ -32,9 +32,7 @@ type frame struct {
 
 // consume handles frames until ctx ends or the iterator breaks.
 func (k *consumption) consume(ctx context.Context) error {
-	lookup, unbind := k.conn.epoch.bind(ctx)
-	consumer, err := k.conn.js.Consumer(lookup, StreamEvents, k.durable)
-	unbind()
+	consumer, err := k.lookUp(ctx)
 	if err != nil {
 		return err
 	}
@@ -77,6 +75,18 @@ func (k *consumption) consume(ctx context.Context) error {
 			next = k.open(ctx, msg)
 		}
 	}
+}
+
+// lookUpTimeout is how long the broker may take to say that a consumer is there. A request that went to a server that is gone
+// is never answered, however long ctx would have it wait; the next one is.
+const lookUpTimeout = 5 * time.Second
+
+func (k *consumption) lookUp(ctx context.Context) (jetstream.Consumer, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
+	defer cancel()
+	ctx, unbind := k.conn.epoch.bind(ctx)
+	defer unbind()
+	return k.conn.js.Consumer(ctx, StreamEvents, k.durable)
 }
 
 // handBack returns what was fetched ahead, so that another process need not wait for the ack wait to get it. Nak may fail;

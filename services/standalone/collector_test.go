@@ -27,7 +27,7 @@ func TestGarbageIsCollectedLessOftenWhileMuchIsThrownAway(t *testing.T) {
 		allocating := func(perSecond uint64, looks int) int {
 			for range looks {
 				total.Add(perSecond / uint64(time.Second/collectEvery))
-				time.Sleep(collectEvery)
+				<-time.After(collectEvery)
 				synctest.Wait()
 			}
 			return growth
