@@ -62,24 +62,17 @@ func report(answers [2][]answer, few, many int, bound float64) error {
 			continue
 		}
 		ratio := float64(large.median) / float64(small.median)
-		most := bound
-		if q.scattered {
-			most *= scatteredFactor
-		}
-		allowed := strconv.FormatFloat(most, 'f', 0, 64)
+		allowed := strconv.FormatFloat(bound, 'f', 0, 64)
 		if q.grows {
 			allowed = "-" // With the number of runs.
 		}
 		_, _ = fmt.Fprintf(os.Stdout, "%-58s %9.2f ms %9.2f ms %8.1f %8s\n", q.name, ms(small.median), ms(large.median), ratio, allowed)
-		if ratio > most && !q.grows {
-			errs = append(errs, fmt.Errorf("%s: %.1f times slower, more than %.0f", q.name, ratio, most))
+		if ratio > bound && !q.grows {
+			errs = append(errs, fmt.Errorf("%s: %.1f times slower, more than %.0f", q.name, ratio, bound))
 		}
 	}
 	return errors.Join(errs...)
 }
-
-// scatteredFactor is how many times the bound holds for a page whose runs are read from all over the store.
-const scatteredFactor = 3
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 

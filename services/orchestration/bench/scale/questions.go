@@ -21,8 +21,6 @@ type question struct {
 	count      bool
 	// grows: a count that must look at every match, because no index has the field; it is printed and not bounded.
 	grows bool
-	// scattered: a page for which more runs are read than it shows. Of many, most are not in memory, and each costs more.
-	scattered bool
 }
 
 // sorts are those that /flow_runs/filter lists.
@@ -83,7 +81,7 @@ func questions() []question {
 			short = short[:50]
 		}
 		list = append(list,
-			question{name: short, body: `{` + inner + `"limit":200,"sort":"START_TIME_DESC"}`, scattered: unindexed},
+			question{name: short, body: `{` + inner + `"limit":200,"sort":"START_TIME_DESC"}`},
 			question{name: "count " + short, body: f, count: true, grows: unindexed})
 	}
 	return list
