@@ -38,8 +38,9 @@ func (k *consumption) consume(ctx context.Context) error {
 	}
 	k.hand = newHand()
 	// The handler may end its work after ctx; until then its frames are kept.
-	defer k.hand.keep(consumer.CachedInfo().Config.AckWait)()
-	in := newIntake(consumer, k.hand, prefetchFrames, prefetchBytes)
+	ackWait := consumer.CachedInfo().Config.AckWait
+	defer k.hand.keep(ackWait)()
+	in := newIntake(consumer, k.hand, prefetchFrames, prefetchBytes, ackWait/4)
 	fetching, stop := context.WithCancel(ctx)
 	go in.run(fetching)
 	defer func() {
@@ -63,7 +64,7 @@ func (k *consumption) consume(ctx context.Context) error {
 			var batch []*frame
 			batch, next = k.gather(ctx, []*frame{next}, in.frames)
 			k.process(ctx, batch)
-			pacer.end(time.Now(), next != nil)
+			pacer.end(time.Now(), next != nil || len(in.frames) > 0)
 			continue
 		}
 		select {

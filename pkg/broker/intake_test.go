@@ -14,6 +14,14 @@ import (
 // twice.
 func TestIntakeStopsWhenTheHandIsFull(t *testing.T) {
 	t.Parallel()
+	for _, rest := range []time.Duration{0, time.Millisecond, time.Hour} {
+		t.Run(rest.String(), func(t *testing.T) { takesAllInOrder(t, rest) })
+	}
+}
+
+func takesAllInOrder(t *testing.T, rest time.Duration) {
+	t.Helper()
+	t.Parallel()
 	const events, limit = 200, 10
 	c := connectInProcess(t)
 	for range events {
@@ -22,7 +30,7 @@ func TestIntakeStopsWhenTheHandIsFull(t *testing.T) {
 	require.EqualValues(t, events, storedFrames(t, c), "each event has a frame of its own")
 	consumer, err := c.js.Consumer(t.Context(), StreamEvents, DurablePersist)
 	require.NoError(t, err)
-	in := newIntake(consumer, newHand(), limit, prefetchBytes)
+	in := newIntake(consumer, newHand(), limit, prefetchBytes, rest)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {

@@ -15,7 +15,7 @@ type pacer struct {
 
 func (p *pacer) begin(now time.Time) { p.began = now }
 
-// end notes that a batch was handled; more tells that something waits that did not fit into it.
+// end notes that a batch was handled; more tells that something waits already.
 func (p *pacer) end(now time.Time, more bool) {
 	p.ended = now
 	switch {

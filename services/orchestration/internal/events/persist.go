@@ -15,6 +15,8 @@ import (
 )
 
 const (
+	// maxBatch is how many events are stored with one flush at the most: at their fastest several frames come in one pace.
+	maxBatch = 2000
 	// pace keeps the flushes of stored events from crowding out those that callers wait for.
 	pace = 20 * time.Millisecond
 	// yield lets bursts be acknowledged first: storing an event costs many times what taking it in does, and nobody
@@ -30,7 +32,7 @@ func (p Persister) Name() string { return "event persister" }
 
 // Run consumes until the context ends. While the database is away events stay in the broker.
 func (p Persister) Run(ctx context.Context) error {
-	return p.Service.broker.Consume(ctx, broker.DurablePersist, broker.ConsumeOptions{Pace: pace, Yield: yield}, p.Service.persist)
+	return p.Service.broker.Consume(ctx, broker.DurablePersist, broker.ConsumeOptions{MaxEvents: maxBatch, Pace: pace, Yield: yield}, p.Service.persist)
 }
 
 // Received is an event that was taken in, and the workspace that it is of.
