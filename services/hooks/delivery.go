@@ -53,6 +53,7 @@ func (d *delivery) run() int {
 	}
 	d.guard, d.from = d.guards.Of(d.hook), d.proxies.Client(d.r)
 	d.request = receive.New(d.r, d.slug, d.rest, d.clock.Now())
+	d.request.Secrets = d.guard.Secrets()
 	if err := d.guards.Admit(d.guard, d.catalog.Account(d.hook.GetAccount()), d.from, d.request.Received); err != nil {
 		return d.turnAway(ctx, err)
 	}

@@ -29,7 +29,7 @@ func Open(ctx context.Context, conn *broker.Conn) (*broker.Journal, error) {
 // MaxBody is how much of a body the delivery log keeps, in bytes. A longer one is cut.
 const MaxBody = 256 << 10
 
-// Of is a request as the delivery log keeps it: credentials masked in header and query, the slug nowhere, the body
+// Of is a request as the delivery log keeps it: credentials masked in header and query, the webhook's slug and secrets nowhere but in the body, the body
 // as it was sent (of a compressed one what was in it), cut when it is long.
 func Of(r *receive.Request) *orchv1.WebhookDelivery {
 	d := &orchv1.WebhookDelivery{
@@ -56,7 +56,7 @@ func Query(r *receive.Request) string {
 	if r.Query == "" {
 		return ""
 	}
-	pairs := strings.Split(redact.Slug(r, r.Query), "&")
+	pairs := strings.Split(redact.Own(r, r.Query), "&")
 	for i, pair := range pairs {
 		if name, _, ok := strings.Cut(pair, "="); ok && queryCredential(name) {
 			pairs[i] = name + "=" + redact.Mask

@@ -25,6 +25,9 @@ type Request struct {
 	TooLarge bool
 	// Slug is what came behind /hooks/. It is kept only to be removed from whatever is shown to people.
 	Slug string
+	// Secrets are what the webhook knows its sender by. They are kept for the same: a sender that is set up wrongly puts
+	// them where a signature belongs.
+	Secrets []string
 	// Received is when the request arrived, by the server's clock.
 	Received time.Time
 }

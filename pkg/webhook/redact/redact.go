@@ -2,7 +2,7 @@
 //
 // A webhook's template sees the request unaltered, and its author decides what goes into the event. Where the server
 // itself puts a request into an event (the default payload, failure events), whoever may read events must not learn
-// what the sender proves itself with, nor the webhook's slug.
+// what the sender proves itself with, nor the webhook's slug and secrets.
 package redact
 
 import (
@@ -33,12 +33,12 @@ func Header(r *receive.Request, f receive.Field) string {
 	if Credential(f.Name) {
 		return Mask
 	}
-	return replace(f.Value, r.Slug)
+	return Own(r, f.Value)
 }
 
-// Text is a text that was made of the request, without the slug and the values of credential headers.
+// Text is a text that was made of the request, without the webhook's slug and secrets and the values of credential headers.
 func Text(r *receive.Request, text string) string {
-	text = replace(text, r.Slug)
+	text = Own(r, text)
 	for _, f := range r.Header {
 		if Credential(f.Name) {
 			text = replace(text, f.Value)
@@ -47,8 +47,14 @@ func Text(r *receive.Request, text string) string {
 	return text
 }
 
-// Slug is a text without the slug.
-func Slug(r *receive.Request, text string) string { return replace(text, r.Slug) }
+// Own is a text without the webhook's own slug and secrets.
+func Own(r *receive.Request, text string) string {
+	text = replace(text, r.Slug)
+	for _, secret := range r.Secrets {
+		text = replace(text, secret)
+	}
+	return text
+}
 
 // Cut shortens a text to at most n bytes, between characters, and tells whether it did. What is no UTF-8 becomes U+FFFD.
 func Cut(s string, n int) (string, bool) {

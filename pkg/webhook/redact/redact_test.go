@@ -29,14 +29,15 @@ func TestCredential(t *testing.T) {
 func TestHeadersAndText(t *testing.T) {
 	t.Parallel()
 	r := &receive.Request{
-		Slug: "Canary_slug-0123456789",
+		Slug: "Canary_slug-0123456789", Secrets: []string{"signing \"secret\"", "tiny"},
 		Header: []receive.Field{
 			{Name: "cookie", Value: `session="top secret"`}, {Name: "referer", Value: "https://h/hooks/Canary_slug-0123456789?x"}, {Name: "x-token", Value: "short"},
+			{Name: "x-signature", Value: `v1=signing "secret"`},
 		},
 	}
-	require.Equal(t, `{"cookie":"***","referer":"https://h/hooks/***?x","x-token":"***"}`, string(redact.Headers(r).Append(nil)))
-	require.Equal(t, `a *** b *** c *** short`,
-		redact.Text(r, `a session="top secret" b session=\"top secret\" c Canary_slug-0123456789 short`))
+	require.Equal(t, `{"cookie":"***","referer":"https://h/hooks/***?x","x-token":"***","x-signature":"v1=***"}`, string(redact.Headers(r).Append(nil)))
+	require.Equal(t, `a *** b *** c *** short *** *** tiny`,
+		redact.Text(r, `a session="top secret" b session=\"top secret\" c Canary_slug-0123456789 short signing "secret" signing \"secret\" tiny`))
 }
 
 func TestBody(t *testing.T) {

@@ -41,7 +41,8 @@ type Guard struct {
 	networks    peer.Networks
 	window      *window
 	verifyToken string
-	fault       error // Why nothing is taken; nil when something is.
+	secrets     []string // Those of the signature, and the verify token.
+	fault       error    // Why nothing is taken; nil when something is.
 }
 
 // newGuard prepares a definition. The counts of the guard before it, which may be nil, go on if its limit is the same.
@@ -82,6 +83,7 @@ func (g *Guard) prepare(keys secrets.Keyring) (err error) {
 		if g.verifyToken, err = open(catalogue.FieldVerifyToken, d.GetSealedVerifyToken()); err != nil {
 			return err
 		}
+		g.secrets = append(g.secrets, g.verifyToken)
 	}
 	if d.GetVerification() == nil {
 		return nil
@@ -92,6 +94,7 @@ func (g *Guard) prepare(keys secrets.Keyring) (err error) {
 			return err
 		}
 	}
+	g.secrets = append(g.secrets, plain...)
 	if g.verifier, err = verify.New(d.GetVerification(), plain); err != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
@@ -100,6 +103,9 @@ func (g *Guard) prepare(keys secrets.Keyring) (err error) {
 
 // Fault is why nothing is taken for the webhook, nil when something is. It wraps ErrClosed and is the operator's matter.
 func (g *Guard) Fault() error { return g.fault }
+
+// Secrets are what the webhook's senders and it alone know. They must not be shown.
+func (g *Guard) Secrets() []string { return g.secrets }
 
 // Verify proves a request whose body was read; the proof is nil when the webhook asks for none. The error wraps
 // verify.ErrUnproven.
