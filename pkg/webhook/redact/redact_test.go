@@ -31,7 +31,9 @@ func TestHeadersAndText(t *testing.T) {
 	r := &receive.Request{
 		Slug: "Canary_slug-0123456789", Secrets: []string{"signing \"secret\"", "tiny"},
 		Header: []receive.Field{
-			{Name: "cookie", Value: `session="top secret"`}, {Name: "referer", Value: "https://h/hooks/Canary_slug-0123456789?x"}, {Name: "x-token", Value: "short"},
+			{Name: "cookie", Value: `session="top secret"`},
+			{Name: "referer", Value: "https://h/hooks/Canary_slug-0123456789?x"},
+			{Name: "x-token", Value: "short"},
 			{Name: "x-signature", Value: `v1=signing "secret"`},
 		},
 	}
