@@ -18,8 +18,12 @@ var ErrNoPassword = errors.New("read the user and password: expected user:passwo
 
 // Basic is one user with a password.
 type Basic struct {
-	digest [sha256.Size]byte
+	digest    [sha256.Size]byte
+	guessable bool
 }
+
+// longPassword is how many characters a password has that is not to be guessed: even in hexadecimal digits 64 bits.
+const longPassword = 16
 
 // ParseBasic reads "user:password"; the password may contain colons. The error does not repeat the setting.
 func ParseBasic(setting string) (Basic, error) {
@@ -27,8 +31,11 @@ func ParseBasic(setting string) (Basic, error) {
 	if !found || user == "" || password == "" {
 		return Basic{}, ErrNoPassword
 	}
-	return Basic{digest: sha256.Sum256([]byte(setting))}, nil
+	return Basic{digest: sha256.Sum256([]byte(setting)), guessable: len(password) < longPassword}, nil
 }
+
+// Guessable tells whether the password is too short to withstand somebody who tries as many as a server answers.
+func (b Basic) Guessable() bool { return b.guessable }
 
 // Allows tells whether the request carries the user and the password in its Authorization header.
 func (b Basic) Allows(header http.Header) bool {

@@ -39,6 +39,10 @@ func TestBasic(t *testing.T) {
 	}
 	require.True(t, b.AllowsToken("ada:love:lace"))
 	require.False(t, b.AllowsToken(""))
+	require.True(t, b.Guessable())
+	b, err = auth.ParseBasic("ada:" + "0123456789abcdef")
+	require.NoError(t, err)
+	require.False(t, b.Guessable())
 }
 
 func TestParseBasicDoesNotRepeatTheSetting(t *testing.T) {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -16,6 +17,7 @@ import (
 // Config are the gateway's settings. The tags are read by package config.
 type Config struct {
 	Listen         string                `env:"ORCH_GATEWAY_LISTEN" envDefault:"127.0.0.1:4200" desc:"The address of API, dashboard and webhooks."`
+	Published      string                `env:"ORCH_GATEWAY_PUBLISHED" desc:"Where a container's address is published on its host, such as 127.0.0.1:4200: without authentication that must be loopback, rather than the address it listens on."`
 	InternalListen string                `env:"ORCH_GATEWAY_INTERNAL_LISTEN" envDefault:"127.0.0.1:9400" desc:"The address of metrics, profiles and health; never expose it."`
 	Vocabulary     vocabulary.Vocabulary `env:"ORCH_VOCABULARY" envDefault:"orch" desc:"The server's choice of words; see the guide for existing clients."`
 
@@ -52,7 +54,7 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf("ORCH_AUTH_BASIC: %w", err))
 		}
 	} else if mode == authn.None && !c.Insecure {
-		errs = append(errs, authn.CheckExposure(c.Listen))
+		errs = append(errs, authn.CheckExposure(cmp.Or(c.Published, c.Listen)))
 	}
 	if _, err := c.book(); err != nil {
 		errs = append(errs, err)

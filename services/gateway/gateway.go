@@ -134,6 +134,9 @@ func (g *Gateway) build() error {
 			return err
 		}
 		options.Basic = &basic
+		if basic.Guessable() {
+			g.log.Warn("the password of ORCH_AUTH_BASIC is short and guesses are not slowed: make a random one, or use keys")
+		}
 	}
 	g.mode = g.cfg.mode()
 	options.Keys = g.mode == authn.ByKey

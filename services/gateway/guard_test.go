@@ -129,6 +129,7 @@ func TestUnsafeSettingsAreRefused(t *testing.T) {
 	}{
 		"all interfaces": {func(c *gateway.Config) { c.Listen = ":0" }, authn.ErrExposed.Error()},
 		"unspecified":    {func(c *gateway.Config) { c.Listen = "0.0.0.0:0" }, authn.ErrExposed.Error()},
+		"published":      {func(c *gateway.Config) { c.Published = "0.0.0.0:4200" }, authn.ErrExposed.Error()},
 		"no port":        {func(c *gateway.Config) { c.Listen = "127.0.0.1" }, "listen address"},
 		"no password":    {func(c *gateway.Config) { c.AuthBasic = "ada" }, "ORCH_AUTH_BASIC"},
 		"public URL":     {func(c *gateway.Config) { c.PublicURL = "orch.example.com" }, "public URL"},
@@ -143,6 +144,17 @@ func TestUnsafeSettingsAreRefused(t *testing.T) {
 			require.ErrorContains(t, err, test.want)
 		})
 	}
+}
+
+// In a container every address is listened on, and what counts is where its host publishes them.
+func TestAContainerIsJudgedByWhereItIsPublished(t *testing.T) {
+	t.Parallel()
+	s := start(t, gateway.Deps{}, func(c *gateway.Config) { c.Listen, c.Published = "0.0.0.0:0", "127.0.0.1:4200" })
+	_, port, err := net.SplitHostPort(s.Addr().String())
+	require.NoError(t, err)
+	s.url = "http://127.0.0.1:" + port
+	require.Equal(t, 200, s.do(t, "GET", "/api/health", "").status)
+	require.Equal(t, 403, s.do(t, "GET", "/api/health", "", "Host: 192.168.0.7:4200").status, "nobody was to reach it by that")
 }
 
 func TestInsecureAnswersToItsAddresses(t *testing.T) {

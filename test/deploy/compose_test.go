@@ -40,7 +40,7 @@ func TestComposeSettingsAreAccepted(t *testing.T) {
 	for name, variables := range map[string][]string{
 		"as it is": nil,
 		"open to others": {
-			"ORCH_AUTH_BASIC=admin:secret", "ORCH_INSECURE=false", "ORCH_BIND=0.0.0.0", "ORCH_VOCABULARY=prefect",
+			"ORCH_AUTH_BASIC=admin:secret", "ORCH_BIND=0.0.0.0", "ORCH_VOCABULARY=prefect",
 			"ORCH_NATS_PASSWORD=other", "ORCH_PUBLIC_URL=https://orch.example.com", "ORCH_LOG_LEVEL=debug",
 			"ORCH_TRUSTED_PROXIES=10.0.0.7", "ORCH_HOOKS_TRUSTED_PROXIES=172.18.0.0/16,172.19.0.0/16",
 			"ORCH_ALLOWED_HOSTS=orch.lan", "ORCH_CORS_ORIGINS=https://ui.example.com",
@@ -59,6 +59,22 @@ func TestComposeSettingsAreAccepted(t *testing.T) {
 			require.Contains(t, *p.Services["hooks"].Environment["ORCH_NATS_URL"], *p.Services["nats"].Environment["ORCH_NATS_PASSWORD"])
 		})
 	}
+}
+
+// A container listens on all of its addresses, so whether others reach it is said by where it is published.
+func TestComposeRefusesToOpenWithoutAuthentication(t *testing.T) {
+	t.Parallel()
+	gateway := func(variables ...string) error {
+		of := environment(project(t, variables...).Services["gateway"])
+		delete(of, goMemLimit)
+		return services["gateway"].load(of)
+	}
+	for _, bind := range []string{"0.0.0.0", "192.168.0.7", "[::]"} {
+		require.ErrorContains(t, gateway("ORCH_BIND="+bind), "without authentication", bind)
+		require.NoError(t, gateway("ORCH_BIND="+bind, "ORCH_AUTH=keys"), bind)
+		require.NoError(t, gateway("ORCH_BIND="+bind, "ORCH_INSECURE=true"), bind)
+	}
+	require.NoError(t, gateway("ORCH_BIND=127.0.0.2"))
 }
 
 // Every service is watched and comes back; nothing starts before what it needs is healthy; what is stored has a volume.

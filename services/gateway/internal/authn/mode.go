@@ -9,16 +9,16 @@ import (
 )
 
 // ErrExposed means that a server without authentication would be reachable from other machines.
-var ErrExposed = errors.New("without authentication the server listens on loopback only; set ORCH_AUTH=keys or ORCH_AUTH_BASIC, or allow it with --insecure (ORCH_INSECURE)")
+var ErrExposed = errors.New("without authentication the server is reached on loopback only; set ORCH_AUTH=keys or ORCH_AUTH_BASIC, or allow it with --insecure (ORCH_INSECURE)")
 
-// CheckExposure returns ErrExposed when the listen address is no loopback address.
-func CheckExposure(listen string) error {
-	host, _, err := net.SplitHostPort(listen)
+// CheckExposure returns ErrExposed when the address that a server is reached on is no loopback address.
+func CheckExposure(reached string) error {
+	host, _, err := net.SplitHostPort(reached)
 	if err != nil {
-		return fmt.Errorf("read the listen address %q: %w", listen, err)
+		return fmt.Errorf("read the listen address %q: %w", reached, err)
 	}
 	if !address.Loopback(address.Hostname(host)) {
-		return fmt.Errorf("listen on %s: %w", listen, ErrExposed)
+		return fmt.Errorf("listen on %s: %w", reached, ErrExposed)
 	}
 	return nil
 }
