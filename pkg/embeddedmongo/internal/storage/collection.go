@@ -22,6 +22,7 @@ type Collection struct {
 	e       *Engine
 	indexes atomic.Pointer[[]*Index] // The _id index first.
 	count   atomic.Int64
+	highest highest
 
 	// mu is held shared while a write is applied, exclusively while indexes are built and the collection is dropped.
 	mu      sync.RWMutex
@@ -73,8 +74,11 @@ func (c *Collection) Get(id []byte) (value.Doc, error) {
 }
 
 // getUnlikely is Get for a document that most likely does not exist: it asks the filters of the lowest level too, which Pebble
-// otherwise passes over because what is looked for is mostly there.
+// otherwise passes over because what is looked for is mostly there. The document's lock must be held.
 func (c *Collection) getUnlikely(id []byte) (value.Doc, error) {
+	if below, err := c.highest.below(c, id); err != nil || below {
+		return nil, err
+	}
 	key := append(c.DocPrefix(), id...)
 	it, err := c.e.db.NewIter(&pebble.IterOptions{UseL6Filters: true})
 	if err != nil {

@@ -111,6 +111,11 @@ func (c *Collection) change(w *Commit, id []byte, fresh bool, f func(old value.D
 	if err := ch.checkUnique(); err != nil {
 		return err
 	}
+	if old == nil && d != nil {
+		if err := c.highest.raise(c, id); err != nil {
+			return err
+		}
+	}
 	b := c.e.db.NewBatchWithSize(len(d) + 512)
 	if err := ch.write(b, docKey); err != nil {
 		b.Close()
