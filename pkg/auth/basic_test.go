@@ -40,9 +40,9 @@ func TestBasic(t *testing.T) {
 	require.True(t, b.AllowsToken("ada:love:lace"))
 	require.False(t, b.AllowsToken(""))
 	require.True(t, b.Guessable())
-	b, err = auth.ParseBasic("ada:" + "0123456789abcdef")
+	long, err := auth.ParseBasic("ada:0123456789abcdef")
 	require.NoError(t, err)
-	require.False(t, b.Guessable())
+	require.False(t, long.Guessable())
 }
 
 func TestParseBasicDoesNotRepeatTheSetting(t *testing.T) {

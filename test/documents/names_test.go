@@ -1,6 +1,7 @@
 package documents_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -29,6 +30,7 @@ func names(pattern *regexp.Regexp, text string) map[string]bool {
 var (
 	variable = regexp.MustCompile(`\b(ORCH_[A-Z][A-Z_]*[A-Z])\b`)
 	setting  = regexp.MustCompile("(?m)^\\| `(ORCH_[A-Z_]+)` \\|")
+	composed = regexp.MustCompile(`\$\{(ORCH_[A-Z_]+)`) // Read by docker-compose.yml, which explains them.
 )
 
 // ofTheCommandLine are the variables that commands read; docs/cli.md explains them.
@@ -38,6 +40,7 @@ func TestDocumentsNameSettingsThatThereAre(t *testing.T) {
 	t.Parallel()
 	known := names(setting, read(t, "docs", "configuration.md"))
 	require.Greater(t, len(known), 30)
+	maps.Copy(known, names(composed, read(t, "docker-compose.yml")))
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
