@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/orch-project/orch/pkg/jsonscan"
+	"github.com/orch-project/orch/pkg/jsontext"
 )
 
 // ErrJSON is wrapped by the errors of FromJSON.
@@ -24,7 +24,7 @@ func FromJSON(text string) (Value, error) {
 		text = string([]rune(text)) // Each byte that is no UTF-8 becomes U+FFFD.
 	}
 	values := jsonValues{stack: make([]Value, 0, 24)}
-	if err := jsonscan.Scan(text, maxJSONDepth+1, &values); err != nil {
+	if err := jsontext.Scan(text, maxJSONDepth, &values); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrJSON, err)
 	}
 	return values.stack[0], nil

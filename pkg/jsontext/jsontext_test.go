@@ -3,6 +3,7 @@ package jsontext_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -45,19 +46,54 @@ func FuzzValid(f *testing.F) {
 	})
 }
 
-// The scanner counts white space between tokens alone, and goes as deep as it may.
-func TestScanner(t *testing.T) {
+// Skipping counts white space between tokens alone, goes as deep as it may, and tells of halves of surrogate pairs.
+func TestSkip(t *testing.T) {
 	t.Parallel()
 	text := []byte(` [ {"a b":"c d"}, [] ] `)
 	for depth, want := range []bool{false, false, true, true} {
-		s := jsontext.Scanner{Text: text, Depth: depth}
-		end, ok := s.Value(s.Space(0))
-		require.Equal(t, want, ok, "depth %d", depth)
+		l := jsontext.Lexer{Data: text, MaxDepth: depth}
+		l.Skip()
+		require.Equal(t, want, !l.Stopped(), "depth %d", depth)
 		if want {
-			require.Equal(t, len(text)-1, end)
-			require.Equal(t, 4, s.Spaces)
+			require.Equal(t, len(text)-1, l.Pos)
+			require.Equal(t, 4, l.Spaces)
+			require.Zero(t, l.Depth)
+			require.False(t, l.Lone)
 		}
 	}
+	for text, lone := range map[string]bool{
+		`"\ud83d\ude00"`: false, `"\\ud83d"`: false, `"\ud83d"`: true, `{"\ude00":1}`: true, `["\ud83d\ud83d\ude00"]`: true, `"\ud83d\u0041"`: true,
+	} {
+		l := jsontext.Lexer{Data: []byte(text), MaxDepth: 1}
+		l.Skip()
+		require.False(t, l.Stopped(), text)
+		require.Equal(t, lone, l.Lone, text)
+	}
+}
+
+// Members and Items see everything in its order, and nothing behind a fault.
+func TestMembersAndItems(t *testing.T) {
+	t.Parallel()
+	read := func(text string) (seen []string, reason string) {
+		l := jsontext.Lexer{Data: []byte(text), MaxDepth: 9}
+		l.Space()
+		l.Members(func(key []byte) {
+			seen = append(seen, string(key))
+			if l.Peek() == '[' {
+				l.Items(func(i int) { seen = append(seen, fmt.Sprintf("%d %s", i, l.Raw())) })
+				return
+			}
+			seen = append(seen, string(l.Text()))
+		})
+		l.End()
+		return seen, l.Reason
+	}
+	seen, reason := read(` { "a" : [ 1 , { } ] , "b\n" : "\u0063" , "d" : [] } `)
+	require.Equal(t, []string{"a", "0 1", "1 { }", "b\n", "c", "d"}, seen)
+	require.Empty(t, reason)
+	seen, reason = read(`{"a":[1],"b" "c"}`)
+	require.Equal(t, []string{"a", "0 1"}, seen)
+	require.Equal(t, "a colon is expected after the key", reason)
 }
 
 // What is written reads back as it was, and nothing is escaped that need not be.
@@ -75,10 +111,9 @@ func TestAppendString(t *testing.T) {
 		var back string
 		require.NoError(t, json.Unmarshal(got, &back))
 		require.Equal(t, s, back)
-		end, plain, ok := jsontext.String(got, 0)
-		require.True(t, ok)
-		require.Equal(t, len(got), end)
-		require.Equal(t, plain, string(got) == `"`+s+`"`)
+		l := jsontext.Lexer{Data: got}
+		require.Equal(t, s, string(l.Text()))
+		require.Equal(t, len(got), l.Pos)
 	})
 }
 
@@ -98,10 +133,12 @@ func TestRun(t *testing.T) {
 	})
 }
 
+const event = `{"occurred":"2026-01-02T03:04:05.678901Z","event":"orch.task-run.Running","resource":{"orch.resource.id":` +
+	`"orch.task-run.018f4f2c-0000-7000-8000-000000000001","orch.resource.name":"task-1","orch.run-count":"1"},"related":[],` +
+	`"payload":{"intended":{"from":"PENDING","to":"RUNNING"},"n":[1,2.5,true,null]},"id":"018f4f2c-0000-7000-8000-000000000001"}`
+
 func BenchmarkValid(b *testing.B) {
-	text := []byte(`{"occurred":"2026-01-02T03:04:05.678901Z","event":"orch.task-run.Running","resource":{"orch.resource.id":` +
-		`"orch.task-run.018f4f2c-0000-7000-8000-000000000001","orch.resource.name":"task-1","orch.run-count":"1"},"related":[],` +
-		`"payload":{"intended":{"from":"PENDING","to":"RUNNING"},"n":[1,2.5,true,null]},"id":"018f4f2c-0000-7000-8000-000000000001"}`)
+	text := []byte(event)
 	for name, check := range map[string]func([]byte) bool{"ours": jsontext.Valid, "encoding-json": valid} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
@@ -113,3 +150,24 @@ func BenchmarkValid(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkScan(b *testing.B) {
+	b.ReportAllocs()
+	b.SetBytes(int64(len(event)))
+	for b.Loop() {
+		if err := jsontext.Scan(event, depth, counter{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// counter throws away what it gets.
+type counter struct{}
+
+func (counter) Null()               {}
+func (counter) Bool(bool)           {}
+func (counter) Number(string) error { return nil }
+func (counter) Text(string)         {}
+func (counter) Key(string)          {}
+func (counter) List(int)            {}
+func (counter) Object(int)          {}

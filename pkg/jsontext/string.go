@@ -3,6 +3,7 @@ package jsontext
 import (
 	"encoding/binary"
 	"math/bits"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -38,51 +39,101 @@ func Run(text []byte, i int) (end int, ascii bool) {
 	return i, high&highs == 0
 }
 
-// String gives the end of the string whose opening quote is at i, behind its closing quote; plain tells that it has no
-// escapes, so that its characters are text[i+1:end-1]. Halves of surrogate pairs are taken as they are.
-func String(text []byte, i int) (end int, plain, ok bool) {
-	start := i + 1
-	end, ascii := Run(text, start)
-	plain = true
-	for end < len(text) {
-		switch text[end] {
-		case '"':
-			return end + 1, plain, ascii || utf8.Valid(text[start:end])
-		case '\\':
-			plain = false
-			if end = escape(text, end+1); end < 0 {
-				return i, false, false
-			}
-		default:
-			return i, false, false
-		}
-		var more bool
-		end, more = Run(text, end)
-		ascii = ascii && more
+const (
+	noEscape  = "a backslash is not followed by an escape"
+	noUnicode = `\u is not followed by four hexadecimal digits`
+)
+
+// escape gives the length of the escape whose backslash is at i, or what is wrong with it. A surrogate pair is one escape; lone
+// tells of half of one.
+func escape(text []byte, i int) (n int, fault string, lone bool) {
+	if i+1 == len(text) {
+		return 1, "", false // A string that does not end.
 	}
-	return i, false, false
+	if text[i+1] != 'u' {
+		if plainEscape(text[i+1]) == 0 {
+			return 0, noEscape, false
+		}
+		return 2, "", false
+	}
+	unit, ok := unicodeEscape(text, i)
+	switch {
+	case !ok:
+		return 0, noUnicode, false
+	case !utf16.IsSurrogate(unit):
+		return 6, "", false
+	}
+	if second, ok := unicodeEscape(text, i+6); ok && utf16.DecodeRune(unit, second) != utf8.RuneError {
+		return 12, "", false
+	}
+	return 6, "", true
 }
 
-// escape gives the end of the escape whose letter is at i, and -1 when it is none.
-func escape(text []byte, i int) int {
-	if i >= len(text) {
-		return -1
+// plainEscape is what a letter behind a backslash stands for; 0 when it is no escape of one letter.
+func plainEscape(letter byte) byte {
+	switch letter {
+	case '"', '\\', '/':
+		return letter
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	case 't':
+		return '\t'
 	}
-	switch text[i] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return i + 1
-	case 'u':
-		if i+5 > len(text) {
-			return -1
+	return 0
+}
+
+// unicodeEscape reads the \uXXXX at i, which may be half of a pair.
+func unicodeEscape(text []byte, i int) (unit rune, ok bool) {
+	if i+6 > len(text) || text[i] != '\\' || text[i+1] != 'u' {
+		return 0, false
+	}
+	for _, c := range text[i+2 : i+6] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
 		}
-		for _, c := range text[i+1 : i+5] {
-			if (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
-				return -1
+		unit = unit<<4 | rune(c)
+	}
+	return unit, true
+}
+
+// unescape gives the characters of a string whose escapes are all good.
+func unescape(s []byte) []byte {
+	out := make([]byte, 0, len(s))
+	for {
+		end, _ := Run(s, 0)
+		out = append(out, s[:end]...)
+		if end == len(s) {
+			return out
+		}
+		s = s[end:]
+		if s[1] != 'u' {
+			out = append(out, plainEscape(s[1]))
+			s = s[2:]
+			continue
+		}
+		r, _ := unicodeEscape(s, 0)
+		s = s[6:]
+		if utf16.IsSurrogate(r) {
+			second, _ := unicodeEscape(s, 0)
+			if r = utf16.DecodeRune(r, second); r != utf8.RuneError {
+				s = s[6:]
 			}
 		}
-		return i + 5
+		out = utf8.AppendRune(out, r)
 	}
-	return -1
 }
 
 const hexDigits = "0123456789abcdef"

@@ -80,7 +80,7 @@ func TestUnmarshalField(t *testing.T) {
 		"no list, optional":          {"list", ` `, optional, &testv1.Bodies{}, ""},
 		"no body, with a default":    {"defaulted", ``, nil, &testv1.Bodies{Defaulted: defaults(t)}, ""},
 		"null, with a default":       {"defaulted", `null`, optional, &testv1.Bodies{Defaulted: defaults(t)}, ""},
-		"not null after all":         {"number", `nul`, nil, nil, "json_invalid body.0 JSON decode error: expected a value"},
+		"not null after all":         {"number", `nul`, nil, nil, "json_invalid body.0 JSON decode error: a value is expected"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,8 +8,14 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/orch-project/orch/pkg/jsontext"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
+
+// maxDepth bounds the nesting of arrays and objects in a body.
+const maxDepth = 128
+
+func lexer(data []byte) jsontext.Lexer { return jsontext.Lexer{Data: data, MaxDepth: maxDepth} }
 
 // DecodeOption changes how a body is read.
 type DecodeOption func(*decodeOptions)
@@ -52,15 +58,15 @@ func unmarshal(data []byte, r protoreflect.Message, p *plan, opts []DecodeOption
 	}
 	d := newDecoder(data)
 	d.reflective = p.swift != nil // Its generated decoder has given up.
-	if blank(d.data) {
+	if blank(d.Data) {
 		if !gather(opts).optionalBody {
 			d.fault("missing", "Field required", nil)
 			return d.result(r.Descriptor())
 		}
-		d.data = []byte("{}")
+		d.Data = []byte("{}")
 	}
 	d.message(r, p, true)
-	d.end()
+	d.End()
 	return d.result(r.Descriptor())
 }
 
@@ -99,7 +105,7 @@ func UnmarshalField(data []byte, m protoreflect.Message, fd protoreflect.FieldDe
 	default:
 		d.field(m, f, nullIsFault)
 	}
-	d.end()
+	d.End()
 	if err := d.result(fd); err != nil {
 		return err
 	}
@@ -111,8 +117,8 @@ func UnmarshalField(data []byte, m protoreflect.Message, fd protoreflect.FieldDe
 
 // absentBody reads a body that is empty or null where it cannot be.
 func (d *decoder) absentBody(m protoreflect.Message, f *field, optional bool) error {
-	data := d.data
-	d.data = nil
+	data := d.Data
+	d.Data = nil
 	switch {
 	case f.optional:
 		m.Clear(f.desc)
@@ -121,10 +127,10 @@ func (d *decoder) absentBody(m protoreflect.Message, f *field, optional bool) er
 	case !optional:
 		d.fault("missing", "Field required", []byte("null"))
 	case f.single() && f.kind == kindMessage:
-		d.data = []byte("{}")
+		d.Data = []byte("{}")
 		d.message(m.Mutable(f.desc).Message(), f.sub, true)
 	case f.single():
-		d.data = data
+		d.Data = data
 		d.field(m, f, nullIsFault)
 	}
 	return nil
@@ -152,7 +158,7 @@ func isNull(data []byte) bool { return string(bytes.Trim(data, " \t\r\n")) == "n
 
 // decoder reads one body.
 type decoder struct {
-	lexer
+	jsontext.Lexer
 	path    []step
 	faults  []*orchv1.FieldError
 	masked  bool                // the top-level keys are collected; no defaults, no requirements there
@@ -166,7 +172,7 @@ type decoder struct {
 }
 
 func newDecoder(data []byte) *decoder {
-	return (&decoder{lexer: lexer{data: data}, path: make([]step, 1, 8)}).rooted("body")
+	return (&decoder{Lexer: lexer(data), path: make([]step, 1, 8)}).rooted("body")
 }
 
 func (d *decoder) rooted(in string) *decoder {
@@ -179,9 +185,9 @@ func (d *decoder) result(what protoreflect.Descriptor) error {
 	if d.err != nil {
 		return fmt.Errorf("decode %s: %w", what.FullName(), d.err)
 	}
-	if d.reason != "" {
-		d.path = append(d.path[:1], step{index: d.at})
-		d.faults = append(d.faults, d.newFault("json_invalid", "JSON decode error: "+d.reason))
+	if d.Reason != "" {
+		d.path = append(d.path[:1], step{index: d.At})
+		d.faults = append(d.faults, d.newFault("json_invalid", "JSON decode error: "+d.Reason))
 	}
 	if len(d.faults) == 0 {
 		return nil
@@ -204,23 +210,22 @@ func (d *decoder) newFault(typ, msg string) *orchv1.FieldError {
 // fault records what is wrong with the value at the current place; raw is the value as it was given, nil when it
 // is not to be repeated.
 func (d *decoder) fault(typ, msg string, raw []byte) {
-	if d.stopped {
+	if d.Stopped() {
 		return // what follows a fault of syntax is guesswork
 	}
 	fe := d.newFault(typ, msg)
 	if len(raw) <= maxEcho && len(raw) > 0 {
-		fe.Input = dropSpace(raw)
+		fe.Input = jsontext.DropSpace(raw)
 	}
 	d.faults = append(d.faults, fe)
 	if len(d.faults) >= MaxFaults {
-		d.stopped = true
-		d.pos = len(d.data)
+		d.Stop()
 	}
 }
 
 // mismatch takes a value of the wrong JSON type.
 func (d *decoder) mismatch(typ, msg string) {
-	raw := d.raw()
+	raw := d.Raw()
 	if d.whole() {
 		d.fault(typ, msg, raw)
 	}
@@ -228,10 +233,10 @@ func (d *decoder) mismatch(typ, msg string) {
 
 // whole tells whether the text just taken is free of lone surrogates, and records the fault otherwise.
 func (d *decoder) whole() bool {
-	if !d.surrogate {
+	if !d.Lone {
 		return true
 	}
-	d.surrogate = false
+	d.Lone = false
 	d.fault("string_unicode", "Input should be a valid string, unable to parse raw data as a unicode string", nil)
 	return false
 }

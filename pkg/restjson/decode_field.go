@@ -8,7 +8,7 @@ import (
 
 // field reads a value into a field of m.
 func (d *decoder) field(m protoreflect.Message, f *field, null nulls) {
-	if d.peek() == 'n' && d.null(m, f, null) {
+	if d.Peek() == 'n' && d.null(m, f, null) {
 		return
 	}
 	switch {
@@ -30,13 +30,13 @@ func (d *decoder) field(m protoreflect.Message, f *field, null nulls) {
 func (d *decoder) null(m protoreflect.Message, f *field, null nulls) bool {
 	switch {
 	case f.optional:
-		d.literal("null")
+		d.Literal("null")
 		m.Clear(f.desc)
 	case f.takesNull() || null == nullIsFault:
 		return false
 	default:
-		d.literal("null")
-		if !d.stopped {
+		d.Literal("null")
+		if !d.Stopped() {
 			d.setDefault(m, f)
 		}
 	}
@@ -49,15 +49,15 @@ func (d *decoder) list(m protoreflect.Message, f *field) {
 	if unique {
 		name, typ = "Set", "set_type"
 	}
-	if d.peek() != '[' {
+	if d.Peek() != '[' {
 		d.mismatch(typ, "Input should be a valid "+map[bool]string{false: "list", true: "set"}[unique])
 		return
 	}
-	start := d.pos
+	start := d.Pos
 	list := m.Mutable(f.desc).List()
 	var seen map[any]bool
 	n := 0
-	d.items(func(i int) {
+	d.Items(func(i int) {
 		d.pushIndex(i)
 		defer d.pop()
 		if f.kind == kindMessage {
@@ -95,14 +95,14 @@ func (f *field) comparable() bool {
 }
 
 func (d *decoder) entries(m protoreflect.Message, f *field) {
-	if d.peek() != '{' {
+	if d.Peek() != '{' {
 		d.mismatch("dict_type", "Input should be a valid dictionary")
 		return
 	}
-	start := d.pos
+	start := d.Pos
 	entries := m.Mutable(f.desc).Map()
 	n := 0
-	d.members(func(raw []byte) {
+	d.Members(func(raw []byte) {
 		key := string(raw)
 		d.pushKey(key)
 		defer d.pop()
@@ -128,14 +128,14 @@ func (d *decoder) entries(m protoreflect.Message, f *field) {
 
 // count checks the number of items.
 func (d *decoder) count(f *field, name string, n, start int) {
-	if d.stopped {
+	if d.Stopped() {
 		return
 	}
 	if least := int(f.opts.GetMinItems()); n < least {
-		d.fault("too_short", fmt.Sprintf("%s should have at least %s after validation, not %d", name, plural(least, "item"), n), d.data[start:d.pos])
+		d.fault("too_short", fmt.Sprintf("%s should have at least %s after validation, not %d", name, plural(least, "item"), n), d.Data[start:d.Pos])
 	}
 	if most := int(f.opts.GetMaxItems()); most > 0 && n > most {
-		d.fault("too_long", tooLong(name, most, n), d.data[start:d.pos])
+		d.fault("too_long", tooLong(name, most, n), d.Data[start:d.Pos])
 	}
 }
 
@@ -157,11 +157,11 @@ func (d *decoder) setDefault(m protoreflect.Message, f *field) {
 		m.Set(f.desc, f.freshDefault())
 	case text != "":
 		sub := newDecoder([]byte(text))
-		if f.optional && isNull(sub.data) {
+		if f.optional && isNull(sub.Data) {
 			return
 		}
 		sub.field(m, f, nullIsFault)
-		sub.end()
+		sub.End()
 		if err := sub.result(f.desc); err != nil {
 			d.err = fmt.Errorf("%w: the default %s of %s: %w", ErrUnsupported, text, f.desc.FullName(), err)
 		}

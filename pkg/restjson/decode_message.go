@@ -18,7 +18,7 @@ const notAnObject = "Input should be a valid dictionary or object to extract fie
 func (d *decoder) message(m protoreflect.Message, p *plan, top bool) {
 	if p.err != nil {
 		d.err = p.err
-		d.skip()
+		d.Skip()
 		return
 	}
 	if !(top && d.masked) && d.swiftly(m, p) {
@@ -27,7 +27,7 @@ func (d *decoder) message(m protoreflect.Message, p *plan, top bool) {
 	// Inline wrappers and unions take no bracket, so that depth alone would not end one that contains itself.
 	if d.nested++; d.nested > maxEncodeDepth {
 		d.err = errNesting
-		d.skip()
+		d.Skip()
 		return
 	}
 	defer func() { d.nested-- }()
@@ -47,7 +47,7 @@ func (d *decoder) message(m protoreflect.Message, p *plan, top bool) {
 	case shapeEmpty:
 		d.empty()
 	case shapeRaw:
-		m.Set(p.desc.Fields().ByName("data"), protoreflect.ValueOfBytes(d.compact()))
+		m.Set(p.desc.Fields().ByName("data"), protoreflect.ValueOfBytes(compact(&d.Lexer)))
 	default:
 		d.object(m, p, top)
 	}
@@ -55,9 +55,9 @@ func (d *decoder) message(m protoreflect.Message, p *plan, top bool) {
 
 // empty reads the body of google.protobuf.Empty.
 func (d *decoder) empty() {
-	switch c := d.peek(); c {
+	switch c := d.Peek(); c {
 	case 'n', '{':
-		d.skip()
+		d.Skip()
 	default:
 		d.mismatch("model_attributes_type", notAnObject)
 	}
@@ -70,18 +70,18 @@ func (s *keySet) has(i int) bool { return s[i>>6]&(1<<(i&63)) != 0 }
 func (s *keySet) add(i int)      { s[i>>6] |= 1 << (i & 63) }
 
 func (d *decoder) object(m protoreflect.Message, p *plan, top bool) {
-	if d.peek() != '{' {
+	if d.Peek() != '{' {
 		d.mismatch("model_attributes_type", notAnObject)
 		return
 	}
 	masked := top && d.masked
-	start := d.pos
+	start := d.Pos
 	var seen keySet
 	tagged := false
-	d.members(func(key []byte) {
+	d.Members(func(key []byte) {
 		f := p.byKey[string(key)]
 		switch {
-		case d.surrogate:
+		case d.Lone:
 			d.pushKey(string(key))
 			d.whole()
 			d.skipFree()
@@ -113,7 +113,7 @@ func (d *decoder) object(m protoreflect.Message, p *plan, top bool) {
 		}
 		d.pop()
 	})
-	if d.stopped || masked {
+	if d.Stopped() || masked {
 		return
 	}
 	for _, f := range p.fields {
@@ -122,7 +122,7 @@ func (d *decoder) object(m protoreflect.Message, p *plan, top bool) {
 		}
 		if f.opts.GetRequired() {
 			d.pushKey(f.name)
-			d.fault("missing", "Field required", d.data[start:d.pos])
+			d.fault("missing", "Field required", d.Data[start:d.Pos])
 			d.pop()
 		} else {
 			d.setDefault(m, f)
@@ -132,19 +132,19 @@ func (d *decoder) object(m protoreflect.Message, p *plan, top bool) {
 
 // skipFree takes a value that nobody wants, checked like free JSON.
 func (d *decoder) skipFree() {
-	d.skip()
+	d.Skip()
 	d.whole()
 }
 
 // tag reads the constant of a variant.
 func (d *decoder) tag(p *plan) {
-	start := d.pos
-	if d.peek() == '"' {
-		if string(d.text()) == p.tag && !d.surrogate {
+	start := d.Pos
+	if d.Peek() == '"' {
+		if string(d.Text()) == p.tag && !d.Lone {
 			return
 		}
 	} else {
-		d.skip()
+		d.Skip()
 	}
 	if d.whole() {
 		d.fault("literal_error", "Input should be '"+p.tag+"'", d.since(start))
@@ -153,10 +153,10 @@ func (d *decoder) tag(p *plan) {
 
 // since gives what was taken from start on; nil after a fault of syntax.
 func (d *decoder) since(start int) []byte {
-	if d.stopped {
+	if d.Stopped() {
 		return nil
 	}
-	return d.data[start:d.pos]
+	return d.Data[start:d.Pos]
 }
 
 // extra reads the value of a key that the message does not name.
@@ -171,12 +171,12 @@ func (d *decoder) extra(entries protoreflect.Map, f *field, key string) {
 }
 
 func (d *decoder) tuple(m protoreflect.Message, p *plan) {
-	if d.peek() != '[' {
+	if d.Peek() != '[' {
 		d.mismatch("tuple_type", "Input should be a valid tuple")
 		return
 	}
-	start, n := d.pos, 0
-	d.items(func(i int) {
+	start, n := d.Pos, 0
+	d.Items(func(i int) {
 		n++
 		if i >= len(p.fields) {
 			d.skipFree()
@@ -186,15 +186,15 @@ func (d *decoder) tuple(m protoreflect.Message, p *plan) {
 		d.field(m, p.fields[i], nullIsFault)
 		d.pop()
 	})
-	if d.stopped {
+	if d.Stopped() {
 		return
 	}
 	if n > len(p.fields) {
-		d.fault("too_long", tooLong("Tuple", len(p.fields), n), d.data[start:d.pos])
+		d.fault("too_long", tooLong("Tuple", len(p.fields), n), d.Data[start:d.Pos])
 	}
 	for i := n; i < len(p.fields); i++ {
 		d.pushIndex(i)
-		d.fault("missing", "Field required", d.data[start:d.pos])
+		d.fault("missing", "Field required", d.Data[start:d.Pos])
 		d.pop()
 	}
 }

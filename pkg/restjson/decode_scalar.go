@@ -12,7 +12,7 @@ import (
 
 // scalar reads one value that is no message of the API; false when it is a fault, which is then recorded.
 func (d *decoder) scalar(f *field) (protoreflect.Value, bool) {
-	c := d.peek()
+	c := d.Peek()
 	number := c == '-' || c >= '0' && c <= '9'
 	switch f.kind {
 	case kindJSON:
@@ -25,21 +25,21 @@ func (d *decoder) scalar(f *field) (protoreflect.Value, bool) {
 	case kindBool:
 		switch c {
 		case 't':
-			d.literal("true")
-			return protoreflect.ValueOfBool(true), !d.stopped
+			d.Literal("true")
+			return protoreflect.ValueOfBool(true), !d.Stopped()
 		case 'f':
-			d.literal("false")
-			return protoreflect.ValueOfBool(false), !d.stopped
+			d.Literal("false")
+			return protoreflect.ValueOfBool(false), !d.Stopped()
 		}
 		d.mismatch("bool_type", "Input should be a valid boolean")
 	case kindInt32, kindInt64, kindUint32, kindUint64:
 		if number {
-			return d.integer(f, d.number())
+			return d.integer(f, d.Number())
 		}
 		d.mismatch("int_type", "Input should be a valid integer")
 	case kindFloat, kindDouble:
 		if number {
-			return d.float(f, d.number())
+			return d.float(f, d.Number())
 		}
 		d.mismatch("float_type", "Input should be a valid number")
 	case kindString:
@@ -60,7 +60,7 @@ func (d *decoder) scalar(f *field) (protoreflect.Value, bool) {
 		}
 	case kindDuration:
 		if number {
-			return d.seconds(f, d.number())
+			return d.seconds(f, d.Number())
 		}
 		if s, raw, ok := d.characters("time_delta_type", "Input should be a valid timedelta"); ok {
 			return d.duration(f, s, raw)
@@ -70,8 +70,8 @@ func (d *decoder) scalar(f *field) (protoreflect.Value, bool) {
 }
 
 func (d *decoder) freeJSON() (protoreflect.Value, bool) {
-	raw := d.compact()
-	if d.stopped || !d.whole() {
+	raw := compact(&d.Lexer)
+	if d.Stopped() || !d.whole() {
 		return protoreflect.Value{}, false
 	}
 	return protoreflect.ValueOfBytes(raw), true
@@ -79,16 +79,16 @@ func (d *decoder) freeJSON() (protoreflect.Value, bool) {
 
 // characters takes a string; another type is the given fault.
 func (d *decoder) characters(typ, msg string) (s string, raw []byte, ok bool) {
-	if d.peek() != '"' {
+	if d.Peek() != '"' {
 		d.mismatch(typ, msg)
 		return "", nil, false
 	}
-	start := d.pos
-	b := d.text()
-	if d.stopped || !d.whole() {
+	start := d.Pos
+	b := d.Text()
+	if d.Stopped() || !d.whole() {
 		return "", nil, false
 	}
-	return string(b), d.data[start:d.pos], true
+	return string(b), d.Data[start:d.Pos], true
 }
 
 // bad records a fault of a value that was taken.
@@ -98,7 +98,7 @@ func (d *decoder) bad(typ, msg string, raw []byte) (protoreflect.Value, bool) {
 }
 
 func (d *decoder) integer(f *field, lexeme []byte) (protoreflect.Value, bool) {
-	if d.stopped {
+	if d.Stopped() {
 		return protoreflect.Value{}, false
 	}
 	n, whole := parseInteger(lexeme)
@@ -141,7 +141,7 @@ func (d *decoder) integer(f *field, lexeme []byte) (protoreflect.Value, bool) {
 }
 
 func (d *decoder) float(f *field, lexeme []byte) (protoreflect.Value, bool) {
-	if d.stopped {
+	if d.Stopped() {
 		return protoreflect.Value{}, false
 	}
 	bits := 64
@@ -228,7 +228,7 @@ func (d *decoder) timestamp(f *field, s string, raw []byte) (protoreflect.Value,
 }
 
 func (d *decoder) seconds(f *field, lexeme []byte) (protoreflect.Value, bool) {
-	if d.stopped {
+	if d.Stopped() {
 		return protoreflect.Value{}, false
 	}
 	x, err := strconv.ParseFloat(string(lexeme), 64)

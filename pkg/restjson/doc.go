@@ -7,12 +7,12 @@
 //	descriptor ──▶ plan (built once, cached) ──┬──▶ encoder ──▶ bytes
 //	                                           └──▶ decoder ──▶ message, or *Errors
 //
-//	bytes ──▶ lexer ──▶ shape of the message ──▶ fields ──▶ scalars ──▶ bounds
-//	                    │ object   {"name": …}
-//	                    │ inline   the one field is the JSON
-//	                    │ tuple    […] in the order of field numbers
-//	                    │ tagged   {"type": "…"} chooses the variant
-//	                    └ typed    a key, or the JSON type, chooses the variant
+//	bytes ──▶ jsontext ──▶ shape of the message ──▶ fields ──▶ scalars ──▶ bounds
+//	                       │ object   {"name": …}
+//	                       │ inline   the one field is the JSON
+//	                       │ tuple    […] in the order of field numbers
+//	                       │ tagged   {"type": "…"} chooses the variant
+//	                       └ typed    a key, or the JSON type, chooses the variant
 //
 // Decoding is one pass over the bytes; only a union looks ahead. Every fault of a body is collected with the exact
 // way to its place, up to [MaxFaults]; a fault of syntax ends the list. Numbers stay as they were written in free

@@ -116,7 +116,7 @@ func (f *field) finish(p *plan) {
 	}
 	d := newDecoder([]byte(text))
 	v, ok := d.scalar(f)
-	d.end()
+	d.End()
 	if !ok || len(d.faults) > 0 {
 		p.fail("%s: the default %s is no value of the field", f.name, text)
 		return

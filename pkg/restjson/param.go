@@ -33,7 +33,7 @@ func SetParam(m protoreflect.Message, fd protoreflect.FieldDescriptor, values []
 		d.paramList(m, f, values)
 	case f.kind == kindMessage:
 		// A union takes the text as it would take a string; nothing else can be written in a parameter.
-		d.data = jsontext.AppendString(nil, strings.ToValidUTF8(values[len(values)-1], "\uFFFD"))
+		d.Data = jsontext.AppendString(nil, strings.ToValidUTF8(values[len(values)-1], "\uFFFD"))
 		d.message(m.Mutable(f.desc).Message(), f.sub, false)
 	default:
 		if v, ok := d.param(f, values[len(values)-1]); ok {
@@ -68,7 +68,7 @@ func (d *decoder) paramList(m protoreflect.Message, f *field, values []string) {
 func (d *decoder) param(f *field, text string) (protoreflect.Value, bool) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	raw := jsontext.AppendString(nil, text)
-	d.data, d.pos = raw, 0
+	d.Data, d.Pos = raw, 0
 	switch f.kind {
 	case kindBool:
 		switch strings.ToLower(text) {
@@ -95,18 +95,18 @@ func (d *decoder) param(f *field, text string) (protoreflect.Value, bool) {
 			return d.seconds(f, lexeme)
 		}
 	case kindJSON, kindObject:
-		d.data = []byte(text)
+		d.Data = []byte(text)
 		v, ok := d.scalar(f)
-		d.end()
-		if d.stopped {
-			d.lexer = lexer{}
+		d.End()
+		if d.Stopped() {
+			d.Lexer = lexer(nil)
 			return d.bad("json_invalid", "Input should be valid JSON", raw)
 		}
 		return v, ok
 	case kindTimestamp:
 		// A plus sign that nobody escaped arrives as a blank.
 		if n := len(text); n > 6 && text[n-6] == ' ' && text[n-3] == ':' && strings.Count(text, ":") > 1 {
-			d.data = jsontext.AppendString(nil, text[:n-6]+"+"+text[n-5:])
+			d.Data = jsontext.AppendString(nil, text[:n-6]+"+"+text[n-5:])
 		}
 	}
 	return d.scalar(f)
@@ -115,10 +115,10 @@ func (d *decoder) param(f *field, text string) (protoreflect.Value, bool) {
 // numberText gives the lexeme of a text that is a JSON number, blanks around it and a plus sign before it allowed.
 func numberText(text string) ([]byte, bool) {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "+")
-	l := lexer{data: []byte(text)}
-	lexeme := l.number()
-	l.end()
-	return lexeme, !l.stopped
+	l := lexer([]byte(text))
+	lexeme := l.Number()
+	l.End()
+	return lexeme, !l.Stopped()
 }
 
 // ApplyDefault gives a field of a request message its (rest).default, if it has one, because the parameter or body

@@ -1,7 +1,6 @@
 package restjson
 
 import (
-	"bytes"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
@@ -17,29 +16,27 @@ import (
 //
 // A decoder uses the memory of what the message held before. Strings share one copy of the body.
 type swift struct {
-	data  []byte
-	text  string // The same.
-	pos   int
-	depth int
+	jsontext.Lexer
+	text string // Its data.
 }
 
 // swiftly lets the generated decoder of m read the value ahead; false when there is none, or when it gave up: then m is
 // empty.
 func (d *decoder) swiftly(m protoreflect.Message, p *plan) bool {
-	if p.swift == nil || d.reflective || d.stopped || len(d.data) == 0 {
+	if p.swift == nil || d.reflective || d.Stopped() || len(d.Data) == 0 {
 		return false
 	}
-	if len(d.copied) != len(d.data) || &d.copied[0] != &d.data[0] {
-		d.copied, d.body = d.data, string(d.data)
+	if len(d.copied) != len(d.Data) || &d.copied[0] != &d.Data[0] {
+		d.copied, d.body = d.Data, string(d.Data)
 	}
-	d.space()
-	r := swift{data: d.data, text: d.body, pos: d.pos, depth: d.depth}
+	d.Space()
+	r := swift{Lexer: d.Lexer, text: d.body}
 	message := m.Interface()
 	if !p.swift(&r, message) {
 		proto.Reset(message)
 		return false
 	}
-	d.pos = r.pos
+	d.Pos = r.Pos
 	return true
 }
 
@@ -48,10 +45,10 @@ func (p *plan) whole(data []byte, m proto.Message) bool {
 	if p.swift == nil {
 		return false
 	}
-	r := swift{data: data, text: string(data)}
-	r.space()
+	r := swift{Lexer: lexer(data), text: string(data)}
+	r.Space()
 	if p.swift(&r, m) {
-		if r.space(); r.pos == len(data) {
+		if r.Space(); r.Pos == len(data) {
 			return true
 		}
 	}
@@ -70,84 +67,59 @@ func swiftly[T proto.Message](decode func(*swift, T) bool) swiftDecoderFunc {
 	}
 }
 
-func (r *swift) space() {
-	for r.pos < len(r.data) {
-		switch r.data[r.pos] {
-		case ' ', '\n', '\r', '\t':
-			r.pos++
-		default:
-			return
-		}
-	}
-}
-
 // take takes one byte behind white space.
 func (r *swift) take(c byte) bool {
-	r.space()
-	if r.pos >= len(r.data) || r.data[r.pos] != c {
+	if r.Peek() != c {
 		return false
 	}
-	r.pos++
+	r.Pos++
 	return true
 }
 
 // enter goes into an object or array.
 func (r *swift) enter(open byte) bool {
-	r.depth++
-	return r.depth <= maxDepth && r.take(open)
-}
-
-// more stands before the next member or item, if there is one; else it has left the object or array.
-func (r *swift) more(end byte, first bool) (more, ok bool) {
-	if r.take(end) {
-		r.depth--
-		return false, true
+	if r.Peek() != open {
+		return false
 	}
-	if !first && !r.take(',') {
-		return false, false
-	}
-	r.space()
-	return true, true
+	r.Open()
+	return !r.Stopped()
 }
 
 // key takes the key of the next member and stands before its value.
 func (r *swift) key(first bool) (key string, more, ok bool) {
-	if more, ok = r.more('}', first); !more || !ok {
-		return "", false, ok
+	if !r.More('}', first) {
+		return "", false, !r.Stopped()
 	}
 	if key, ok = r.plain(); !ok || !r.take(':') {
 		return "", false, false
 	}
-	r.space()
+	r.Space()
 	return key, true, true
 }
 
 // plain takes a string without escapes.
 func (r *swift) plain() (string, bool) {
-	if r.pos >= len(r.data) || r.data[r.pos] != '"' {
+	if r.Pos >= len(r.Data) || r.Data[r.Pos] != '"' {
 		return "", false
 	}
-	start := r.pos + 1
-	end, ascii := jsontext.Run(r.data, start)
-	if end == len(r.data) || r.data[end] != '"' || !ascii && !utf8.Valid(r.data[start:end]) {
+	start := r.Pos + 1
+	end, ascii := jsontext.Run(r.Data, start)
+	if end == len(r.Data) || r.Data[end] != '"' || !ascii && !utf8.Valid(r.Data[start:end]) {
 		return "", false
 	}
-	r.pos = end + 1
+	r.Pos = end + 1
 	return r.text[start:end], true
 }
 
 func (r *swift) string(to *string) (ok bool) {
-	at := r.pos
 	if *to, ok = r.plain(); ok {
 		return true
 	}
-	if at >= len(r.data) || r.data[at] != '"' {
+	if r.Pos >= len(r.Data) || r.Data[r.Pos] != '"' {
 		return false
 	}
-	l := lexer{data: r.data, pos: at}
-	*to = string(l.text())
-	r.pos = l.pos
-	return !l.stopped && !l.surrogate
+	*to = string(r.Text())
+	return r.whole()
 }
 
 func (r *swift) uuid(to *string) (ok bool) {
@@ -170,9 +142,8 @@ func (r *swift) timestamp(to **timestamppb.Timestamp) bool {
 
 // integer takes a number of at most 18 digits, without point and exponent.
 func (r *swift) integer(to *int64) bool {
-	l := lexer{data: r.data, pos: r.pos}
-	lexeme := l.number()
-	if l.stopped || len(lexeme) > 18 {
+	lexeme := r.Number()
+	if r.Stopped() || len(lexeme) > 18 {
 		return false
 	}
 	n, negative := int64(0), false
@@ -191,58 +162,41 @@ func (r *swift) integer(to *int64) bool {
 	if negative {
 		n = -n
 	}
-	*to, r.pos = n, l.pos
+	*to = n
 	return true
 }
 
 // object takes a free JSON object and copies it without white space.
 func (r *swift) object(to *[]byte) bool {
-	start := r.pos
-	if start >= len(r.data) || r.data[start] != '{' {
+	if r.Pos >= len(r.Data) || r.Data[r.Pos] != '{' {
 		return false
 	}
-	scan, ok := r.scan()
-	if !ok {
-		return false
-	}
-	raw := r.data[start:r.pos]
-	if scan.Spaces > 0 {
-		*to = dropSpace(raw)
+	spaces := r.Spaces
+	raw := r.Raw()
+	if r.Spaces > spaces {
+		*to = jsontext.DropSpace(raw)
 	} else {
 		*to = append((*to)[:0], raw...)
 	}
-	return true
+	return r.whole()
 }
 
 // skip takes a value that nobody wants.
 func (r *swift) skip() bool {
-	_, ok := r.scan()
-	return ok
+	r.Skip()
+	return r.whole()
 }
 
-func (r *swift) scan() (jsontext.Scanner, bool) {
-	s := jsontext.Scanner{Text: r.data, Depth: maxDepth - r.depth}
-	end, ok := s.Value(r.pos)
-	raw := r.data[r.pos:end]
-	if !ok || bytes.Contains(raw, []byte(`\ud`)) || bytes.Contains(raw, []byte(`\uD`)) {
-		return s, false // The last may be halves of surrogate pairs.
-	}
-	r.pos = end
-	return s, true
-}
+// whole tells whether what was taken has neither a fault nor half of a surrogate pair.
+func (r *swift) whole() bool { return !r.Stopped() && !r.Lone }
 
 // null takes a null, if it is one.
 func (r *swift) null() bool {
-	if r.pos >= len(r.data) || r.data[r.pos] != 'n' {
+	if r.Pos >= len(r.Data) || r.Data[r.Pos] != 'n' {
 		return false
 	}
-	l := lexer{data: r.data, pos: r.pos}
-	l.literal("null")
-	if l.stopped {
-		return false
-	}
-	r.pos = l.pos
-	return true
+	r.Literal("null")
+	return !r.Stopped()
 }
 
 // optional takes a value or null.
@@ -297,13 +251,9 @@ func list[T any](r *swift, to *[]*T, read func(*swift, *T) bool) bool {
 	}
 	all := (*to)[:0]
 	for {
-		more, ok := r.more(']', len(all) == 0)
-		if !ok {
-			return false
-		}
-		if !more {
+		if !r.More(']', len(all) == 0) {
 			*to = all
-			return true
+			return !r.Stopped()
 		}
 		if n := len(all); n < cap(all) && all[:n+1][n] != nil {
 			all = all[:n+1]

@@ -8,7 +8,7 @@ import (
 
 // chooseTagged gives the variant that the discriminator of the object ahead names (rule 8a), or records why there is none.
 func (d *decoder) chooseTagged(p *plan) *field {
-	if d.peek() != '{' {
+	if d.Peek() != '{' {
 		d.mismatch("model_attributes_type", notAnObject)
 		return nil
 	}
@@ -17,36 +17,36 @@ func (d *decoder) chooseTagged(p *plan) *field {
 	var given string
 	var raw []byte
 	found := false
-	ahead := d.lexer
-	ahead.members(func(key []byte) {
+	ahead := d.Lexer
+	ahead.Members(func(key []byte) {
 		if found {
-			ahead.skip()
+			ahead.Skip()
 			return
 		}
 		if string(key) != p.discriminator {
 			keys = append(keys, string(key))
-			ahead.skip()
+			ahead.Skip()
 			return
 		}
 		found = true
-		at := ahead.pos
-		if ahead.peek() == '"' {
-			given = string(ahead.text())
+		at := ahead.Pos
+		if ahead.Peek() == '"' {
+			given = string(ahead.Text())
 			chosen = p.variants[given]
 		} else {
-			given = string(ahead.raw())
+			given = string(ahead.Raw())
 		}
-		if !ahead.stopped {
-			raw = ahead.data[at:ahead.pos]
+		if !ahead.Stopped() {
+			raw = ahead.Data[at:ahead.Pos]
 		}
 	})
 	switch {
-	case ahead.stopped:
-		d.skip() // finds the same fault of syntax
+	case ahead.Stopped():
+		d.Skip() // finds the same fault of syntax
 	case chosen != nil:
 		return chosen
 	case found:
-		d.skip()
+		d.Skip()
 		if d.whole() {
 			d.fault("union_tag_invalid", "Input tag '"+cut(given, maxStep)+"' found using '"+p.discriminator+
 				"' does not match any of the expected tags: "+p.tags(), raw)
@@ -99,7 +99,7 @@ func (p *plan) tags() string {
 // faults that every variant finds.
 func (d *decoder) chooseTyped(p *plan) *field {
 	var chosen *field
-	switch c := d.peek(); c {
+	switch c := d.Peek(); c {
 	case '{':
 		chosen = d.chooseObject(p)
 	case '[':
@@ -137,16 +137,16 @@ func (f *field) tuple() bool {
 func (d *decoder) chooseObject(p *plan) *field {
 	if slices.ContainsFunc(p.fields, func(f *field) bool { return f.opts.GetKey() != "" }) {
 		var chosen *field
-		ahead := d.lexer
-		ahead.members(func(key []byte) {
+		ahead := d.Lexer
+		ahead.Members(func(key []byte) {
 			for _, f := range p.fields {
 				if k := f.opts.GetKey(); k != "" && k == string(key) && (chosen == nil || f.index < chosen.index) {
 					chosen = f
 				}
 			}
-			ahead.skip()
+			ahead.Skip()
 		})
-		if ahead.stopped {
+		if ahead.Stopped() {
 			return p.fields[0] // whose reader finds the same fault of syntax
 		}
 		if chosen != nil {
@@ -164,8 +164,8 @@ func (d *decoder) chooseObject(p *plan) *field {
 
 // chooseText prefers a variant that reads the text as something narrower than a string.
 func (d *decoder) chooseText(p *plan) *field {
-	ahead := d.lexer
-	s := string(ahead.text())
+	ahead := d.Lexer
+	s := string(ahead.Text())
 	if f := p.first(func(f *field) bool { return f.single() && f.reads(s) }); f != nil {
 		return f
 	}
@@ -197,8 +197,8 @@ func (f *field) reads(s string) bool {
 
 // chooseNumber takes a number without point and exponent for an integer before it takes it for anything else.
 func (d *decoder) chooseNumber(p *plan) *field {
-	ahead := d.lexer
-	whole := !bytes.ContainsAny(ahead.number(), ".eE")
+	ahead := d.Lexer
+	whole := !bytes.ContainsAny(ahead.Number(), ".eE")
 	integer := p.first(func(f *field) bool { return f.single() && f.kind >= kindInt32 && f.kind <= kindUint64 })
 	if integer != nil && whole {
 		return integer
@@ -214,9 +214,9 @@ func (d *decoder) chooseNumber(p *plan) *field {
 
 // noVariant records, for a value that no variant takes, what each of them misses.
 func (d *decoder) noVariant(p *plan) {
-	c := d.peek()
-	raw := d.raw()
-	if !d.whole() || d.stopped {
+	c := d.Peek()
+	raw := d.Raw()
+	if !d.whole() || d.Stopped() {
 		return
 	}
 	if len(p.fields) == 0 {

@@ -3,17 +3,17 @@ package jsonvalue
 import (
 	"strings"
 
-	"github.com/orch-project/orch/pkg/jsonscan"
+	"github.com/orch-project/orch/pkg/jsontext"
 )
 
 // MaxDepth bounds the nesting of what Parse takes. It is a little less than the decoder of the API takes, so that a
 // value may be put into an event.
 const MaxDepth = 120
 
-// Parse reads one JSON value with nothing but white space around it. The error is a *jsonscan.SyntaxError.
+// Parse reads one JSON value with nothing but white space around it. The error is a *jsontext.SyntaxError.
 func Parse(text string) (Value, error) {
 	values := builder{stack: make([]Value, 0, 16)}
-	if err := jsonscan.Scan(strings.ToValidUTF8(text, "\ufffd"), MaxDepth, &values); err != nil {
+	if err := jsontext.Scan(strings.ToValidUTF8(text, "\ufffd"), MaxDepth, &values); err != nil {
 		return Value{}, err
 	}
 	return values.stack[0], nil

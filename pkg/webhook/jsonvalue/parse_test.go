@@ -57,7 +57,7 @@ func TestParseRefuses(t *testing.T) {
 		`{"a":1 "b":2}`:       "line 1, column 8: a comma or a closing brace is expected",
 		"{'a': 1}":            "line 1, column 2: a key in double quotes is expected",
 		"\"a\nb\"":            "line 1, column 3: a control character stands in a string",
-		`"a`:                  "line 1, column 3: a string does not end",
+		`"a`:                  "line 1, column 1: a string does not end",
 		`"\x"`:                "line 1, column 2: a backslash is not followed by an escape",
 		`"\u12g4"`:            `line 1, column 2: \u is not followed by four hexadecimal digits`,
 		`"\u+123"`:            `line 1, column 2: \u is not followed by four hexadecimal digits`,

@@ -1,4 +1,4 @@
-package jsonscan_test
+package jsontext_test
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/orch-project/orch/pkg/jsonscan"
+	"github.com/orch-project/orch/pkg/jsontext"
 )
 
 // anys makes of a value what encoding/json makes of it.
@@ -54,13 +54,33 @@ const depth = 50
 
 func scan(text string) (any, error) {
 	var a anys
-	if err := jsonscan.Scan(text, depth, &a); err != nil {
+	if err := jsontext.Scan(text, depth, &a); err != nil {
 		return nil, err
 	}
 	return a.stack[0], nil
 }
 
-// FuzzScan checks that it takes what encoding/json takes, and reads the same out of it.
+// readAll takes a value token by token.
+func readAll(l *jsontext.Lexer) {
+	switch l.Peek() {
+	case '{':
+		l.Members(func([]byte) { readAll(l) })
+	case '[':
+		l.Items(func(int) { readAll(l) })
+	case '"':
+		l.Text()
+	case 't':
+		l.Literal("true")
+	case 'f':
+		l.Literal("false")
+	case 'n':
+		l.Literal("null")
+	default:
+		l.Number()
+	}
+}
+
+// FuzzScan checks that it takes what encoding/json takes, and reads the same out of it; and that what skips a value agrees with it.
 func FuzzScan(f *testing.F) {
 	for _, s := range []string{
 		`{"a": [1, -0.5e+3, true, false, null, "x"], "a": {}}`, `"\ud83d\ude00\ud800\ud800\u0041\u00e9\/\b\f\n\r\t\"\\"`, `01`, `-`, `1.`, `1e`,
@@ -83,6 +103,16 @@ func FuzzScan(f *testing.F) {
 			}
 		}
 		got, ours := scan(text)
+		skipped := jsontext.Lexer{Data: []byte(text), MaxDepth: depth}
+		skipped.Skip()
+		skipped.End()
+		read := jsontext.Lexer{Data: []byte(text), MaxDepth: depth}
+		readAll(&read)
+		read.End()
+		require.Equal(t, read.Reason, skipped.Reason, "%q: the two ways through a value find the same fault", text)
+		require.Equal(t, read.At, skipped.At, "%q: at the same place", text)
+		require.Equal(t, read.Lone, skipped.Lone)
+		require.Equal(t, ours == nil, skipped.Reason == "")
 		require.Equal(t, err == nil, ours == nil, "%q: %v; %v", text, err, ours)
 		if err == nil {
 			require.Equal(t, want, got, "%q", text)
@@ -92,8 +122,8 @@ func FuzzScan(f *testing.F) {
 
 func TestScanEnds(t *testing.T) {
 	t.Parallel()
-	_, err := scan(strings.Repeat("[", depth) + "1")
-	var at *jsonscan.SyntaxError
+	_, err := scan(strings.Repeat("[", depth+1) + "1")
+	var at *jsontext.SyntaxError
 	require.ErrorAs(t, err, &at)
 	require.Equal(t, "nested more than 50 levels deep", at.Message)
 	require.Equal(t, depth+1, at.Column)

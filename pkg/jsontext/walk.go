@@ -1,0 +1,230 @@
+package jsontext
+
+import (
+	"fmt"
+	"unicode/utf8"
+)
+
+// What is read token by token goes through Lexer's fields. What is gone through as a whole, be it for a Builder or only for its
+// end, is most of what events are made of, and is a third quicker when the place goes from function to function instead. Each of
+// these takes what begins at i and gives its end, or -1 after a fault.
+
+// The faults that are found in more than one place.
+const (
+	noKey   = "a key in double quotes is expected"
+	noColon = "a colon is expected after the key"
+)
+
+var unclosed = [...]string{']': "a comma or a closing bracket is expected", '}': "a comma or a closing brace is expected"}
+
+func (l *Lexer) failed(at int, reason string) int {
+	l.fail(at, reason)
+	return -1
+}
+
+func (l *Lexer) tooDeep(at int) int {
+	return l.failed(at, fmt.Sprintf("nested more than %d levels deep", l.MaxDepth))
+}
+
+func (l *Lexer) space(i int) int {
+	from := i
+	for i < len(l.Data) && (l.Data[i] == ' ' || l.Data[i] == '\n' || l.Data[i] == '\r' || l.Data[i] == '\t') {
+		i++
+	}
+	l.Spaces += i - from
+	return i
+}
+
+// walk takes a value; to may be nil.
+func (l *Lexer) walk(i, depth int, to *parts) int {
+	if i >= len(l.Data) {
+		return l.noValue(i)
+	}
+	var end int
+	switch l.Data[i] {
+	case '"':
+		var plain bool
+		if end, plain = l.string(i); to != nil && end >= 0 {
+			to.Text(to.characters(i, end, plain))
+		}
+	case '{':
+		return l.object(i, depth+1, to)
+	case '[':
+		return l.array(i, depth+1, to)
+	case 't':
+		if end = l.literal(i, "true"); to != nil && end >= 0 {
+			to.Bool(true)
+		}
+	case 'f':
+		if end = l.literal(i, "false"); to != nil && end >= 0 {
+			to.Bool(false)
+		}
+	case 'n':
+		if end = l.literal(i, "null"); to != nil && end >= 0 {
+			to.Null()
+		}
+	default:
+		if end = l.number(i); to != nil && end >= 0 {
+			if to.err = to.Number(to.text[i:end]); to.err != nil {
+				return -1
+			}
+		}
+	}
+	return end
+}
+
+func (l *Lexer) object(i, depth int, to *parts) int {
+	if depth > l.MaxDepth {
+		return l.tooDeep(i)
+	}
+	i = l.space(i + 1)
+	if i < len(l.Data) && l.Data[i] == '}' {
+		if to != nil {
+			to.Object(0)
+		}
+		return i + 1
+	}
+	for n := 1; i < len(l.Data) && l.Data[i] == '"'; n++ {
+		end, plain := l.string(i)
+		if end < 0 {
+			return end
+		}
+		if to != nil {
+			to.Key(to.characters(i, end, plain))
+		}
+		if i = l.space(end); i >= len(l.Data) || l.Data[i] != ':' {
+			return l.failed(i, noColon)
+		}
+		if i = l.walk(l.space(i+1), depth, to); i < 0 {
+			return i
+		}
+		i = l.space(i)
+		switch {
+		case i < len(l.Data) && l.Data[i] == ',':
+			i = l.space(i + 1)
+		case i < len(l.Data) && l.Data[i] == '}':
+			if to != nil {
+				to.Object(n)
+			}
+			return i + 1
+		default:
+			return l.failed(i, unclosed['}'])
+		}
+	}
+	return l.failed(i, noKey)
+}
+
+func (l *Lexer) array(i, depth int, to *parts) int {
+	if depth > l.MaxDepth {
+		return l.tooDeep(i)
+	}
+	i = l.space(i + 1)
+	if i < len(l.Data) && l.Data[i] == ']' {
+		if to != nil {
+			to.List(0)
+		}
+		return i + 1
+	}
+	for n := 1; ; n++ {
+		if i = l.walk(i, depth, to); i < 0 {
+			return i
+		}
+		i = l.space(i)
+		switch {
+		case i < len(l.Data) && l.Data[i] == ',':
+			i = l.space(i + 1)
+		case i < len(l.Data) && l.Data[i] == ']':
+			if to != nil {
+				to.List(n)
+			}
+			return i + 1
+		default:
+			return l.failed(i, unclosed[']'])
+		}
+	}
+}
+
+func (l *Lexer) noValue(i int) int {
+	if i >= len(l.Data) {
+		return l.failed(i, "the text ends where a value is expected")
+	}
+	return l.failed(i, "a value is expected")
+}
+
+func (l *Lexer) literal(i int, word string) int {
+	if end := i + len(word); end <= len(l.Data) && string(l.Data[i:end]) == word {
+		return end
+	}
+	return l.noValue(i)
+}
+
+func (l *Lexer) number(start int) int {
+	const noDigit = "a digit is expected"
+	text, i := l.Data, start
+	if i < len(text) && text[i] == '-' {
+		i++
+	}
+	whole := i
+	switch i = digits(text, i); {
+	case i == start:
+		return l.noValue(i)
+	case i == whole:
+		return l.failed(i, noDigit)
+	case text[whole] == '0':
+		i = whole + 1 // No digit may follow: what follows is then unexpected.
+	}
+	if i < len(text) && text[i] == '.' {
+		from := i + 1
+		if i = digits(text, from); i == from {
+			return l.failed(i, noDigit)
+		}
+	}
+	if i < len(text) && (text[i] == 'e' || text[i] == 'E') {
+		i++
+		if i < len(text) && (text[i] == '+' || text[i] == '-') {
+			i++
+		}
+		from := i
+		if i = digits(text, from); i == from {
+			return l.failed(i, noDigit)
+		}
+	}
+	return i
+}
+
+func digits(text []byte, i int) int {
+	for i < len(text) && text[i] >= '0' && text[i] <= '9' {
+		i++
+	}
+	return i
+}
+
+// string also tells whether it is plain: without escapes its characters are Data[i+1:end-1].
+func (l *Lexer) string(i int) (end int, plain bool) {
+	start := i + 1
+	end, ascii := Run(l.Data, start)
+	plain = true
+	for end < len(l.Data) {
+		switch l.Data[end] {
+		case '"':
+			if !ascii && !utf8.Valid(l.Data[start:end]) {
+				return l.failed(i, "a string is not valid UTF-8"), false
+			}
+			return end + 1, plain
+		case '\\':
+			n, fault, lone := escape(l.Data, end)
+			if fault != "" {
+				return l.failed(end, fault), false
+			}
+			plain = false
+			l.Lone = l.Lone || lone
+			end += n
+		default:
+			return l.failed(end, "a control character stands in a string"), false
+		}
+		var more bool
+		end, more = Run(l.Data, end)
+		ascii = ascii && more
+	}
+	return l.failed(i, "a string does not end"), false
+}
