@@ -136,5 +136,7 @@ func TestSchedulesAreChangedBySlug(t *testing.T) {
 
 	require.Equal(t, http.StatusUnprocessableEntity, patch(&orchv1.DeploymentScheduleUpdate{Schedule: cron("@daily")}))
 	require.Equal(t, http.StatusUnprocessableEntity, patch(&orchv1.DeploymentScheduleUpdate{Slug: new("new")}))
+	twice := &orchv1.DeploymentScheduleUpdate{Slug: new("q"), Schedule: cron("@daily")}
+	require.Equal(t, http.StatusConflict, patch(twice, twice))
 	require.Len(t, slugs(), 2)
 }

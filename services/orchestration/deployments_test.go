@@ -113,15 +113,18 @@ func TestDeploymentReferencesAreChecked(t *testing.T) {
 		status int
 		text   string
 	}{
-		"no flow":       {func(c *orchv1.DeploymentCreate) { c.FlowId = nobody }, 409, "Data integrity conflict"},
-		"no pool":       {func(c *orchv1.DeploymentCreate) { c.WorkPoolName = new("p") }, 404, `Work pool "p" not found.`},
-		"lonely queue":  {func(c *orchv1.DeploymentCreate) { c.WorkQueueName = new("q") }, 400, "needs a work pool"},
-		"no storage":    {func(c *orchv1.DeploymentCreate) { c.StorageDocumentId = &nobody }, 409, "storage block"},
-		"no infra":      {func(c *orchv1.DeploymentCreate) { c.InfrastructureDocumentId = &nobody }, 409, "infrastructure block"},
-		"no limit":      {func(c *orchv1.DeploymentCreate) { c.GlobalConcurrencyLimitId = &nobody }, 404, "Concurrency limit not found"},
+		"no flow":      {func(c *orchv1.DeploymentCreate) { c.FlowId = nobody }, 409, "Data integrity conflict"},
+		"no pool":      {func(c *orchv1.DeploymentCreate) { c.WorkPoolName = new("p") }, 404, `Work pool "p" not found.`},
+		"lonely queue": {func(c *orchv1.DeploymentCreate) { c.WorkQueueName = new("q") }, 400, "needs a work pool"},
+		"no storage":   {func(c *orchv1.DeploymentCreate) { c.StorageDocumentId = &nobody }, 409, "storage block"},
+		"no infra":     {func(c *orchv1.DeploymentCreate) { c.InfrastructureDocumentId = &nobody }, 409, "infrastructure block"},
+		"no limit":     {func(c *orchv1.DeploymentCreate) { c.GlobalConcurrencyLimitId = &nobody }, 404, "Concurrency limit not found"},
+		"two limits": {func(c *orchv1.DeploymentCreate) {
+			c.ConcurrencyLimit, c.GlobalConcurrencyLimitId = new(int64(1)), &nobody
+		}, 422, ""},
 		"bad parameter": {withSchema(`{"x":"a"}`), 422, ""},
-		"bad schema":    {func(c *orchv1.DeploymentCreate) { c.ParameterOpenapiSchema = []byte(`{"type":7}`) }, 422, ""},
-		"far reference": {func(c *orchv1.DeploymentCreate) { c.ParameterOpenapiSchema = []byte(`{"$ref":"file:///etc/passwd"}`) }, 422, ""},
+		"bad schema":    {enforced(func(c *orchv1.DeploymentCreate) { c.ParameterOpenapiSchema = []byte(`{"type":7}`) }), 422, ""},
+		"far reference": {enforced(func(c *orchv1.DeploymentCreate) { c.ParameterOpenapiSchema = []byte(`{"$ref":"file:///etc/passwd"}`) }), 422, ""},
 		"twice a slug": {func(c *orchv1.DeploymentCreate) {
 			s := &orchv1.DeploymentScheduleCreate{Schedule: cron("@daily"), Slug: new("s")}
 			c.Schedules = []*orchv1.DeploymentScheduleCreate{s, s}
@@ -151,6 +154,14 @@ func TestDeploymentReferencesAreChecked(t *testing.T) {
 	_, _, err := try[*orchv1.Deployment](d, orchv1.DeploymentService_CreateDeployment_FullMethodName,
 		&orchv1.CreateDeploymentRequest{Deployment: &orchv1.DeploymentCreate{}})
 	require.Len(t, rpc.HTTPError(err).GetFieldErrors().GetErrors(), 2, "name and flow_id are required")
+}
+
+// enforced lets a deployment ask for the check of its parameters.
+func enforced(edit func(*orchv1.DeploymentCreate)) func(*orchv1.DeploymentCreate) {
+	return func(c *orchv1.DeploymentCreate) {
+		edit(c)
+		c.EnforceParameterSchema = true
+	}
 }
 
 // withSchema gives a deployment parameters and a schema that asks for an integer x.
@@ -275,7 +286,55 @@ func TestRunsAreMadeOfDeployments(t *testing.T) {
 	_, _, err = try[*orchv1.FlowRunBulkCreateResponse](d, orchv1.DeploymentService_CreateFlowRunsFromDeployment_FullMethodName,
 		&orchv1.CreateFlowRunsFromDeploymentRequest{Id: deployment.GetId(), FlowRuns: make([]*orchv1.DeploymentFlowRunCreate, 101)})
 	got, _ = status(err)
-	require.Equal(t, http.StatusUnprocessableEntity, got)
+	require.Equal(t, http.StatusBadRequest, got)
+}
+
+func TestParametersAreCheckedWhereThatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	flow := d.flow("etl")
+	for name, edit := range map[string]func(*orchv1.DeploymentCreate){
+		"wrong parameters": func(c *orchv1.DeploymentCreate) {
+			withSchema(`{"x":"a"}`)(c)
+			c.EnforceParameterSchema = false // Not sent.
+		},
+		"no schema": func(c *orchv1.DeploymentCreate) { c.ParameterOpenapiSchema = []byte(`{"type":"blork"}`) },
+		"a part": enforced(func(c *orchv1.DeploymentCreate) {
+			c.Parameters = []byte(`{"who":{"greeting":"hello"}}`)
+			c.ParameterOpenapiSchema = []byte(`{"type":"object","properties":{"who":{"type":"object","required":["name"]}}}`)
+		}),
+	} {
+		create := &orchv1.DeploymentCreate{Name: name, FlowId: flow.GetId()}
+		edit(create)
+		deployment, _, err := d.tryDeployment(create)
+		require.NoError(t, err, name)
+		require.True(t, deployment.GetEnforceParameterSchema(), "runs are checked")
+		_, _, err = d.tryRun(deployment.GetId(), &orchv1.DeploymentFlowRunCreate{})
+		code, _ := status(err)
+		require.Equal(t, http.StatusConflict, code, name)
+		code, _ = status(d.tryUpdateDeployment(deployment.GetId(), &orchv1.DeploymentUpdate{Parameters: create.GetParameters()}, "parameters"))
+		require.Equal(t, map[string]int{"wrong parameters": 409, "no schema": 422, "a part": 200}[name], code, name)
+	}
+	require.Equal(t, "{}", string(d.deployment(flow).GetParameterOpenapiSchema()), "what nobody sent")
+}
+
+func TestUpdatedParametersAreHydrated(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	deployment := d.deployment(d.flow("etl"), withSchema(`{"x":1}`))
+	update := func(parameters string) (int, string) {
+		return status(d.tryUpdateDeployment(deployment.GetId(), &orchv1.DeploymentUpdate{Parameters: []byte(parameters)}))
+	}
+	code, _ := update(`{"x":{"__prefect_kind":"json","value":"7"}}`)
+	require.Equal(t, http.StatusOK, code)
+	require.Equal(t, `{"x":7}`, string(d.readDeployment(deployment.GetId()).GetParameters()))
+	code, text := update(`{"x":{"__orch_kind":"json","value":"\"a\""}}`)
+	require.Equal(t, http.StatusConflict, code)
+	require.Contains(t, text, "Failure reason: 'a' is not of type 'integer'")
+	code, text = update(`{"x":{"__orch_kind":"json","value":"{"}}`)
+	require.Equal(t, http.StatusBadRequest, code)
+	require.Contains(t, text, "Error hydrating deployment parameters: Invalid JSON")
+	require.Equal(t, `{"x":7}`, string(d.readDeployment(deployment.GetId()).GetParameters()))
 }
 
 func TestScheduledRunsArePolled(t *testing.T) {

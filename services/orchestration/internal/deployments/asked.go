@@ -76,6 +76,7 @@ func (s *Service) prepare(ctx context.Context, ws uuid.UUID, create *orchv1.Depl
 
 // references are what a deployment may refer to; unset is no reference.
 type references interface {
+	GetConcurrencyLimit() int64
 	GetGlobalConcurrencyLimitId() string
 	GetInfrastructureDocumentId() string
 	GetStorageDocumentId() string
@@ -83,9 +84,12 @@ type references interface {
 	GetWorkQueueName() string
 }
 
-// checkReferences refuses a deployment that refers to what is not there. There are no work pools yet.
+// checkReferences refuses a deployment that refers to what is not there, or to two limits. There are no work pools yet.
 func (s *Service) checkReferences(ctx context.Context, ws uuid.UUID, r references) error {
 	switch {
+	case r.GetConcurrencyLimit() != 0 && r.GetGlobalConcurrencyLimitId() != "":
+		return rpc.Invalid(rpc.BodyFault("value_error",
+			"Value error, A deployment cannot have both a concurrency limit and a global concurrency limit."))
 	case r.GetWorkPoolName() != "":
 		return rpc.Detail(http.StatusNotFound, fmt.Sprintf("Work pool %q not found.", r.GetWorkPoolName()))
 	case r.GetWorkQueueName() != "":
@@ -145,36 +149,45 @@ func (a *asked) apply(d *orchv1.Deployment) error {
 			d.WorkPoolName, d.WorkQueueName, d.WorkQueueId = nil, nil, nil
 		}
 	}
-	if d.PullSteps == nil {
-		d.PullSteps = &orchv1.JsonObjects{}
-	}
 	if slices.Contains(a.mask, "labels") || len(d.GetLabels()) == 0 {
 		d.Labels = a.labels
 	}
 	if err := a.schedule(d); err != nil {
 		return err
 	}
+	if err := checkSize(d); err != nil {
+		return err
+	}
+	// Who does not ask for the check has it when runs are made.
+	if !slices.Contains(a.mask, "enforce_parameter_schema") {
+		return nil
+	}
 	err := checkParameters(d)
+	if invalid, ok := errors.AsType[*parameters.SchemaError](err); ok {
+		return rpc.Invalid(rpc.BodyFault("value_error", "Value error, "+invalid.Error(), "parameter_openapi_schema"))
+	}
 	if invalid, ok := errors.AsType[*parameters.InvalidError](err); ok {
 		return rpc.Invalid(rpc.BodyFault("value_error", "Value error, "+invalid.Error(), "parameters"))
 	}
 	return err
 }
 
-// checkParameters refuses parameters that do not fit their schema by a *parameters.InvalidError; those that are not there
-// yet, runs may bring. What
-// markers stand for is seen when a run is made.
-func checkParameters(d *orchv1.Deployment) error {
+// checkSize refuses parameters that are too large for a run.
+func checkSize(d *orchv1.Deployment) error {
 	if len(d.GetParameters()) > parameters.MaxBytes {
 		return rpc.Invalid(rpc.BodyFault("value_error", "Value error, "+parameters.ErrTooLarge.Error(), "parameters"))
 	}
+	return nil
+}
+
+// checkParameters refuses parameters that do not fit their schema by a *parameters.InvalidError, and a schema that is none
+// by a *parameters.SchemaError, where the deployment enforces it. What is not there yet, runs may bring; what markers stand
+// for is seen when a run is made.
+func checkParameters(d *orchv1.Deployment) error {
 	if !d.GetEnforceParameterSchema() || len(d.GetParameterOpenapiSchema()) == 0 {
 		return nil
 	}
 	schema, err := parameters.CompileSchema(d.GetParameterOpenapiSchema(), true)
-	if errors.Is(err, parameters.ErrSchema) {
-		return rpc.Invalid(rpc.BodyFault("value_error", "Value error, "+err.Error(), "parameter_openapi_schema"))
-	}
 	if err != nil {
 		return err
 	}

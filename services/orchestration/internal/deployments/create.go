@@ -108,6 +108,7 @@ func newDeployment(id uuid.UUID) *orchv1.Deployment {
 		Id:                     id.String(),
 		EnforceParameterSchema: true,
 		Status:                 orchv1.DeploymentStatus_DEPLOYMENT_STATUS_NOT_READY.Enum(),
+		ParameterOpenapiSchema: []byte("{}"),
 		PullSteps:              &orchv1.JsonObjects{},
 		Labels:                 map[string]*orchv1.Scalar{},
 	}

@@ -35,6 +35,9 @@ func reschedule(d *orchv1.Deployment, given []*orchv1.DeploymentScheduleUpdate, 
 	case !existingNamed:
 		d.Schedules = nil
 	}
+	if err := distinctSlugs(given); err != nil {
+		return err
+	}
 	for _, g := range given {
 		at := slices.IndexFunc(d.GetSchedules(), func(s *orchv1.DeploymentSchedule) bool {
 			return s.Slug != nil && (s.GetSlug() == g.GetSlug() || (g.Replaces != nil && s.GetSlug() == g.GetReplaces()))

@@ -41,7 +41,7 @@ func (s *Service) CreateFlowRunsFromDeployment(ctx context.Context, r *orchv1.Cr
 		return nil, translate(err)
 	}
 	if len(r.GetFlowRuns()) > maxBulk {
-		return nil, rpc.Detail(http.StatusUnprocessableEntity, fmt.Sprintf("Cannot create more than %d flow runs at once.", maxBulk))
+		return nil, rpc.Detail(http.StatusBadRequest, fmt.Sprintf("Cannot create more than %d flow runs at once.", maxBulk))
 	}
 	d, err := s.deployments.Get(ctx, ws, id)
 	if err != nil {
@@ -141,11 +141,8 @@ func (s *Service) parameters(ctx context.Context, ws uuid.UUID, d *orchv1.Deploy
 		return nil, err
 	}
 	params, err := s.hydrator.Hydrate(ctx, ws, merged)
-	if refused, ok := errors.AsType[*parameters.HydrationError](err); ok {
-		return nil, rpc.Detail(http.StatusBadRequest, "Error hydrating flow run parameters: "+refused.Error())
-	}
 	if err != nil {
-		return nil, err
+		return nil, notHydrated("flow run", err)
 	}
 	enforce := d.GetEnforceParameterSchema()
 	if create.EnforceParameterSchema != nil {
@@ -163,4 +160,12 @@ func (s *Service) parameters(ctx context.Context, ws uuid.UUID, d *orchv1.Deploy
 		return nil, rpc.Detail(http.StatusConflict, "Error creating flow run: "+err.Error())
 	}
 	return params, err
+}
+
+// notHydrated answers that a value of somebody's parameters cannot be had; other errors stay what they are.
+func notHydrated(whose string, err error) error {
+	if refused, ok := errors.AsType[*parameters.HydrationError](err); ok {
+		return rpc.Detail(http.StatusBadRequest, fmt.Sprintf("Error hydrating %s parameters: %s", whose, refused))
+	}
+	return err
 }

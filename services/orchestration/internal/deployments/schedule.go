@@ -46,11 +46,11 @@ func newSchedule(create *orchv1.DeploymentScheduleCreate, deployment string, id 
 	}, nil
 }
 
-// distinctSlugs refuses two schedules of one slug.
-func distinctSlugs(schedules []*orchv1.DeploymentSchedule) error {
+// distinctSlugs refuses two schedules of one slug; no slug is none.
+func distinctSlugs[S interface{ GetSlug() string }](schedules []S) error {
 	seen := map[string]bool{}
 	for _, s := range schedules {
-		if s.Slug == nil {
+		if s.GetSlug() == "" {
 			continue
 		}
 		if seen[s.GetSlug()] {
@@ -73,6 +73,9 @@ func settle(asked *orchv1.Schedule, now time.Time) (*orchv1.Schedule, error) {
 		}
 		if kind.Interval.AnchorDate == nil {
 			kind.Interval.AnchorDate = timestamppb.New(now)
+		}
+		if kind.Interval.Timezone == nil {
+			kind.Interval.Timezone = new("UTC")
 		}
 		zone = kind.Interval.Timezone
 	case *orchv1.Schedule_Cron:

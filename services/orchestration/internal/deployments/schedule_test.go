@@ -30,6 +30,7 @@ func TestSettle(t *testing.T) {
 	settled, err := settle(asked, now)
 	require.NoError(t, err)
 	require.Equal(t, now, settled.GetInterval().GetAnchorDate().AsTime())
+	require.Equal(t, "UTC", settled.GetInterval().GetTimezone())
 	require.Nil(t, asked.GetInterval().AnchorDate, "what was asked for stays as it is")
 
 	anchor := timestamppb.New(now.AddDate(-1, 0, 0))

@@ -16,7 +16,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 )
 
-// UpdateDeployment changes what was sent.
+// UpdateDeployment changes what was sent. Parameters are stored with their values in the places of markers.
 func (s *Service) UpdateDeployment(ctx context.Context, r *orchv1.UpdateDeploymentRequest) (*emptypb.Empty, error) {
 	ws, id, err := call.Locate(ctx, r.GetId())
 	if err != nil {
@@ -29,6 +29,11 @@ func (s *Service) UpdateDeployment(ctx context.Context, r *orchv1.UpdateDeployme
 	if err := s.checkReferences(ctx, ws, r.GetDeployment()); err != nil {
 		return nil, err
 	}
+	if sent := r.GetDeployment(); len(sent.GetParameters()) > 0 {
+		if sent.Parameters, err = s.hydrator.Hydrate(ctx, ws, sent.GetParameters()); err != nil {
+			return nil, notHydrated("deployment", err)
+		}
+	}
 	of := s.deployments.Store()
 	_, err = s.change(ctx, ws, id, func(d *orchv1.Deployment) error {
 		return overlay(d, r.GetDeployment(), r.GetUpdateMask().GetPaths(), of.Now(), of.NewID)
@@ -39,8 +44,11 @@ func (s *Service) UpdateDeployment(ctx context.Context, r *orchv1.UpdateDeployme
 	return &emptypb.Empty{}, nil
 }
 
-// asConflict says that new parameters do not fit a schema that was there, or the other way round.
+// asConflict says that new parameters do not fit a schema that was there, or the other way round, or that it is none.
 func asConflict(err error) error {
+	if invalid, ok := errors.AsType[*parameters.SchemaError](err); ok {
+		return rpc.Detail(http.StatusUnprocessableEntity, "Invalid schema: "+invalid.Reason)
+	}
 	if invalid, ok := errors.AsType[*parameters.InvalidError](err); ok {
 		return rpc.Detail(http.StatusConflict, "Error updating deployment: "+invalid.Error())
 	}
@@ -64,8 +72,8 @@ func overlay(d *orchv1.Deployment, u *orchv1.DeploymentUpdate, mask []string, no
 			d.WorkPoolName, d.WorkQueueName, d.WorkQueueId = nil, nil, nil
 		}
 	}
-	if d.PullSteps == nil {
-		d.PullSteps = &orchv1.JsonObjects{}
+	if err := checkSize(d); err != nil {
+		return err
 	}
 	for _, field := range mask {
 		switch field {

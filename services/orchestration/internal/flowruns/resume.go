@@ -99,13 +99,12 @@ func (s *Service) take(ctx context.Context, ws, run uuid.UUID, state *orchv1.Sta
 		return nil, refuse("Run input schema is not valid JSON.")
 	}
 	compiled, err := parameters.CompileSchema([]byte(schema.GetValue()), false)
-	if errors.Is(err, parameters.ErrSchema) {
-		return nil, refuse("Invalid schema: %s", err)
+	if err == nil {
+		err = compiled.Validate(value)
 	}
-	if err != nil {
-		return nil, err
+	if wrong, ok := errors.AsType[*parameters.SchemaError](err); ok {
+		return nil, refuse("Invalid schema: %s", wrong.Reason)
 	}
-	err = compiled.Validate(value)
 	if wrong, ok := errors.AsType[*parameters.InvalidError](err); ok {
 		return nil, refuse("Reason: %s", wrong)
 	}

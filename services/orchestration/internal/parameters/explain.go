@@ -2,6 +2,7 @@ package parameters
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -26,6 +27,27 @@ func explain(e *jsonschema.ValidationError, value any) *InvalidError {
 		}
 	}
 	return &InvalidError{Path: path(e.InstanceLocation, value), Reason: reason(e.ErrorKind, at(value, e.InstanceLocation))}
+}
+
+// explainSchema tells why a schema is none: what the schema of schemas has against it, if anything, at the place where a
+// value has no form that is allowed.
+func explainSchema(err error, doc any) *SchemaError {
+	against, ok := errors.AsType[*jsonschema.SchemaValidationError](err)
+	if !ok {
+		return &SchemaError{err.Error()}
+	}
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](against.Err)
+	if !ok {
+		return &SchemaError{against.Err.Error()}
+	}
+	for len(invalid.Causes) > 0 {
+		switch invalid.ErrorKind.(type) {
+		case *kind.AnyOf, *kind.OneOf:
+			return &SchemaError{reason(invalid.ErrorKind, at(doc, invalid.InstanceLocation))}
+		}
+		invalid = invalid.Causes[0]
+	}
+	return &SchemaError{reason(invalid.ErrorKind, at(doc, invalid.InstanceLocation))}
 }
 
 var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -100,10 +122,25 @@ func reason(k jsonschema.ErrorKind, value any) string {
 		return fmt.Sprintf("%s is less than the minimum of %s", shown, k.Want.RatString())
 	case *kind.Maximum:
 		return fmt.Sprintf("%s is greater than the maximum of %s", shown, k.Want.RatString())
-	case *kind.MinLength:
+	case *kind.ExclusiveMinimum:
+		return fmt.Sprintf("%s is less than or equal to the minimum of %s", shown, k.Want.RatString())
+	case *kind.ExclusiveMaximum:
+		return fmt.Sprintf("%s is greater than or equal to the maximum of %s", shown, k.Want.RatString())
+	case *kind.MultipleOf:
+		return fmt.Sprintf("%s is not a multiple of %s", shown, k.Want.RatString())
+	case *kind.MinLength, *kind.MinItems:
 		return shown + " is too short"
-	case *kind.MaxLength:
+	case *kind.MaxLength, *kind.MaxItems:
 		return shown + " is too long"
+	case *kind.UniqueItems:
+		return shown + " has non-unique elements"
+	case *kind.AnyOf:
+		return shown + " is not valid under any of the given schemas"
+	case *kind.OneOf:
+		if len(k.Subschemas) == 0 {
+			return shown + " is not valid under any of the given schemas"
+		}
+		return shown + " is valid under more than one of the given schemas"
 	case *kind.Pattern:
 		return fmt.Sprintf("%s does not match '%s'", shown, k.Want)
 	}

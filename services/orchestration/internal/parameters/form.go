@@ -67,6 +67,9 @@ func (s *Schema) faults(f *form) ([]fault, error) {
 		return nil, err
 	}
 	if invalid != nil {
+		if circular(invalid) {
+			return nil, errCircular
+		}
 		found = f.leaves(invalid)
 	}
 	found = append(found, f.missing(f.value, nil)...)

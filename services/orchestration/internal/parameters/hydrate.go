@@ -91,8 +91,8 @@ func (h hydration) object(raw []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if kind, marked := marker(list); marked {
-		value, err := h.marked(kind, list)
+	if key, kind, marked := marker(list); marked {
+		value, err := h.marked(key, kind, list)
 		if h.form != nil {
 			return h.form.filled(value, err)
 		}
@@ -132,8 +132,8 @@ func (h hydration) list(raw []byte) ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-// marker tells whether an object is a marker, and its kind; the kind null is "none".
-func marker(list []member) (kind string, marked bool) {
+// marker tells whether an object is a marker, by which key, and its kind; the kind null is "none".
+func marker(list []member) (key, kind string, marked bool) {
 	for _, key := range []string{vocabulary.Orch.KindKey(), vocabulary.Prefect.KindKey()} {
 		raw := find(list, key)
 		if raw == nil {
@@ -143,9 +143,9 @@ func marker(list []member) (kind string, marked bool) {
 		if json.Unmarshal(raw, &kind) != nil {
 			kind = string(raw)
 		}
-		return kind, true
+		return key, kind, true
 	}
-	return "", false
+	return "", "", false
 }
 
 func find(list []member, key string) json.RawMessage {
@@ -157,21 +157,31 @@ func find(list []member, key string) json.RawMessage {
 	return nil
 }
 
-func (h hydration) marked(kind string, list []member) ([]byte, error) {
+// marked is what a marker stands for. Forms of user interfaces leave out the value of JSON and the name of a variable while
+// nobody has filled them in; every other kind has what it needs.
+func (h hydration) marked(key, kind string, list []member) ([]byte, error) {
 	switch kind {
 	case "none":
 		value := find(list, "value")
 		if value == nil {
-			return nil, refuse("Missing 'value' key in %s object", vocabulary.Orch.KindKey())
+			return nil, refuse("Missing 'value' key in %s object", key)
 		}
-		return value, nil
+		return h.value(value)
 	case "json":
-		source, ok, err := h.text(list, "value", "Invalid JSON: the value is no string")
-		if err != nil || !ok {
-			return nil, err
+		value := find(list, "value")
+		if value == nil {
+			return nil, nil
+		}
+		value, err := h.value(value)
+		var source string
+		if err != nil || value == nil || bytes.Equal(bytes.TrimSpace(value), []byte("null")) || json.Unmarshal(value, &source) != nil {
+			return value, err // It is no text, but what the text would say.
 		}
 		return parse(source)
 	case "jinja":
+		if find(list, "template") == nil {
+			return nil, refuse("Missing 'template' key in %s object", key)
+		}
 		source, ok, err := h.text(list, "template", "Invalid jinja: the template is no string")
 		if err != nil || !ok {
 			return nil, err
@@ -214,7 +224,7 @@ func (h hydration) text(list []member, key, otherwise string) (value string, ok 
 func parse(source string) ([]byte, error) {
 	var value bytes.Buffer
 	if err := json.Compact(&value, []byte(source)); err != nil {
-		return nil, refuse("Invalid JSON: %s", err)
+		return nil, refuse("Invalid JSON: %s", syntax(source))
 	}
 	return value.Bytes(), nil
 }

@@ -56,7 +56,9 @@ func TestHydrate(t *testing.T) {
 		{`{"x":{"__orch_kind":"jinja","template":{"__orch_kind":"json","value":"\"{{ 2 }}\""}}}`, `{"x":"2"}`},
 		{`{"x":{"__orch_kind":"workspace_variable","variable_name":"known"}}`, `{"x":{"n":1}}`},
 		{`{"x":{"__orch_kind":null,"value":{"a":1}}}`, `{"x":{"a":1}}`},
-		{`{"x":{"__orch_kind":"json"},"y":{"z":{"__prefect_kind":"jinja"}}}`, `{"y":{}}`},
+		{`{"x":{"__orch_kind":null,"value":{"__orch_kind":"json","value":"3"}}}`, `{"x":3}`},
+		{`{"x":{"__orch_kind":"json"},"y":{"z":{"__prefect_kind":"workspace_variable"}}}`, `{"y":{}}`},
+		{`{"x":{"__orch_kind":"json","value":7},"y":{"__orch_kind":"json","value":null}}`, `{"x":7,"y":null}`},
 		{`{"__orch_kind":"json","value":"{\"x\":1}"}`, `{"x":1}`},
 	} {
 		got, err := h.Hydrate(t.Context(), uuid.Nil, []byte(c.in))
@@ -70,12 +72,13 @@ func TestHydrateRefuses(t *testing.T) {
 	h := parameters.NewHydrator(variables)
 	for _, c := range []struct{ in, want string }{
 		{`{"x":{"__orch_kind":"json","value":"{"}}`, "Invalid JSON"},
-		{`{"x":{"__orch_kind":"json","value":7}}`, "Invalid JSON"},
+		{`{"x":{"__prefect_kind":"json","value":"{\"invalid\": json}"}}`, "Invalid JSON: Expecting value: line 1 column 13 (char 12)"},
+		{`{"x":{"__orch_kind":"jinja"}}`, "Missing 'template' key in __orch_kind object"},
 		{`{"x":{"__orch_kind":"jinja","template":"{{"}}`, "Invalid jinja"},
 		{`{"x":{"__orch_kind":"jinja","template":null}}`, "Invalid jinja"},
 		{`{"x":{"__orch_kind":"jinja","template":"{% for i in range(101) %}{% endfor %}"}}`, "Invalid jinja"},
 		{`{"x":{"__orch_kind":"workspace_variable","variable_name":"none"}}`, "Variable 'none' not found in workspace."},
-		{`{"x":{"__orch_kind":"none"}}`, "Missing 'value' key"},
+		{`{"x":{"__prefect_kind":"none"}}`, "Missing 'value' key in __prefect_kind object"},
 		{`{"x":{"__orch_kind":"new"}}`, "Unknown kind 'new'"},
 		{`{"__orch_kind":"json","value":"7"}`, "no object"},
 	} {
@@ -126,6 +129,61 @@ func TestValidate(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, partial.Validate([]byte(`{}`)))
 	require.Error(t, partial.Validate([]byte(`{"x":"1"}`)))
+}
+
+func TestPartialSchemasAskForNothingOnAnyLevel(t *testing.T) {
+	t.Parallel()
+	const schema = `{"type":"object","required":["person"],"properties":{
+		"person":{"allOf":[{"$ref":"#/definitions/Person"}]},"required":{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}},
+		"definitions":{"Person":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"greeting":{"type":"string"}}}}}`
+	for _, params := range []string{`{}`, `{"person":{"greeting":"hello"}}`, `{"required":{}}`} {
+		partial, err := parameters.CompileSchema([]byte(schema), true)
+		require.NoError(t, err)
+		require.NoError(t, partial.Validate([]byte(params)), params)
+		require.Error(t, partial.Validate([]byte(`{"required":{"n":"one"}}`)), "a property of that name keeps its schema")
+		whole, err := parameters.CompileSchema([]byte(schema), false)
+		require.NoError(t, err)
+		require.Error(t, whole.Validate([]byte(params)), params)
+	}
+}
+
+func TestReasonsOfSchemas(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]string{
+		`{"type":"blork"}`: "'blork' is not valid under any of the given schemas",
+		`{"type":"object","properties":{"x":{"type":"blork"}}}`: "'blork' is not valid under any of the given schemas",
+		`{"properties":[]}`: "[] is not of type 'object'",
+		`{"minLength":-1}`:  "-1 is less than the minimum of 0",
+	} {
+		_, err := parameters.CompileSchema([]byte(schema), false)
+		var invalid *parameters.SchemaError
+		require.ErrorAs(t, err, &invalid, schema)
+		require.Equal(t, want, invalid.Reason, schema)
+	}
+	circular, err := parameters.CompileSchema([]byte(`{"properties":{"x":{"$ref":"#/definitions/c"}},"definitions":{"c":{"allOf":[{"$ref":"#/definitions/c"}]}}}`), false)
+	require.NoError(t, err)
+	var invalid *parameters.SchemaError
+	require.ErrorAs(t, circular.Validate([]byte(`{"x":1}`)), &invalid)
+	require.Equal(t, "Unable to validate schema with circular references.", invalid.Reason)
+}
+
+func TestReasonsOfValues(t *testing.T) {
+	t.Parallel()
+	for schema, c := range map[string]struct{ value, want string }{
+		`{"exclusiveMinimum":3}`: {"3", "3 is less than or equal to the minimum of 3"},
+		`{"exclusiveMaximum":3}`: {"3", "3 is greater than or equal to the maximum of 3"},
+		`{"multipleOf":3}`:       {"4", "4 is not a multiple of 3"},
+		`{"minItems":2}`:         {"[1]", "[1] is too short"},
+		`{"maxItems":1}`:         {"[1,2]", "[1, 2] is too long"},
+		`{"uniqueItems":true}`:   {"[1,1]", "[1, 1] has non-unique elements"},
+		`{"oneOf":[{},{}]}`:      {"1", "1 is valid under more than one of the given schemas"},
+	} {
+		compiled, err := parameters.CompileSchema([]byte(`{"properties":{"x":`+schema+`}}`), false)
+		require.NoError(t, err, schema)
+		var invalid *parameters.InvalidError
+		require.ErrorAs(t, compiled.Validate([]byte(`{"x":`+c.value+`}`)), &invalid, schema)
+		require.Equal(t, c.want, invalid.Reason, schema)
+	}
 }
 
 func TestSchemasThatAreNone(t *testing.T) {

@@ -8,10 +8,21 @@ import (
 	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
 // ErrSchema means that a schema is no JSON schema.
 var ErrSchema = errors.New("the schema is not valid")
+
+// SchemaError says why a schema is none; its text is for the client. It is an ErrSchema.
+type SchemaError struct{ Reason string }
+
+func (e *SchemaError) Error() string { return ErrSchema.Error() + ": " + e.Reason }
+
+func (*SchemaError) Unwrap() error { return ErrSchema }
+
+// errCircular is a schema that leads back to itself without going into the value, so that checking would never end.
+var errCircular = &SchemaError{"Unable to validate schema with circular references."}
 
 // InvalidError says which parameter does not fit the schema; its text is for the client.
 type InvalidError struct {
@@ -34,12 +45,12 @@ type Schema struct{ compiled *jsonschema.Schema }
 // location is where a schema is for its own references; nothing is loaded from elsewhere.
 const location = "urn:orch:parameters"
 
-// CompileSchema compiles a schema. It returns an error that wraps ErrSchema when it is none, or refers to what is outside of it.
-// Partial schemas ask for no parameter to be there: they are for parameters that others complete.
+// CompileSchema compiles a schema. It returns a *SchemaError when it is none, or refers to what is outside of it.
+// Partial schemas ask for nothing to be there, on no level: they are for parameters that others complete.
 func CompileSchema(raw []byte, partial bool) (*Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
+		return nil, &SchemaError{err.Error()}
 	}
 	if root, ok := doc.(map[string]any); ok {
 		if err := check(root); err != nil {
@@ -55,7 +66,7 @@ func CompileSchema(raw []byte, partial bool) (*Schema, error) {
 			}
 		}
 		if partial {
-			delete(root, "required")
+			withoutRequired(root)
 		}
 	}
 	compiled, err := compile(doc)
@@ -75,13 +86,30 @@ func compile(doc any) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
 	if err := c.AddResource(location, doc); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
+		return nil, &SchemaError{err.Error()}
 	}
 	compiled, err := c.Compile(location)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSchema, err)
+		return nil, explainSchema(err, doc)
 	}
 	return compiled, nil
+}
+
+// withoutRequired takes the lists of what must be there out of a schema. A property may be named "required"; it is no list.
+func withoutRequired(schema any) {
+	switch schema := schema.(type) {
+	case map[string]any:
+		if _, list := schema["required"].([]any); list {
+			delete(schema, "required")
+		}
+		for _, below := range schema {
+			withoutRequired(below)
+		}
+	case []any:
+		for _, below := range schema {
+			withoutRequired(below)
+		}
+	}
 }
 
 // noLoader keeps a schema from reading files and addresses.
@@ -112,7 +140,7 @@ func nullable(schema map[string]any) {
 	}
 }
 
-// Validate returns an *InvalidError when parameters do not fit.
+// Validate returns an *InvalidError when parameters do not fit, and a *SchemaError when that cannot be told.
 func (s *Schema) Validate(params []byte) error {
 	if len(params) == 0 {
 		params = []byte("{}")
@@ -126,7 +154,16 @@ func (s *Schema) Validate(params []byte) error {
 	if !errors.As(err, &invalid) {
 		return err
 	}
+	if circular(invalid) {
+		return errCircular
+	}
 	return explain(invalid, value)
+}
+
+// circular tells whether checking came back to where it was.
+func circular(e *jsonschema.ValidationError) bool {
+	_, cycle := e.ErrorKind.(*kind.RefCycle)
+	return cycle || slices.ContainsFunc(e.Causes, circular)
 }
 
 // WithoutMarkers leaves out the parameters that hold markers: what they will be is not known yet.
@@ -151,7 +188,7 @@ func holdsMarker(raw json.RawMessage) bool {
 		if err != nil {
 			return false
 		}
-		_, marked := marker(list)
+		_, _, marked := marker(list)
 		return marked || slices.ContainsFunc(list, func(m member) bool { return holdsMarker(m.value) })
 	case '[':
 		var items []json.RawMessage

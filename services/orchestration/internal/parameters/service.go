@@ -27,11 +27,8 @@ func (s *Service) ValidateObj(ctx context.Context, r *orchv1.ValidateObjRequest)
 		return nil, err
 	}
 	schema, err := CompileSchema(r.GetSubject().GetSchema(), false)
-	if errors.Is(err, ErrSchema) {
-		return nil, rpc.Detail(http.StatusUnprocessableEntity, "Invalid schema: "+err.Error())
-	}
 	if err != nil {
-		return nil, err
+		return nil, invalidSchema(err)
 	}
 	form, err := s.hydrator.form(ctx, info.Workspace, r.GetSubject().GetValues())
 	if err != nil {
@@ -39,8 +36,16 @@ func (s *Service) ValidateObj(ctx context.Context, r *orchv1.ValidateObjRequest)
 	}
 	faults, err := schema.faults(form)
 	if err != nil {
-		return nil, rpc.Detail(http.StatusUnprocessableEntity, "Invalid schema: "+err.Error())
+		return nil, invalidSchema(err)
 	}
 	list := nest(faults)
 	return &orchv1.SchemaValuesValidationResponse{Errors: list, Valid: len(list) == 0}, nil
+}
+
+// invalidSchema answers that a schema is none; other errors stay what they are.
+func invalidSchema(err error) error {
+	if e, ok := errors.AsType[*SchemaError](err); ok {
+		return rpc.Detail(http.StatusUnprocessableEntity, "Invalid schema: "+e.Reason)
+	}
+	return err
 }
