@@ -112,6 +112,10 @@ func TestConcurrencyLimits(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, taken.GetLimits(), 1, "an inactive limit limits nothing, and is told of")
 	require.Equal(t, int64(4), d.readLimit("a").GetActiveSlots())
+	given := call[*orchv1.MinimalConcurrencyLimitList](d, orchv1.ConcurrencyLimitV2Service_BulkDecrementActiveSlots_FullMethodName,
+		&orchv1.BulkDecrementActiveSlotsRequest{Decrement: &orchv1.ConcurrencySlotsDecrement{Slots: 1, Names: []string{"a"}}})
+	require.Len(t, given.GetLimits(), 1, "nor is anything given back to it")
+	require.Equal(t, int64(4), d.readLimit("a").GetActiveSlots())
 
 	_, err = d.lease("b")
 	require.NoError(t, err)
@@ -120,8 +124,9 @@ func TestConcurrencyLimits(t *testing.T) {
 	require.Len(t, list.GetLimits(), 2)
 	_, _, err = try[*orchv1.MinimalConcurrencyLimitList](d, orchv1.ConcurrencyLimitV2Service_BulkIncrementActiveSlots_FullMethodName,
 		&orchv1.BulkIncrementActiveSlotsRequest{Increment: &orchv1.ConcurrencySlotsIncrement{Slots: 1, Names: []string{"b"}, Mode: orchv1.ConcurrencyMode_CONCURRENCY_MODE_RATE_LIMIT}})
-	code, _ = status(err)
+	code, text = status(err)
 	require.Equal(t, http.StatusUnprocessableEntity, code, "a rate needs a decay")
+	require.Contains(t, text, "'b'")
 }
 
 func TestSlotsOfNoLimits(t *testing.T) {
@@ -218,8 +223,9 @@ func TestTagLimits(t *testing.T) {
 	require.Len(t, taken.GetLimits(), 1)
 	require.Equal(t, "x", taken.GetLimits()[0].GetName(), "the tag, as it was asked for")
 	require.NoError(t, take(first, "x"), "it holds the slot already")
-	code, _ := status(take(second, "x"))
+	code, text := status(take(second, "x"))
 	require.Equal(t, http.StatusLocked, code)
+	require.Equal(t, "Concurrency limit for the x tag has been reached", text)
 	require.Positive(t, retryAfter(t, take(second, "x")))
 	read := func() *orchv1.ConcurrencyLimit {
 		return call[*orchv1.ConcurrencyLimit](d, orchv1.ConcurrencyLimitService_ReadConcurrencyLimitByTag_FullMethodName, &orchv1.ReadConcurrencyLimitByTagRequest{Tag: "x"})
@@ -234,9 +240,10 @@ func TestTagLimits(t *testing.T) {
 	require.Equal(t, []string{first}, read().GetActiveSlots())
 
 	create("x", 0)
-	code, text := status(take(second, "x"))
+	code, text = status(take(second, "x"))
 	require.Equal(t, http.StatusLocked, code)
-	require.Contains(t, text, "will deadlock")
+	require.Equal(t, `The concurrency limit on tag "x" is 0 and will deadlock if the task tries to run again.`, text)
+	require.Empty(t, rpc.HTTPError(take(second, "x")).GetHeaders(), "asking again is in vain")
 	call[*emptypb.Empty](d, orchv1.ConcurrencyLimitService_DeleteConcurrencyLimit_FullMethodName, &orchv1.DeleteConcurrencyLimitRequest{Id: limit.GetId()})
 	_, _, err := try[*emptypb.Empty](d, orchv1.ConcurrencyLimitService_DeleteConcurrencyLimitByTag_FullMethodName, &orchv1.DeleteConcurrencyLimitByTagRequest{Tag: "x"})
 	code, text = status(err)

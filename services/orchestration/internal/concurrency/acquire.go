@@ -16,15 +16,18 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-var (
-	// ErrTooMany means that more slots were asked for than a limit has.
-	ErrTooMany = errors.New("more slots than the limit has")
-	// ErrNoDecay means that a limit whose slots do not come back by themselves was asked for as a rate limit.
-	ErrNoDecay = errors.New("the limit has no decay")
-)
+// ErrTooMany means that more slots were asked for than a limit has.
+var ErrTooMany = errors.New("more slots than the limit has")
+
+// NoDecayError means that limits whose slots do not come back by themselves were asked for as rate limits.
+type NoDecayError struct{ Names []string }
+
+func (e *NoDecayError) Error() string { return "no slot decay: " + strings.Join(e.Names, ", ") }
 
 // FullError means that a limit has no free slots; nothing was taken.
 type FullError struct {
+	// Name is of the first limit that has none.
+	Name string
 	// Wait is how long to wait before asking again.
 	Wait time.Duration
 }
@@ -54,7 +57,8 @@ type Acquisition struct {
 const provisional = time.Minute
 
 // Acquire takes slots of all the limits of these names that exist and are active, or of none. It returns the limits, the
-// inactive ones too: who asks learns that they exist. A *FullError when one is full, ErrTooMany or ErrNoDecay when one can never give what is asked.
+// inactive ones too: who asks learns that they exist. A *FullError when one is full, ErrTooMany or
+// a *NoDecayError when one can never give what is asked.
 func (l *Limits) Acquire(ctx context.Context, ws uuid.UUID, a Acquisition) ([]*orchv1.ConcurrencyLimitV2, error) {
 	limits, err := l.find(ctx, ws, named(a.Names))
 	if err != nil {
@@ -78,7 +82,7 @@ func (l *Limits) acquire(ctx context.Context, ws uuid.UUID, limits []*orchv1.Con
 		}
 	}
 	if len(steady) > 0 {
-		return fmt.Errorf("%w: %s", ErrNoDecay, strings.Join(steady, ", "))
+		return &NoDecayError{steady}
 	}
 	hold, confirm := a.Lease, false
 	if hold == nil && len(limits) > 1 {
@@ -97,7 +101,7 @@ func (l *Limits) acquire(ctx context.Context, ws uuid.UUID, limits []*orchv1.Con
 		if err != nil {
 			return err
 		}
-		return l.refuse(back, ws, limits, a.Slots)
+		return l.refuse(back, ws, limits, limit.GetName(), a.Slots)
 	}
 	if confirm {
 		return l.confirm(ctx, ws, limits, hold.ID)
@@ -176,7 +180,7 @@ func (l *Limits) confirm(ctx context.Context, ws uuid.UUID, limits []*orchv1.Con
 }
 
 // refuse counts slots that were asked for in vain, and says how long to wait.
-func (l *Limits) refuse(ctx context.Context, ws uuid.UUID, limits []*orchv1.ConcurrencyLimitV2, slots int64) error {
+func (l *Limits) refuse(ctx context.Context, ws uuid.UUID, limits []*orchv1.ConcurrencyLimitV2, full string, slots int64) error {
 	now := l.limits.Store().Now()
 	var before []*orchv1.ConcurrencyLimitV2
 	for _, limit := range limits {
@@ -194,5 +198,5 @@ func (l *Limits) refuse(ctx context.Context, ws uuid.UUID, limits []*orchv1.Conc
 		}
 	}
 	seconds := wait(before, slots, now, l.chance())
-	return &FullError{Wait: time.Duration(seconds * float64(time.Second))}
+	return &FullError{Name: full, Wait: time.Duration(seconds * float64(time.Second))}
 }

@@ -94,15 +94,19 @@ func (l *Limits) dropFrom(ctx context.Context, ws uuid.UUID, limits []*orchv1.Co
 	return nil
 }
 
-// Decrement gives slots of the limits of these names back by count, and returns those limits. Occupancy is for how long
+// Decrement gives slots of the limits of these names back by count, and returns those limits, the inactive ones too, which
+// have none to give back. Occupancy is for how long
 // they were held, in seconds; nil = nobody knows.
 func (l *Limits) Decrement(ctx context.Context, ws uuid.UUID, names []string, slots int64, occupancy *float64) ([]*orchv1.ConcurrencyLimitV2, error) {
-	limits, err := l.find(ctx, ws, append(named(names), bson.E{Key: "active", Value: true}))
+	limits, err := l.find(ctx, ws, named(names))
 	if err != nil {
 		return nil, err
 	}
 	for _, limit := range limits {
 		_, err := l.mutate(ctx, ws, limit.GetId(), func(limit *orchv1.ConcurrencyLimitV2) (bool, error) {
+			if !limit.GetActive() {
+				return false, nil
+			}
 			now := l.limits.Store().Now()
 			setActive(limit, active(limit, now)-slots, now)
 			if occupancy != nil {

@@ -3,6 +3,7 @@ package concurrency
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -31,6 +32,7 @@ func New(limits *Limits) *Service { return &Service{Limits: limits} }
 // translate gives the API's answers for what can go wrong with slots.
 func translate(err error) error {
 	var full *FullError
+	var steady *NoDecayError
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return rpc.Detail(http.StatusNotFound, "Concurrency Limit not found")
@@ -38,8 +40,9 @@ func translate(err error) error {
 		return locked(full, "Locked")
 	case errors.Is(err, ErrTooMany):
 		return rpc.Detail(http.StatusUnprocessableEntity, "Slots requested is greater than the limit")
-	case errors.Is(err, ErrNoDecay):
-		return rpc.Detail(http.StatusUnprocessableEntity, "Only limits with a slot decay can be used as rate limits: "+err.Error())
+	case errors.As(err, &steady):
+		return rpc.Detail(http.StatusUnprocessableEntity, fmt.Sprintf("Only concurrency limits with slot decay can be used for rate limiting. "+
+			"The following limits do not have a decay configured: '%s'", strings.Join(steady.Names, ",")))
 	case errors.Is(err, ErrLeaseGone):
 		return rpc.Detail(http.StatusGone, "Lease not found - it may have expired or been released")
 	}

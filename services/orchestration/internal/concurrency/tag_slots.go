@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -103,11 +105,12 @@ func (s *Service) IncrementConcurrencyLimits(ctx context.Context, r *orchv1.Incr
 	}
 	limits, _, err := s.AcquireForTaskRun(ctx, info.Workspace, i.GetNames(), run, 0)
 	if never, ok := errors.AsType[*NeverError](err); ok {
-		return nil, locked(&FullError{Wait: seconds(maxWait)},
-			fmt.Sprintf("The concurrency limit of the tag %q is 0: a task run that waits for a slot of it will deadlock", never.Tag))
+		// Clients ask again where they are told when; that would be for ever.
+		return nil, rpc.Detail(http.StatusLocked,
+			fmt.Sprintf("The concurrency limit on tag %q is 0 and will deadlock if the task tries to run again.", never.Tag))
 	}
 	if full, ok := errors.AsType[*FullError](err); ok {
-		return nil, locked(full, "Concurrency limit reached")
+		return nil, locked(full, fmt.Sprintf("Concurrency limit for the %s tag has been reached", strings.TrimPrefix(full.Name, tagPrefix)))
 	}
 	if err != nil {
 		return nil, translate(err)
