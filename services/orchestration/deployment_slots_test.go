@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -125,6 +126,19 @@ func TestDeploymentWithoutFreeSlots(t *testing.T) {
 	d = newDomain(t)
 	result = d.proposeAs(newClient, d.limited(0, orchv1.ConcurrencyLimitStrategy_CONCURRENCY_LIMIT_STRATEGY_ENQUEUE)(), statePending)
 	require.Equal(t, orchv1.SetStateStatus_SET_STATE_STATUS_ABORT, result.GetStatus())
+}
+
+func TestDeletedRunGivesItsSlotBack(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	newRun := d.limited(1, orchv1.ConcurrencyLimitStrategy_CONCURRENCY_LIMIT_STRATEGY_CANCEL_NEW)
+	first, second := newRun(), newRun()
+	d.proposeAs(newClient, first, statePending)
+	call[*emptypb.Empty](d, orchv1.FlowRunService_DeleteFlowRun_FullMethodName, &orchv1.DeleteFlowRunRequest{Id: first.GetId()})
+	for _, limit := range d.allLimits() {
+		require.Zero(t, limit.GetActiveSlots(), "before the deletion is answered")
+	}
+	require.Equal(t, orchv1.SetStateStatus_SET_STATE_STATUS_ACCEPT, d.proposeAs(newClient, second, statePending).GetStatus())
 }
 
 func TestDeploymentOwnLimit(t *testing.T) {

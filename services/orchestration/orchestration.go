@@ -157,6 +157,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		return nil, err
 	}
 
+	hurry := outbox.Hurry{Flush: o.flush, Log: o.log}
 	limits := concurrency.NewLimits(o.store, cfg.Vocabulary, deps.Random)
 	o.limits = concurrency.New(limits)
 	o.variables = variables.New(o.store, cfg.Vocabulary)
@@ -165,14 +166,16 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.blocks = blocks.New(blocks.Deps{Store: o.store, Keys: cfg.Secrets, Flush: o.flush, Words: cfg.Vocabulary, Log: o.log})
 	o.automations = automations.New(o.store, cfg.Vocabulary)
 	o.admin = admin.New(o.store, o.blocks.Capabilities)
-	o.flows = flows.New(o.store, cfg.Vocabulary)
+	o.flows = flows.New(o.store, cfg.Vocabulary, hurry)
 	o.runs = flowruns.New(o.store, cfg.Vocabulary, limits)
 	hydrator := parameters.NewHydrator(o.variables.Lookup)
 	o.runs.UseHydrator(hydrator)
+	o.runs.UseHurry(hurry)
 	o.schemas = parameters.NewService(hydrator)
 	o.graphs = graph.New(o.store, o.runs.States)
 	o.tasks = taskruns.New(o.store, cfg.Vocabulary, limits, deps.Random)
 	o.tasks.OnOffer(o.offered)
+	o.tasks.UseHurry(hurry)
 	o.workers = taskworkers.New(taskworkers.Deps{Store: o.store, Show: o.tasks.Show, Offered: o.offered})
 	o.deployments = deployments.New(deployments.Deps{
 		Store: o.store, Runs: o.runs, Variable: o.variables.Lookup, Block: o.blocks.Has, Limit: limits.Show, Shown: limits.ShowOf,

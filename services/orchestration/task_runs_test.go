@@ -101,8 +101,14 @@ func TestTaskRunIsCreatedOnce(t *testing.T) {
 		create *orchv1.TaskRunCreate
 		status int
 	}{
-		"a taken id":    {&orchv1.TaskRunCreate{Id: &mine, TaskKey: "b", DynamicKey: "0"}, 409},
-		"no flow run":   {&orchv1.TaskRunCreate{FlowRunId: new(uuid.NewString()), TaskKey: "b", DynamicKey: "0"}, 409},
+		"a taken id":  {&orchv1.TaskRunCreate{Id: &mine, TaskKey: "b", DynamicKey: "0"}, 409},
+		"no flow run": {&orchv1.TaskRunCreate{FlowRunId: new(uuid.NewString()), TaskKey: "b", DynamicKey: "0"}, 409},
+		"many delays": {&orchv1.TaskRunCreate{TaskKey: "b", DynamicKey: "0", EmpiricalPolicy: &orchv1.TaskRunPolicy{
+			RetryDelay: &orchv1.RetryDelay{Kind: &orchv1.RetryDelay_Numbers{Numbers: &orchv1.NumberList{Values: make([]float64, 51)}}},
+		}}, 422},
+		"less jitter than none": {&orchv1.TaskRunCreate{TaskKey: "b", DynamicKey: "0", EmpiricalPolicy: &orchv1.TaskRunPolicy{
+			RetryJitterFactor: new(-0.5),
+		}}, 422},
 		"a long key":    {&orchv1.TaskRunCreate{TaskKey: "b", DynamicKey: "0", CacheKey: new(strings.Repeat("é", 2001))}, 422},
 		"a cluttered k": {&orchv1.TaskRunCreate{FlowRunId: new(uuid.NewString()), TaskKey: "$b.\x00", DynamicKey: "{}"}, 409},
 	} {
@@ -220,15 +226,15 @@ func TestCompletedTaskIsTakenFromTheCache(t *testing.T) {
 	complete("past", `{"n":2}`, timestamppb.New(time.Now().Add(-time.Hour)))
 	complete("future", `{"n":3}`, timestamppb.New(time.Now().Add(time.Hour)))
 	for key, data := range map[string]string{"k": `{"n":1}`, "future": `{"n":3}`} {
-		eventually(t, func() bool { return start(key).GetState().GetName() == "Cached" }, "the entry")
 		got := start(key)
+		require.Equal(t, "Cached", got.GetState().GetName(), "the next run knows of it")
 		require.Equal(t, stCompleted, got.GetState().GetType())
 		require.Equal(t, data, string(got.GetState().GetData()))
 	}
 	require.Equal(t, "Running", start("past").GetState().GetName())
 	require.Equal(t, "Running", start("other").GetState().GetName())
 	complete("k", `{"n":4}`, nil)
-	eventually(t, func() bool { return string(start("k").GetState().GetData()) == `{"n":4}` }, "the newest entry")
+	require.Equal(t, `{"n":4}`, string(start("k").GetState().GetData()), "the newest entry")
 }
 
 func TestBackgroundRunIsTakenOnce(t *testing.T) {
@@ -243,6 +249,20 @@ func TestBackgroundRunIsTakenOnce(t *testing.T) {
 	require.Equal(t, parameters, taken.GetState().GetStateDetails().GetTaskParametersId())
 	require.Equal(t, orchv1.SetStateStatus_SET_STATE_STATUS_ABORT, d.setTask(run, to(stPending)).GetStatus())
 	require.Equal(t, orchv1.SetStateStatus_SET_STATE_STATUS_ACCEPT, d.setTask(run, to(stRunning)).GetStatus())
+}
+
+// A run without a flow run that nobody deferred is judged like any other: its infrastructure may be started again.
+func TestLonelyRunMayBecomePendingAgain(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	run := d.task(nil, "0")
+	for range 2 {
+		require.Equal(t, orchv1.SetStateStatus_SET_STATE_STATUS_ACCEPT, d.setTask(run, to(stPending)).GetStatus())
+		require.Equal(t, orchv1.SetStateStatus_SET_STATE_STATUS_ACCEPT, d.setTask(run, to(stRunning)).GetStatus())
+	}
+	deferred := to(stPending)
+	deferred.StateDetails = &orchv1.StateDetails{Deferred: new(true)}
+	require.Equal(t, orchv1.SetStateStatus_SET_STATE_STATUS_ABORT, d.setTask(run, deferred).GetStatus())
 }
 
 func TestParentTaskRunFollowsItsSubflow(t *testing.T) {
@@ -289,10 +309,9 @@ func TestTaskRunsGoWithTheirFlowRun(t *testing.T) {
 	flowRun, other := d.runningFlow("f"), d.runningFlow("g")
 	gone, stays := d.task(flowRun, "0"), d.task(other, "0")
 	call[*emptypb.Empty](d, orchv1.FlowRunService_DeleteFlowRun_FullMethodName, &orchv1.DeleteFlowRunRequest{Id: flowRun.GetId()})
-	eventually(t, func() bool {
-		_, _, err := try[*orchv1.TaskRun](d, orchv1.TaskRunService_ReadTaskRun_FullMethodName, &orchv1.ReadTaskRunRequest{Id: gone.GetId()})
-		return err != nil && len(d.taskStates(gone.GetId())) == 0
-	}, "the task runs of a deleted flow run")
+	_, _, err := try[*orchv1.TaskRun](d, orchv1.TaskRunService_ReadTaskRun_FullMethodName, &orchv1.ReadTaskRunRequest{Id: gone.GetId()})
+	require.Error(t, err, "the task runs of a deleted flow run")
+	eventually(t, func() bool { return len(d.taskStates(gone.GetId())) == 0 }, "and their history")
 	require.Equal(t, stays.GetId(), d.readTask(stays.GetId()).GetId())
 	call[*emptypb.Empty](d, orchv1.TaskRunService_DeleteTaskRun_FullMethodName, &orchv1.DeleteTaskRunRequest{Id: stays.GetId()})
 	eventually(t, func() bool { return len(d.taskStates(stays.GetId())) == 0 }, "the history of a deleted task run")

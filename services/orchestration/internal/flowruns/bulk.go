@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
 // BulkDeleteFlowRuns deletes runs that match, the newest first.
@@ -15,6 +16,7 @@ func (s *Service) BulkDeleteFlowRuns(ctx context.Context, r *orchv1.BulkDeleteFl
 		err := s.delete(ctx, ws, id)
 		if err == nil {
 			response.Deleted = append(response.Deleted, id.String())
+			s.hurry.Wait(ctx, query.FlowRun, id)
 		}
 		return err
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/logs"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/taskruns"
 )
@@ -33,6 +34,7 @@ func (s *Service) DeleteFlowRun(ctx context.Context, r *orchv1.DeleteFlowRunRequ
 	if err := s.delete(ctx, ws, id); err != nil {
 		return nil, translate(err)
 	}
+	s.hurry.Wait(ctx, query.FlowRun, id)
 	return &emptypb.Empty{}, nil
 }
 

@@ -20,6 +20,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/page"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -43,6 +44,7 @@ type Service struct {
 	names    flowNames
 	hydrator *parameters.Hydrator
 	slots    slots
+	hurry    outbox.Hurry
 
 	onCancelled func(ctx context.Context, ws uuid.UUID, runs []uuid.UUID) error
 }
@@ -68,6 +70,10 @@ func New(s *store.Store, words vocabulary.Vocabulary, limits *concurrency.Limits
 // UseHydrator names what puts values into the markers of the inputs that runs are resumed with. It is called before the
 // first request.
 func (s *Service) UseHydrator(h *parameters.Hydrator) { s.hydrator = h }
+
+// UseHurry names what carries out what follows from a deletion before it is answered; without it, that follows later. It is
+// called before the first request.
+func (s *Service) UseHurry(h outbox.Hurry) { s.hurry = h }
 
 func translate(err error) error {
 	if errors.Is(err, store.ErrNotFound) {

@@ -14,6 +14,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
 	"github.com/orch-project/orch/services/orchestration/internal/nickname"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -45,7 +46,7 @@ func mayUpdate(run *orchv1.FlowRun, update *orchv1.FlowRunUpdate, mask []string)
 		return nil
 	}
 	if run.GetState().GetType() != orchv1.StateType_STATE_TYPE_SCHEDULED {
-		return rpc.Detail(http.StatusBadRequest, fmt.Sprintf("Job variables for a flow run in state %s cannot be updated", run.GetState().GetName()))
+		return rpc.Detail(http.StatusBadRequest, fmt.Sprintf("Job variables for a flow run in state %s cannot be updated", rules.Word(run.GetState().GetType())))
 	}
 	if run.DeploymentId == nil {
 		return rpc.Detail(http.StatusBadRequest, "A deployment for the flow run could not be found")

@@ -10,6 +10,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/deployments"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -39,7 +40,7 @@ func (s *Service) BulkDeleteFlows(ctx context.Context, r *orchv1.BulkDeleteFlows
 }
 
 func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
-	return s.flows.Delete(ctx, ws, id, func(current *orchv1.Flow) ([]store.Effect, error) {
+	err := s.flows.Delete(ctx, ws, id, func(current *orchv1.Flow) ([]store.Effect, error) {
 		deleted, err := s.lifecycle(ws, current, nil, "deleted")
 		if err != nil {
 			return nil, err
@@ -47,4 +48,8 @@ func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 		of := s.flows.Store()
 		return []store.Effect{deleted, deployments.DeleteOfFlow(of, ws, id), flowruns.DeleteOfFlow(of, ws, id)}, nil
 	})
+	if err == nil {
+		s.hurry.Wait(ctx, query.Flow, id)
+	}
+	return err
 }

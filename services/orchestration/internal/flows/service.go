@@ -17,6 +17,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/page"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -28,15 +29,17 @@ type Service struct {
 	flows  *store.Collection[*orchv1.Flow]
 	source page.Source[*orchv1.Flow]
 	words  vocabulary.Vocabulary
+	hurry  outbox.Hurry
 }
 
 // New returns the service over a store.
-func New(s *store.Store, words vocabulary.Vocabulary) *Service {
+func New(s *store.Store, words vocabulary.Vocabulary, hurry outbox.Hurry) *Service {
 	flows := store.NewCollection(s, query.Flow, &orchv1.Flow{})
 	return &Service{
 		flows:  flows,
 		source: page.NewSource(flows, orchv1.FlowSort_FLOW_SORT_NAME_ASC),
 		words:  words,
+		hurry:  hurry,
 	}
 }
 

@@ -82,9 +82,12 @@ func NewDetails(scheduledTime *timestamppb.Timestamp) *orchv1.StateDetails {
 	return &orchv1.StateDetails{Deferred: new(bool), ScheduledTime: scheduledTime}
 }
 
+// Word is a type as clients write it.
+func Word(kind orchv1.StateType) string { return kind.String()[len("STATE_TYPE_"):] }
+
 // DefaultName is a state's name when nobody gave one: the type, capitalised.
 func DefaultName(kind orchv1.StateType) string {
-	word := []byte(kind.String()[len("STATE_TYPE_"):])
+	word := []byte(Word(kind))
 	for i := 1; i < len(word); i++ {
 		word[i] += 'a' - 'A'
 	}

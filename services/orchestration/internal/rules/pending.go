@@ -1,5 +1,7 @@
 package rules
 
+import "fmt"
+
 // preventPendingTransitions lets one worker win: a run that is pending, or further, does not become pending again. The
 // names of a pending run may change, as a worker reports how it goes on (Submitting, InfrastructurePending).
 func preventPendingTransitions[T transition]() rule[T] {
@@ -16,7 +18,7 @@ func preventPendingTransitions[T transition]() rule[T] {
 				}
 				return
 			}
-			t.abort("The run is in state " + DefaultName(t.from()) + " and cannot become pending.")
+			t.abort(fmt.Sprintf("This run is in a %s state and cannot transition to a %s state.", Word(t.from()), Word(pending)))
 		},
 	}
 }

@@ -27,9 +27,8 @@ func (s *Service) CreateTaskRun(ctx context.Context, r *orchv1.CreateTaskRunRequ
 		return nil, err
 	}
 	create := r.GetTaskRun()
-	if utf8.RuneCountInString(create.GetCacheKey()) > rules.MaxCacheKey {
-		return nil, rpc.Invalid(rpc.BodyFault("value_error",
-			fmt.Sprintf("Value error, Cache key exceeded maximum allowed length of %d characters.", rules.MaxCacheKey), "cache_key"))
+	if err := check(create); err != nil {
+		return nil, err
 	}
 	run, err := s.newRun(create)
 	if err != nil {
@@ -63,6 +62,30 @@ func (s *Service) CreateTaskRun(ctx context.Context, r *orchv1.CreateTaskRunRequ
 	}
 	// Its keys are free, so it is the id that another run has.
 	return nil, fmt.Errorf("create a task run: %w", store.ErrDuplicate)
+}
+
+// maxDelays bounds how many delays of its own a retry policy lists.
+const maxDelays = 50
+
+// check refuses what is out of bounds.
+func check(create *orchv1.TaskRunCreate) error {
+	var faults []*orchv1.FieldError
+	refuse := func(text string, field ...string) {
+		faults = append(faults, rpc.BodyFault("value_error", "Value error, "+text, field...))
+	}
+	if len(create.GetEmpiricalPolicy().GetRetryDelay().GetNumbers().GetValues()) > maxDelays {
+		refuse(fmt.Sprintf("Can not configure more than %d retry delays per task.", maxDelays), "empirical_policy", "retry_delay")
+	}
+	if create.GetEmpiricalPolicy().GetRetryJitterFactor() < 0 {
+		refuse("`retry_jitter_factor` must be >= 0.", "empirical_policy", "retry_jitter_factor")
+	}
+	if utf8.RuneCountInString(create.GetCacheKey()) > rules.MaxCacheKey {
+		refuse(fmt.Sprintf("Cache key exceeded maximum allowed length of %d characters.", rules.MaxCacheKey), "cache_key")
+	}
+	if len(faults) > 0 {
+		return rpc.Invalid(faults...)
+	}
+	return nil
 }
 
 // byKeys finds the run of the same flow run, task and dynamic key.

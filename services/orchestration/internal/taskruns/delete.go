@@ -9,6 +9,7 @@ import (
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -28,6 +29,7 @@ func (s *Service) DeleteTaskRun(ctx context.Context, r *orchv1.DeleteTaskRunRequ
 	if err := s.delete(ctx, ws, id); err != nil {
 		return nil, translate(err)
 	}
+	s.hurry.Wait(ctx, query.TaskRun, id)
 	return &emptypb.Empty{}, nil
 }
 

@@ -28,6 +28,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/page"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/states"
@@ -49,6 +50,7 @@ type Service struct {
 	random   func() float64
 	offered  func(ws uuid.UUID, taskKey string) // Nil: nobody is told.
 	limits   *concurrency.Limits
+	hurry    outbox.Hurry
 }
 
 // New returns the service over a store. Random gives numbers in [0, 1), by which retries are spread.
@@ -69,6 +71,10 @@ func New(s *store.Store, words vocabulary.Vocabulary, limits *concurrency.Limits
 		limits:   limits,
 	}
 }
+
+// UseHurry names what carries out what follows from a deletion, and puts a state into the cache, before that is answered;
+// without it, it follows later. It is called before the first request.
+func (s *Service) UseHurry(h outbox.Hurry) { s.hurry = h }
 
 // Handlers are the effects that this package carries out, by kind.
 func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -30,6 +31,9 @@ func (s *Service) SetTaskRunState(ctx context.Context, r *orchv1.SetTaskRunState
 	if t.MissingFlowRun() {
 		return nil, rpc.ExceptionMessage(http.StatusNotFound, fmt.Sprintf(
 			"Unable to read flow run associated with task run: %s, this flow run might have been deleted", r.GetId()))
+	}
+	if t.Caches {
+		s.hurry.Wait(ctx, query.TaskRun, id)
 	}
 	if t.Written() {
 		if err := rpc.SetStatus(ctx, http.StatusCreated); err != nil {
@@ -52,9 +56,11 @@ func policyOf(r *orchv1.TaskRunTransition) func(*orchv1.TaskRun) rules.TaskPolic
 	}
 }
 
-// background tells whether no flow run waits for a run: it belongs to none, or was deferred to whoever takes it.
+// background tells whether no flow run waits for a run, as it was deferred to whoever takes it. Who took it may not say so
+// again; that its parameters are kept somewhere does.
 func background(run *orchv1.TaskRun, proposal *orchv1.StateCreate) bool {
-	return run.FlowRunId == nil || run.GetState().GetStateDetails().GetDeferred() || proposal.GetStateDetails().GetDeferred()
+	details := run.GetState().GetStateDetails()
+	return details.GetDeferred() || details.TaskParametersId != nil || proposal.GetStateDetails().GetDeferred()
 }
 
 // transition judges a proposal by the policy that fits the run as it is stored, and writes what the judgement says;
