@@ -65,7 +65,7 @@ func TestRefusals(t *testing.T) {
 		{"POST", "/deployments/" + deployment + "/create_flow_run", ``, 422, "exception_message", "Invalid request received."},
 		{"POST", "/deployments/" + deployment + "/create_flow_run", `{"work_queue_name": "q"}`, 400, "detail", "q"},
 		{"POST", "/deployments/" + deployment + "/create_flow_run", `{"parameters": {"x": {"__orch_kind": "workspace_variable", "variable_name": "none"}}}`, 400, "detail", "none"},
-		{"POST", "/deployments/" + deployment + "/create_flow_run/bulk", `[` + strings.Repeat(`{},`, 100) + `{}]`, 422, "detail", "100"},
+		{"POST", "/deployments/" + deployment + "/create_flow_run/bulk", `[` + strings.Repeat(`{},`, 100) + `{}]`, 400, "detail", "100"},
 		{"POST", "/flow_runs/bulk_delete", `{"limit": 51}`, 422, "", ""},
 		{"POST", "/flow_runs/", `{"flow_id": "` + flow + `", "parameters": {"x": "` + strings.Repeat("x", 512<<10) + `"}}`, 422, "exception_message", "Invalid request received."},
 		{"PUT", "/flow_runs/" + unknown, `{}`, 405, "detail", "Method Not Allowed"},
