@@ -76,37 +76,50 @@ func perSecond(writers int, d time.Duration, f func(i int) error) (float64, erro
 	return float64(n.Load()) / time.Since(begin).Seconds(), errors.Join(errs...)
 }
 
-// rawInserts commits the same keys and values as an insert does, each batch with a sync, into Pebble alone.
-func rawInserts(dir string, writers int, d time.Duration) (rate float64, err error) {
+// many is how many documents one command stores, where it stores many.
+const many = 2000
+
+// rawInserts commits the same keys and values as inserts do into Pebble alone, with a sync each time: those of each documents.
+func rawInserts(dir string, writers, each int, d time.Duration) (rate float64, err error) {
 	path := filepath.Join(dir, fmt.Sprint("raw", writers))
 	db, err := pebble.Open(path, &pebble.Options{MemTableSize: 8 << 20, MemTableStopWritesThreshold: 3, Logger: quiet{}})
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, db.Close(), os.RemoveAll(path)) }()
-	return perSecond(writers, d, func(i int) error {
-		doc, err := bson.Marshal(document(i))
-		if err != nil {
-			return err
-		}
+	rate, err = perSecond(writers, d, func(i int) error {
 		b := db.NewBatch()
 		defer b.Close()
-		key := id(i).Data
-		if err := b.Set(append([]byte("d0000"), key...), doc, nil); err != nil {
-			return err
-		}
-		for ix, extra := range []int{9, 22, 18, 31, 4} {
-			k := append([]byte(fmt.Sprintf("i0000%02d", ix)), make([]byte, 22+extra)...)
-			binary.BigEndian.PutUint64(k[len(k)-8:], uint64(i))
-			if err := b.Set(append(k, key...), nil, nil); err != nil {
+		for k := range each {
+			if err := put(b, i*each+k); err != nil {
 				return err
 			}
 		}
 		return b.Commit(pebble.Sync)
 	})
+	return rate * float64(each), err
 }
 
-func storeInserts(ctx context.Context, dir string, writers int, d time.Duration) (rate float64, err error) {
+func put(b *pebble.Batch, i int) error {
+	doc, err := bson.Marshal(document(i))
+	if err != nil {
+		return err
+	}
+	key := id(i).Data
+	if err := b.Set(append([]byte("d0000"), key...), doc, nil); err != nil {
+		return err
+	}
+	for ix, extra := range []int{9, 22, 18, 31, 4} {
+		k := append([]byte(fmt.Sprintf("i0000%02d", ix)), make([]byte, 22+extra)...)
+		binary.BigEndian.PutUint64(k[len(k)-8:], uint64(i))
+		if err := b.Set(append(k, key...), nil, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func storeInserts(ctx context.Context, dir string, writers, each int, d time.Duration) (rate float64, err error) {
 	path := filepath.Join(dir, fmt.Sprint("own", writers))
 	s, cl, err := open(path)
 	if err != nil {
@@ -117,10 +130,19 @@ func storeInserts(ctx context.Context, dir string, writers int, d time.Duration)
 	if err := indexes(ctx, c); err != nil {
 		return 0, err
 	}
-	return perSecond(writers, d, func(i int) error {
-		_, err := c.InsertOne(ctx, document(i))
+	rate, err = perSecond(writers, d, func(i int) error {
+		if each == 1 {
+			_, err := c.InsertOne(ctx, document(i))
+			return err
+		}
+		docs := make([]bson.D, each)
+		for k := range docs {
+			docs[k] = document(i*each + k)
+		}
+		_, err := c.InsertMany(ctx, docs, options.InsertMany().SetOrdered(false))
 		return err
 	})
+	return rate * float64(each), err
 }
 
 func open(path string) (*embeddedmongo.Server, *mongo.Client, error) {

@@ -69,22 +69,48 @@ func (s *Service) insert(r *request) (*value.Builder, error) {
 	w := s.e.Begin(wait, len(docs) > 1)
 	var fails failures
 	n := int32(0)
-	for i, d := range docs {
-		if err = r.expired(); err == nil {
-			err = s.insertOne(w, r.db, name, d)
-		}
-		if err != nil {
-			if fails.add(i, err, ordered); fails.stop {
-				break
+	var errs []error
+	for i := 0; i < len(docs) && !fails.stop; i += len(errs) {
+		errs = s.insertSome(r, w, name, docs[i:], ordered, errs[:0])
+		for j, err := range errs {
+			if err != nil {
+				fails.add(i+j, err, ordered)
+				continue
 			}
-			continue
+			n++
 		}
-		n++
 	}
 	if err := w.Wait(); err != nil {
 		return nil, err
 	}
 	return fails.into(value.NewBuilder().Int32("n", n)), nil
+}
+
+// insertSome inserts the first of the documents, and appends to errs what became of each that it dealt with.
+func (s *Service) insertSome(r *request, w *storage.Commit, name string, docs []value.Doc, ordered bool, errs []error) []error {
+	if err := r.expired(); err != nil {
+		return append(errs, err)
+	}
+	ready := 0
+	for ready < min(len(docs), storage.MaxInserted) {
+		d, err := withID(docs[ready])
+		if err != nil && ready == 0 {
+			return append(errs, err)
+		}
+		if err != nil {
+			break
+		}
+		docs[ready] = d
+		ready++
+	}
+	err := s.into(r.db, name, func(c *storage.Collection) (err error) {
+		errs, err = c.InsertMany(w, docs[:ready], ordered, errs)
+		return err
+	})
+	if err != nil {
+		return append(errs, err)
+	}
+	return errs
 }
 
 func (s *Service) insertOne(w *storage.Commit, db, name string, d value.Doc) error {

@@ -73,25 +73,6 @@ func (c *Collection) Get(id []byte) (value.Doc, error) {
 	return d, closer.Close()
 }
 
-// getUnlikely is Get for a document that most likely does not exist: it asks the filters of the lowest level too, which Pebble
-// otherwise passes over because what is looked for is mostly there. The document's lock must be held.
-func (c *Collection) getUnlikely(id []byte) (value.Doc, error) {
-	if below, err := c.highest.below(c, id); err != nil || below {
-		return nil, err
-	}
-	key := append(c.DocPrefix(), id...)
-	it, err := c.e.db.NewIter(&pebble.IterOptions{UseL6Filters: true})
-	if err != nil {
-		return nil, storageError(err)
-	}
-	var d value.Doc
-	if it.SeekPrefixGE(key) {
-		v, verr := it.ValueAndErr()
-		d, err = bytes.Clone(v), verr
-	}
-	return d, storageError(errors.Join(err, it.Close()))
-}
-
 // View is a consistent state of a collection. It must be closed, and belongs to one goroutine at a time.
 type View struct {
 	c     *Collection

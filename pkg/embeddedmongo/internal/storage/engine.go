@@ -76,7 +76,7 @@ func Open(dir string, o Options) (*Engine, error) {
 	}
 	e := &Engine{dir: dir, opts: o, lock: lock, colls: map[string]*Collection{}}
 	e.unique.init(1024)
-	e.docs.init(1024)
+	e.docs.init(16 << 10) // One insert may hold many.
 	e.space.init(o.FS, dir)
 	cache := pebble.NewCache(o.CacheBytes)
 	defer cache.Unref()

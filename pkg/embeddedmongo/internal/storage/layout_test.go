@@ -85,18 +85,24 @@ func TestLockAllExcludes(t *testing.T) {
 	var s stripes
 	s.init(2)
 	keys := [][]byte{[]byte("a"), []byte("b"), []byte("c"), []byte("d"), []byte("a")}
+	hashes := func() (list []uint64) {
+		for _, k := range keys {
+			list = append(list, s.hash(k))
+		}
+		return list
+	}
 	var wg sync.WaitGroup
 	held := 0
 	for range 8 {
 		wg.Go(func() {
 			for range 100 {
-				unlock := s.lockAll(keys)
+				locked := s.lockAll(hashes())
 				held++
-				unlock()
+				s.unlockAll(locked)
 			}
 		})
 	}
 	wg.Wait()
 	require.Equal(t, 800, held)
-	s.lockAll(nil)()
+	require.Empty(t, s.lockAll(nil))
 }

@@ -8,8 +8,8 @@ import (
 
 // stripes is a table of locks that keys are hashed onto.
 //
-// Lock order: a collection's mutex (shared), one document's stripe, then unique-key stripes in ascending order. Nobody holds two
-// document stripes, and nobody takes a document stripe while holding a unique-key stripe.
+// Lock order: a collection's mutex (shared), documents' stripes in ascending order, then unique-key stripes in ascending order.
+// Nobody takes a document stripe while holding a unique-key stripe.
 type stripes struct {
 	seed maphash.Seed
 	mu   []sync.Mutex
@@ -20,33 +20,31 @@ func (s *stripes) init(n int) {
 	s.mu = make([]sync.Mutex, n)
 }
 
+// hash tells a key's stripe.
+func (s *stripes) hash(key []byte) uint64 { return maphash.Bytes(s.seed, key) }
+
 func (s *stripes) lock(key []byte) *sync.Mutex {
-	m := &s.mu[s.index(key)]
+	m := &s.mu[s.hash(key)%uint64(len(s.mu))]
 	m.Lock()
 	return m
 }
 
-func (s *stripes) index(key []byte) int {
-	return int(maphash.Bytes(s.seed, key) % uint64(len(s.mu)))
-}
-
-// lockAll locks the stripes of all keys, each once, in ascending order, and returns what unlocks them.
-func (s *stripes) lockAll(keys [][]byte) func() {
-	if len(keys) == 0 {
-		return func() {}
+// lockAll locks the stripes of keys with these hashes, each once, in ascending order. It makes the list that of the stripes, for
+// unlockAll.
+func (s *stripes) lockAll(list []uint64) []uint64 {
+	for i := range list {
+		list[i] %= uint64(len(s.mu))
 	}
-	ix := make([]int, len(keys))
-	for i, k := range keys {
-		ix[i] = s.index(k)
-	}
-	slices.Sort(ix)
-	ix = slices.Compact(ix)
-	for _, i := range ix {
+	slices.Sort(list)
+	list = slices.Compact(list)
+	for _, i := range list {
 		s.mu[i].Lock()
 	}
-	return func() {
-		for _, i := range ix {
-			s.mu[i].Unlock()
-		}
+	return list
+}
+
+func (s *stripes) unlockAll(list []uint64) {
+	for _, i := range list {
+		s.mu[i].Unlock()
 	}
 }

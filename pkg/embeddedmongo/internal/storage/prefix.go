@@ -61,17 +61,6 @@ func (c *Collection) prefixKey(ix *Index, n int, prefix []byte) []byte {
 	return append(b, prefix...)
 }
 
-func (ix *Index) addCounts(c *Collection, list []prefixChange) {
-	ix.countMu.Lock()
-	defer ix.countMu.Unlock()
-	for _, p := range list {
-		k := string(c.prefixKey(ix, p.n, p.prefix))
-		if v, ok := ix.counts[k]; ok {
-			ix.counts[k] = v + p.delta
-		}
-	}
-}
-
 // PrefixCount tells how many documents lie below the encoded values of the first n fields, without walking them. ok is false
 // when that prefix length is not counted.
 func (c *Collection) PrefixCount(ix *Index, n int, prefix []byte) (count int64, ok bool, err error) {

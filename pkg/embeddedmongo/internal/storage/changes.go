@@ -1,0 +1,209 @@
+package storage
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/index"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+// changes is what one write does to the indexes.
+type changes struct {
+	c        *Collection
+	id       []byte
+	old, new value.Doc
+	per      []indexChange
+	unique   []uint64 // Hashes of the keys that are added to unique indexes: their locks.
+	key      []byte   // Where an entry's key is put together.
+}
+
+// spent are changes that are over; their lists serve the next ones.
+var spent = sync.Pool{New: func() any { return &changes{} }}
+
+func newChanges(c *Collection, id []byte, old, fresh value.Doc) *changes {
+	ch := spent.Get().(*changes)
+	ch.c, ch.id, ch.old, ch.new = c, id, old, fresh
+	return ch
+}
+
+// release gives the changes back. Nothing of them may be used afterwards.
+func (ch *changes) release() {
+	ch.reset()
+	spent.Put(ch)
+}
+
+func (ch *changes) reset() {
+	clear(ch.per)
+	*ch = changes{per: ch.per[:0], unique: ch.unique[:0], key: ch.key[:0]}
+}
+
+type indexChange struct {
+	ix             *Index
+	header         [IndexHeader]byte
+	added, removed [][]byte // Encoded fields.
+	prefixes       []prefixChange
+}
+
+// derive finds the index entries that come and go, and records multikey fields before any such entry can be seen.
+func (ch *changes) derive() error {
+	var changed [][]byte
+	replaced := ch.old != nil && ch.new != nil
+	if replaced {
+		changed = changedFields(ch.old, ch.new)
+	}
+	for _, ix := range ch.c.Indexes()[1:] {
+		if replaced && ix.untouched(changed) {
+			continue
+		}
+		var before, after index.KeySet
+		var err error
+		if ch.old != nil {
+			if before, err = ix.entries(ch.old); err != nil {
+				return err
+			}
+		}
+		if ch.new != nil {
+			if after, err = ix.entries(ch.new); err != nil {
+				return err
+			}
+		}
+		if m := after.Multikey; m&^ix.multikey.Load() != 0 {
+			if err := ch.c.setMultikey(ix, m); err != nil {
+				return err
+			}
+		}
+		ic := indexChange{ix: ix, added: minus(after.Keys, before.Keys), removed: minus(before.Keys, after.Keys)}
+		if len(ic.added) == 0 && len(ic.removed) == 0 {
+			continue
+		}
+		ic.header = indexHeader(tagIndex, ch.c.ID, ix.Spec.ID)
+		if counted := ix.counted.Load(); counted != 0 {
+			ic.prefixes = prefixChanges(ix, counted, before.Keys, after.Keys)
+		}
+		if ix.Spec.Unique {
+			for _, k := range ic.added {
+				ch.key = append(append(ch.key[:0], ic.header[:]...), k...)
+				ch.unique = append(ch.unique, ch.c.e.unique.hash(ch.key))
+			}
+		}
+		ch.per = append(ch.per, ic)
+	}
+	return nil
+}
+
+// minus lists what is in a and not in b; both are sorted.
+func minus(a, b [][]byte) [][]byte {
+	if len(b) == 0 {
+		return a
+	}
+	var out [][]byte
+	for _, k := range a {
+		for len(b) > 0 && bytes.Compare(b[0], k) < 0 {
+			b = b[1:]
+		}
+		if len(b) == 0 || !bytes.Equal(b[0], k) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// checkUnique looks for other documents' entries with the added keys. Their locks are held, and were when it was opened.
+func (ch *changes) checkUnique(it *pebble.Iterator) error {
+	for _, ic := range ch.per {
+		if !ic.ix.Spec.Unique {
+			continue
+		}
+		for _, k := range ic.added {
+			taken, err := taken(it, append(bytes.Clone(ic.header[:]), k...), ch.id)
+			if err != nil {
+				return err
+			}
+			if taken {
+				return duplicateKey(ch.c, ic.ix, ch.new)
+			}
+		}
+	}
+	return nil
+}
+
+func taken(it *pebble.Iterator, prefix, id []byte) (bool, error) {
+	it.SetBounds(prefix, Successor(prefix))
+	for ok := it.First(); ok; ok = it.Next() {
+		if !bytes.Equal(EntryID(it.Key()), id) {
+			return true, nil
+		}
+	}
+	return false, storageError(it.Error())
+}
+
+// write puts everything but the counters into the batch; those it gathers in t.
+func (ch *changes) write(b *pebble.Batch, docKey []byte, t *tally) error {
+	var err error
+	if ch.new != nil {
+		err = b.Set(docKey, ch.new, nil)
+	} else {
+		err = b.Delete(docKey, nil)
+	}
+	if err != nil {
+		return err
+	}
+	t.docs += ch.delta()
+	for _, ic := range ch.per {
+		for _, k := range ic.removed {
+			if err := b.Delete(ch.entryKey(&ic, k), nil); err != nil {
+				return err
+			}
+		}
+		for _, k := range ic.added {
+			if err := b.Set(ch.entryKey(&ic, k), nil, nil); err != nil {
+				return err
+			}
+		}
+		for _, p := range ic.prefixes {
+			t.add(ic.ix, p)
+		}
+	}
+	return nil
+}
+
+// entryKey is valid until the next one.
+func (ch *changes) entryKey(ic *indexChange, fields []byte) []byte {
+	ch.key = appendEntryKey(ch.key[:0], ic.header[:], fields, ch.id)
+	return ch.key
+}
+
+func (ch *changes) delta() int64 {
+	switch {
+	case ch.old == nil:
+		return 1
+	case ch.new == nil:
+		return -1
+	}
+	return 0
+}
+
+// setMultikey records fields as multikey. The record goes into the log before any entry that depends on it.
+func (c *Collection) setMultikey(ix *Index, m uint32) error {
+	c.meta.Lock()
+	defer c.meta.Unlock()
+	if m&^ix.Spec.Multikey == 0 {
+		return nil
+	}
+	ix.Spec.Multikey |= m
+	b := c.e.db.NewBatch()
+	defer b.Close()
+	if err := c.putRecord(b, c.nextIx, c.Indexes()); err != nil {
+		return err
+	}
+	c.e.dirty.Add(1)
+	if err := c.e.db.Apply(b, pebble.NoSync); err != nil {
+		return err
+	}
+	// Only now may other writers rely on it.
+	ix.multikey.Store(ix.Spec.Multikey)
+	return nil
+}

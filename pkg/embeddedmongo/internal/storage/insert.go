@@ -1,0 +1,62 @@
+package storage
+
+import (
+	"errors"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+// Insert stores a new document. A document with its _id, or with a key of a unique index, must not exist: DuplicateKey.
+func (c *Collection) Insert(w *Commit, d value.Doc) error {
+	var room [1]error
+	errs, err := c.InsertMany(w, []value.Doc{d}, true, room[:0])
+	return errors.Join(append(errs, err)...)
+}
+
+// InsertMany stores new documents as Insert does: the first of them, as many as one batch holds. It appends to errs what became
+// of each that it dealt with, in their order, at least one: nil when it was stored. With ordered the first error is the last.
+func (c *Collection) InsertMany(w *Commit, docs []value.Doc, ordered bool, errs []error) ([]error, error) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.dropped {
+		return errs, ErrDropped
+	}
+	in := newInsertion(c, ordered)
+	defer in.release()
+	in.gather(docs)
+	defer in.lock()()
+	err := in.look()
+	done := in.choose()
+	if err == nil {
+		err = in.write(w, done)
+	}
+	for i := range done {
+		if done[i].err == nil {
+			done[i].err = err
+		}
+		errs = append(errs, done[i].err)
+	}
+	return errs, nil
+}
+
+// documentKey is the key of a document; it checks what an _id may be.
+func (c *Collection) documentKey(d value.Doc) ([]byte, error) {
+	v := d.Get("_id")
+	switch v.T {
+	case value.Missing, bson.TypeUndefined:
+		return nil, mongoerr.New(mongoerr.InvalidIDField, "the document has no _id")
+	case bson.TypeArray, bson.TypeRegex:
+		return nil, mongoerr.New(mongoerr.InvalidIDField, "the '_id' value cannot be of type %s", value.TypeName(v.T))
+	}
+	if len(d) > MaxDocument {
+		return nil, mongoerr.New(mongoerr.ObjectTooLarge, "the document has %d bytes, more than %d", len(d), MaxDocument)
+	}
+	k := value.AppendKey(c.DocPrefix(), v, false)
+	if len(k)-DocHeader > maxIDKey {
+		return nil, mongoerr.New(mongoerr.BadValue, "the _id is too long")
+	}
+	return k, nil
+}

@@ -1,0 +1,216 @@
+package storage
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
+)
+
+// Bounds of what one batch inserts. While it is written others wait for its documents' locks, and the rest of a memtable that
+// it does not fit into stays empty.
+const (
+	MaxInserted      = 128
+	maxInsertedBytes = 512 << 10
+)
+
+// insertion is what one batch inserts. No two of its documents have the _id or a key of a unique index in common, so what
+// becomes of one does not depend on another.
+type insertion struct {
+	c       *Collection
+	ordered bool
+	docs    []newDoc
+	met     map[uint64]struct{} // Hashes of what no two may have in common.
+	byID    []*newDoc           // Those that have an _id, in its order.
+
+	docLocks, uniqueLocks []uint64
+}
+
+// newDoc is a document on its way in.
+type newDoc struct {
+	changes
+
+	key    []byte
+	err    error // Why it is not stored.
+	broken error // Why it cannot be indexed: told when nothing with its _id is in the way.
+}
+
+func (n *newDoc) reset() {
+	n.changes.reset()
+	n.key, n.err, n.broken = nil, nil, nil
+}
+
+// over are insertions that are over; their lists serve the next ones.
+var over = sync.Pool{New: func() any { return &insertion{met: map[uint64]struct{}{}} }}
+
+func newInsertion(c *Collection, ordered bool) *insertion {
+	in := over.Get().(*insertion)
+	in.c, in.ordered = c, ordered
+	return in
+}
+
+// release gives the insertion back. Nothing of it may be used afterwards.
+func (in *insertion) release() {
+	for i := range in.docs {
+		in.docs[i].reset()
+	}
+	clear(in.met)
+	clear(in.byID)
+	*in = insertion{docs: in.docs[:0], met: in.met, byID: in.byID[:0], docLocks: in.docLocks[:0], uniqueLocks: in.uniqueLocks[:0]}
+	over.Put(in)
+}
+
+// gather takes the first of the documents, as many as the batch may hold, and derives their index entries.
+func (in *insertion) gather(docs []value.Doc) {
+	docs = docs[:min(len(docs), MaxInserted)]
+	in.docs = slices.Grow(in.docs, len(docs))
+	size := 0
+	for i, d := range docs {
+		if size += len(d); i > 0 && size > maxInsertedBytes {
+			break
+		}
+		in.docs = in.docs[:i+1]
+		n := &in.docs[i]
+		n.c, n.new = in.c, d
+		n.key, n.err = in.c.documentKey(d)
+		if n.err == nil {
+			n.id = n.key[DocHeader:]
+			n.broken = n.derive()
+		}
+		if in.meets(n) {
+			n.reset()
+			in.docs = in.docs[:i]
+			break
+		}
+		if in.ordered && (n.err != nil || n.broken != nil) {
+			break
+		}
+	}
+	for i := range in.docs {
+		if n := &in.docs[i]; n.err == nil {
+			in.byID = append(in.byID, n)
+		}
+	}
+	slices.SortFunc(in.byID, func(a, b *newDoc) int { return bytes.Compare(a.key, b.key) })
+}
+
+// meets tells whether the document has something in common with an earlier one. Keys that share a hash count as one: the batch
+// is only shorter then. A document that meets none is met by later ones.
+func (in *insertion) meets(n *newDoc) bool {
+	if n.err != nil {
+		return false
+	}
+	id := in.c.e.docs.hash(n.key)
+	if _, met := in.met[id]; met {
+		return true
+	}
+	for _, h := range n.unique {
+		if _, met := in.met[h]; met {
+			return true
+		}
+	}
+	in.met[id] = struct{}{}
+	for _, h := range n.unique {
+		in.met[h] = struct{}{}
+	}
+	in.docLocks = append(in.docLocks, id)
+	in.uniqueLocks = append(in.uniqueLocks, n.unique...)
+	return false
+}
+
+func (in *insertion) lock() (unlock func()) {
+	e := in.c.e
+	in.docLocks = e.docs.lockAll(in.docLocks)
+	in.uniqueLocks = e.unique.lockAll(in.uniqueLocks)
+	return func() {
+		e.unique.unlockAll(in.uniqueLocks)
+		e.docs.unlockAll(in.docLocks)
+	}
+}
+
+// look finds what is in the documents' way. Their locks are held, so it sees every earlier writer, and none comes after.
+func (in *insertion) look() error {
+	likely := 0 // How many lie where others do.
+	for _, n := range in.byID {
+		below, err := in.c.highest.below(in.c, n.id)
+		if err != nil {
+			return err
+		}
+		if below {
+			break
+		}
+		likely++
+	}
+	if likely == 0 && len(in.uniqueLocks) == 0 {
+		return nil
+	}
+	return in.c.probing(func(it *pebble.Iterator) error {
+		for _, n := range in.byID[:likely] {
+			if it.SeekPrefixGE(n.key) {
+				n.err = duplicateKey(in.c, in.c.Indexes()[0], n.new)
+			} else {
+				n.err = storageError(it.Error())
+			}
+		}
+		for i := range in.docs {
+			if n := &in.docs[i]; n.err == nil && n.broken == nil {
+				n.err = n.checkUnique(it)
+			}
+		}
+		return nil
+	})
+}
+
+// choose decides which documents are stored, and returns those that were dealt with.
+func (in *insertion) choose() []newDoc {
+	for i := range in.docs {
+		n := &in.docs[i]
+		if n.err == nil {
+			n.err = n.broken
+		}
+		if n.err == nil {
+			n.err = in.c.e.space.check(len(n.new))
+		}
+		if n.err != nil && in.ordered {
+			return in.docs[:i+1]
+		}
+	}
+	return in.docs
+}
+
+// write applies one batch of all documents that nothing is in the way of.
+func (in *insertion) write(w *Commit, docs []newDoc) error {
+	size := 0
+	var last []byte
+	for i := range docs {
+		if n := &docs[i]; n.err == nil {
+			size += len(n.new) + 512
+			if bytes.Compare(last, n.id) < 0 {
+				last = n.id
+			}
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	b := in.c.e.db.NewBatchWithSize(size)
+	t := tally{c: in.c}
+	var err error
+	for i := range docs {
+		if n := &docs[i]; n.err == nil {
+			err = errors.Join(err, n.write(b, n.key, &t))
+		}
+	}
+	if err = errors.Join(err, t.write(b), in.c.highest.raise(in.c, last)); err != nil {
+		return errors.Join(err, b.Close())
+	}
+	if err := w.apply(b); err != nil {
+		return err
+	}
+	t.publish()
+	return nil
+}
