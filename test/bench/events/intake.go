@@ -25,34 +25,40 @@ type intake struct {
 	prepare func(s *beside.Server) (op beside.Op, readable func(want int64) (int64, error))
 }
 
-// events are those of task runs, as long as the Python client's.
-var events = intake{"events", 10, func(s *beside.Server) (beside.Op, func(int64) (int64, error)) {
-	name, flowRun := "bench."+uuid.NewString(), uuid.NewString()
-	op := func(c *beside.Conn, _ int) error {
-		now := time.Now().UTC().Format(time.RFC3339Nano)
-		body := []byte{'['}
-		for i := range batch {
-			if i > 0 {
-				body = append(body, ',')
+// events are those of task runs, as long as the Python client's. Ids tells how clients make their ids.
+func events(ids string, newID func() uuid.UUID) intake {
+	prepare := func(s *beside.Server) (beside.Op, func(int64) (int64, error)) {
+		name, flowRun := "bench."+uuid.NewString(), uuid.NewString()
+		op := func(c *beside.Conn, _ int) error {
+			now := time.Now().UTC().Format(time.RFC3339Nano)
+			body := []byte{'['}
+			for i := range batch {
+				if i > 0 {
+					body = append(body, ',')
+				}
+				body = fmt.Appendf(body, `{"id":%q,"occurred":%q,"event":%q,"resource":{"prefect.resource.id":"prefect.task-run.%s",`+
+					`"prefect.resource.name":"task-305","prefect.run-count":"1","prefect.state-name":"Running","prefect.state-type":"RUNNING"},`+
+					`"related":[{"prefect.resource.id":"prefect.flow-run.%s","prefect.resource.role":"flow-run","prefect.resource.name":"run-3"}],`+
+					`"payload":{"intended":{"from":"PENDING","to":"RUNNING"},"initial_state":{"type":"PENDING","name":"Pending","message":"","state_details":{}},`+
+					`"validated_state":{"type":"RUNNING","name":"Running","message":"","state_details":{},"data":null}}}`,
+					newID().String(), now, name, uuid.NewString(), flowRun)
 			}
-			body = fmt.Appendf(body, `{"id":%q,"occurred":%q,"event":%q,"resource":{"prefect.resource.id":"prefect.task-run.%s",`+
-				`"prefect.resource.name":"task-305","prefect.run-count":"1","prefect.state-name":"Running","prefect.state-type":"RUNNING"},`+
-				`"related":[{"prefect.resource.id":"prefect.flow-run.%s","prefect.resource.role":"flow-run","prefect.resource.name":"run-3"}],`+
-				`"payload":{"intended":{"from":"PENDING","to":"RUNNING"},"initial_state":{"type":"PENDING","name":"Pending","message":"","state_details":{}},`+
-				`"validated_state":{"type":"RUNNING","name":"Running","message":"","state_details":{},"data":null}}}`,
-				uuid.NewString(), now, name, uuid.NewString(), flowRun)
+			_, err := c.Call(http.MethodPost, "/events", append(body, ']'), http.StatusNoContent)
+			return err
 		}
-		_, err := c.Call(http.MethodPost, "/events", append(body, ']'), http.StatusNoContent)
-		return err
-	}
-	return op, func(int64) (int64, error) {
-		var page struct {
-			Total int64 `json:"total"`
+		return op, func(int64) (int64, error) {
+			var page struct {
+				Total int64 `json:"total"`
+			}
+			err := ask(s, "/events/filter", fmt.Sprintf(`{"filter":{"event":{"name":[%q]}},"limit":1}`, name), &page)
+			return page.Total, err
 		}
-		err := ask(s, "/events/filter", fmt.Sprintf(`{"filter":{"event":{"name":[%q]}},"limit":1}`, name), &page)
-		return page.Total, err
 	}
-}}
+	return intake{"events, ids " + ids, 10, prepare}
+}
+
+// byTime makes ids as the Python client does; random ones are those of other clients.
+func byTime() uuid.UUID { return uuid.Must(uuid.NewV7()) }
 
 // logs are those of one flow run. They are read by their number: the API does not count them.
 var logs = intake{"logs", 5, func(s *beside.Server) (beside.Op, func(int64) (int64, error)) {

@@ -4,6 +4,8 @@
 // acknowledges and loses, which it does at times, counts as taken in, and is printed.
 //
 //	make bench-events BENCHFLAGS="-round 10s"
+//
+// Events are measured twice: with ids that are made by time, as the Python client's are, and with random ones.
 package main
 
 import (
@@ -14,6 +16,8 @@ import (
 	"os"
 	"text/tabwriter"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/test/bench/beside"
 )
@@ -49,7 +53,7 @@ func run(ctx context.Context) (err error) {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(out, "row\tserver\tacknowledged\tlost\tper second\treadable after\tpersisted per second\tratio\tfloor\t")
 	var failures []error
-	for _, row := range []intake{events, logs} {
+	for _, row := range []intake{events("by time", byTime), events("random", uuid.New), logs} {
 		of := map[*beside.Server]*taken{reference: {mayLose: true}, ours: {}}
 		for range *rounds {
 			for _, s := range []*beside.Server{reference, ours} { // In turns, so that noise hits both.

@@ -1,8 +1,10 @@
 package events
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -48,6 +50,8 @@ func (s *Service) OnStored(next func(ctx context.Context, batch []Received) erro
 
 // persist stores a batch. What cannot ever be stored is rejected alone; the others are stored whatever it holds.
 func (s *Service) persist(ctx context.Context, batch []broker.Event) error {
+	// By ids, most of which are made by time: a store takes what lies above all that it has most easily.
+	slices.SortFunc(batch, func(a, b broker.Event) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	docs := make([]bson.Raw, 0, len(batch))
 	stored := make([]Received, 0, len(batch))
 	rejected := &broker.Rejected{}
