@@ -27,6 +27,8 @@ type committer struct {
 	epoch   *epoch
 	subject string
 	closing <-chan struct{}
+	// pressure hears of each frame that the stream has.
+	pressure *pressure
 
 	queue chan *waiter // Has room for every event of QueueEvents alone.
 	// What waits, the frame in flight included.
@@ -45,14 +47,15 @@ type failure struct {
 	at  time.Time
 }
 
-func newCommitter(c *Conn, shard int, closing <-chan struct{}) *committer {
+func newCommitter(c *Conn, shard int, pressure *pressure, closing <-chan struct{}) *committer {
 	return &committer{
-		cfg:     c.cfg,
-		js:      c.js,
-		epoch:   c.epoch,
-		subject: subjectPrefix + strconv.Itoa(shard),
-		closing: closing,
-		queue:   make(chan *waiter, c.cfg.QueueEvents),
+		cfg:      c.cfg,
+		js:       c.js,
+		epoch:    c.epoch,
+		subject:  subjectPrefix + strconv.Itoa(shard),
+		closing:  closing,
+		pressure: pressure,
+		queue:    make(chan *waiter, c.cfg.QueueEvents),
 	}
 }
 
@@ -126,7 +129,7 @@ func (k *committer) gather(waiters []*waiter, first *waiter) []*waiter {
 // commit sends one frame until it is acknowledged, refused or late.
 func (k *committer) commit(waiters []*waiter) error {
 	k.frame = appendFrame(k.frame[:0], waiters)
-	err := k.send(k.frame)
+	number, err := k.send(k.frame)
 	if cap(k.frame) > 2*MaxFrameBytes {
 		k.frame = nil // A single large event should not hold its memory for ever.
 	}
@@ -135,6 +138,11 @@ func (k *committer) commit(waiters []*waiter) error {
 		return err
 	}
 	k.lastFailure.Store(nil)
+	events := 0
+	for _, w := range waiters {
+		events += w.events
+	}
+	k.pressure.published(number, events)
 	return nil
 }
 
@@ -150,34 +158,34 @@ func appendFrame(b []byte, waiters []*waiter) []byte {
 	return append(b, ']')
 }
 
-// send publishes the frame. All attempts carry one id, so the stream keeps one of them. An attempt ends after half of
+// send publishes the frame and returns its number in the stream. All attempts carry one id, so the stream keeps one of them. An attempt ends after half of
 // the time, for the case that only its answer was lost.
-func (k *committer) send(frame []byte) error {
+func (k *committer) send(frame []byte) (uint64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), k.cfg.AckTimeout)
 	defer cancel()
 	frameID := k.cfg.IDs.New().String()
 	for {
-		err := k.attempt(ctx, frameID, frame)
+		number, err := k.attempt(ctx, frameID, frame)
 		var refused *jetstream.APIError
 		switch {
 		case err == nil:
-			return nil
+			return number, nil
 		case errors.As(err, &refused):
-			return fmt.Errorf("%w: the stream refused a frame: %w", ErrUnavailable, err)
+			return 0, fmt.Errorf("%w: the stream refused a frame: %w", ErrUnavailable, err)
 		case errors.Is(err, nats.ErrMaxPayload):
-			return fmt.Errorf("%w: the server's max_payload was lowered: %w", ErrUnavailable, err)
+			return 0, fmt.Errorf("%w: the server's max_payload was lowered: %w", ErrUnavailable, err)
 		case errors.Is(err, nats.ErrConnectionClosed):
-			return fmt.Errorf("%w: %w", ErrClosed, err)
+			return 0, fmt.Errorf("%w: %w", ErrClosed, err)
 		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 			continue // Unanswered: again at once.
 		}
 		if !pause(ctx, 20*time.Millisecond) { // Disconnected, or the stream has no leader at this moment.
-			return fmt.Errorf("%w: no acknowledgement of a frame within %s: %w", ErrUnavailable, k.cfg.AckTimeout, err)
+			return 0, fmt.Errorf("%w: no acknowledgement of a frame within %s: %w", ErrUnavailable, k.cfg.AckTimeout, err)
 		}
 	}
 }
 
-func (k *committer) attempt(ctx context.Context, frameID string, frame []byte) error {
+func (k *committer) attempt(ctx context.Context, frameID string, frame []byte) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, k.cfg.AckTimeout/2)
 	defer cancel()
 	ctx, unbind := k.epoch.bind(ctx)
@@ -191,6 +199,9 @@ func (k *committer) attempt(ctx context.Context, frameID string, frame []byte) e
 			jetstream.ExpectedStreamHeader: {StreamEvents},
 		},
 	}
-	_, err := k.js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
-	return err
+	ack, err := k.js.PublishMsg(ctx, msg, jetstream.WithRetryAttempts(0))
+	if err != nil {
+		return 0, err
+	}
+	return ack.Sequence, nil
 }

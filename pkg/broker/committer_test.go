@@ -131,7 +131,8 @@ func TestRetriedFrameIsStoredOnce(t *testing.T) {
 	k := c.publisher.committers[0]
 	frame := appendFrame(nil, []*waiter{{body: appendEvent(nil, new(testEvent()))}})
 	for range 3 {
-		require.NoError(t, k.attempt(t.Context(), "the same frame", frame))
+		_, err := k.attempt(t.Context(), "the same frame", frame)
+		require.NoError(t, err)
 	}
 	require.EqualValues(t, 2, storedFrames(t, direct))
 }

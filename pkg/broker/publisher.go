@@ -11,7 +11,8 @@ import (
 type Publisher struct {
 	cfg        Config
 	committers []*committer
-	maxRun     int           // Events that a waiter holds at most.
+	maxRun     int // Events that a waiter holds at most.
+	pressure   *pressure
 	idle       sync.Pool     // Of *waiter: none has been sent, or its result was taken.
 	closing    chan struct{} // Closed first: no new events.
 	done       chan struct{} // Closed last: no committer runs.
@@ -23,7 +24,10 @@ const failureIsFresh = 5 * time.Second
 
 func newPublisher(c *Conn) *Publisher {
 	p := &Publisher{
-		cfg:     c.cfg,
+		cfg: c.cfg,
+		pressure: newPressure(func(ctx context.Context) (progress, error) {
+			return c.progress(ctx, DurablePersist)
+		}, c.log),
 		maxRun:  min(MaxFrameEvents, c.cfg.QueueEvents),
 		idle:    sync.Pool{New: func() any { return &waiter{result: make(chan error, 1)} }},
 		closing: make(chan struct{}),
@@ -31,7 +35,7 @@ func newPublisher(c *Conn) *Publisher {
 	}
 	var wg sync.WaitGroup
 	for i := range c.cfg.Shards {
-		k := newCommitter(c, i, p.closing)
+		k := newCommitter(c, i, p.pressure, p.closing)
 		p.committers = append(p.committers, k)
 		wg.Go(k.run)
 	}
@@ -39,6 +43,9 @@ func newPublisher(c *Conn) *Publisher {
 		wg.Wait()
 		close(p.done)
 	})
+	if c.isDurable(DurablePersist) {
+		c.wg.Go(func() { p.pressure.run(c.ctx) })
+	}
 	return p
 }
 
@@ -102,6 +109,27 @@ func (p *Publisher) PublishBatch(ctx context.Context, b *Batch) error {
 	}
 	b.empty(true)
 	return nil
+}
+
+// PublishPaced is PublishBatch for events of clients. While events come faster than they are stored it returns the later
+// the more events there were: so clients slow down, and what was acknowledged is soon stored too. The events are durable
+// before that wait, which ends with ctx, without an error, and after most.
+func (p *Publisher) PublishPaced(ctx context.Context, b *Batch, most time.Duration) error {
+	p.pressure.callers.Add(1)
+	defer p.pressure.callers.Add(-1)
+	events := b.Len()
+	if err := p.PublishBatch(ctx, b); err != nil {
+		return err
+	}
+	p.pressure.hold(ctx, events, most, p.closing)
+	return nil
+}
+
+// Hold waits as PublishPaced does, for callers that have published so many events otherwise.
+func (p *Publisher) Hold(ctx context.Context, events int, most time.Duration) {
+	p.pressure.callers.Add(1)
+	defer p.pressure.callers.Add(-1)
+	p.pressure.hold(ctx, events, most, p.closing)
 }
 
 // enqueue hands w to its committer without waiting. The first in the queue always fits, however small the bounds.

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"time"
 
 	"github.com/orch-project/orch/pkg/broker"
 )
@@ -14,16 +15,25 @@ const (
 	// is not read from any more: the client's own connection fills up, and the client waits.
 	maxBatchEvents = 256
 	maxBatchBytes  = 2 << 20
+	// maxHold is how long a socket that sends events faster than they are stored is not read from at a time: its end, and
+	// its pings, are not noticed meanwhile.
+	maxHold = time.Second
 )
 
 // publishing is the way to the broker that all sockets share.
 type publishing struct {
 	publisher *broker.Publisher
 	slots     chan struct{}
+	// hold waits as long as a socket that has published so many events is to be held back.
+	hold func(events int)
 }
 
 func newPublishing(publisher *broker.Publisher) *publishing {
-	return &publishing{publisher: publisher, slots: make(chan struct{}, maxPublishing)}
+	return &publishing{
+		publisher: publisher,
+		slots:     make(chan struct{}, maxPublishing),
+		hold:      func(events int) { publisher.Hold(context.Background(), events, maxHold) },
+	}
 }
 
 // publish returns nil once all events are durable. The batch is empty then, whatever it returns.

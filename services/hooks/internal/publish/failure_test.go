@@ -60,6 +60,8 @@ type taker struct{ err error }
 
 func (b taker) Publish(context.Context, broker.Event) error { return b.err }
 
+func (taker) Hold(context.Context, int, time.Duration) {}
+
 func TestWhatBecameOfAnEvent(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ broker, want error }{

@@ -34,7 +34,12 @@ var (
 type Broker interface {
 	// Publish returns nil when the event is durable; see broker.Publisher.
 	Publish(ctx context.Context, e broker.Event) error
+	// Hold waits while events come faster than they are stored, for most at the most.
+	Hold(ctx context.Context, events int, most time.Duration)
 }
+
+// maxHold bounds how much later a sender is answered because of the others: many give up after a few seconds.
+const maxHold = time.Second
 
 // Options are what a Publisher needs.
 type Options struct {
@@ -52,7 +57,7 @@ type Publisher struct{ opts Options }
 // New makes a publisher.
 func New(o Options) *Publisher { return &Publisher{o} }
 
-// Publish returns nil when the event is durable. It goes on when the sender has hung up: what was received is then
+// Publish returns nil when the event is durable, later when too many come to be stored soon. It goes on when the sender has hung up: what was received is then
 // stored all the same, and the outcome is counted.
 func (p *Publisher) Publish(ctx context.Context, workspace string, e *orchv1.ReceivedEvent) error {
 	ws, err := uuid.Parse(workspace)
@@ -63,14 +68,15 @@ func (p *Publisher) Publish(ctx context.Context, workspace string, e *orchv1.Rec
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opts.Timeout)
+	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opts.Timeout)
 	defer cancel()
 	start := time.Now()
-	switch err := p.opts.Broker.Publish(ctx, b); {
+	switch err := p.opts.Broker.Publish(sending, b); {
 	case err == nil:
 		if p.opts.Acks != nil {
 			p.opts.Acks.Observe(time.Since(start).Seconds())
 		}
+		p.opts.Broker.Hold(ctx, 1, maxHold)
 		return nil
 	case errors.Is(err, broker.ErrTooLarge), errors.Is(err, broker.ErrInvalidEvent):
 		return fmt.Errorf("%w: %w", ErrRefused, err)

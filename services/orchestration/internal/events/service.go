@@ -45,7 +45,11 @@ func New(s *store.Store, b *broker.Conn, words vocabulary.Vocabulary, retention 
 	}
 }
 
-// CreateEvents publishes the events of a client and answers once all of them are durable.
+// maxHold bounds how much later a client is answered that sends events faster than they are stored.
+const maxHold = 5 * time.Second
+
+// CreateEvents publishes the events of a client and answers once all of them are durable, or later; see
+// broker.Publisher.PublishPaced.
 func (s *Service) CreateEvents(ctx context.Context, r *orchv1.CreateEventsRequest) (*emptypb.Empty, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -73,7 +77,7 @@ func (s *Service) CreateEvents(ctx context.Context, r *orchv1.CreateEventsReques
 	if len(faults) > 0 {
 		return nil, rpc.Invalid(faults...)
 	}
-	if err := s.broker.Publisher().PublishBatch(ctx, batch); err != nil {
+	if err := s.broker.Publisher().PublishPaced(ctx, batch, maxHold); err != nil {
 		return nil, fmt.Errorf("take %d events in: %w", len(r.GetEvents()), err)
 	}
 	return &emptypb.Empty{}, nil
