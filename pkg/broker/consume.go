@@ -58,7 +58,7 @@ type Delivery struct {
 //
 //   - A batch has at least one and at most MaxEvents events. It never waits to be filled.
 //   - Events of one workspace come in the order of their publishing; after a redelivery they may not.
-//   - Events come at least once: duplicates are recognised by Event.ID.
+//   - Events come at least once: duplicates are recognised by Event.Key.
 //   - handle is called by one goroutine at a time. It owns the batch. Its context ends with ctx.
 //   - nil from handle acknowledges the batch. *Rejected acknowledges it too, but writes the events it names to the
 //     dead-letter stream first, each alone. Any other error delivers all of the batch again after a backoff, for ever.

@@ -34,16 +34,16 @@ type DeadLetter struct {
 	Raw []byte
 }
 
-// deadLetterEvents writes the rejected events of a batch. The id of a dead letter is that of the event and consumer, so
+// deadLetterEvents writes the rejected events of a batch. The id of a dead letter is that of the event, its workspace and the consumer, so
 // that a frame which is delivered twice leaves one.
 func (c *Conn) deadLetterEvents(ctx context.Context, durable string, batch []Delivery, rejected *Rejected) error {
 	for i := range batch {
 		e := &batch[i].Event
-		if !slices.Contains(rejected.IDs, e.ID) {
+		if !slices.Contains(rejected.Keys, e.Key()) {
 			continue
 		}
 		c.log.WarnContext(ctx, "dead-lettering an event", "durable", durable, "event", e.ID, "error", rejected.Err)
-		id := durable + "." + e.ID.String()
+		id := durable + "." + e.Workspace.String() + "." + e.ID.String()
 		if err := c.deadLetter(ctx, durable, id, contentTypeEvent, appendEvent(nil, e), rejected.Err); err != nil {
 			return err
 		}

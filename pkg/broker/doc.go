@@ -16,7 +16,7 @@
 //
 // A frame has one id for all its attempts (Nats-Msg-Id), so sending an unanswered frame again stores it once. When no
 // acknowledgement comes in time, its publishers get ErrUnavailable, and the events may be stored all the same: delivery
-// is at least once, and consumers de-duplicate by event id.
+// is at least once, and consumers de-duplicate by an event's id and workspace.
 //
 // # What is asserted at the start
 //

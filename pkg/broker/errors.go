@@ -3,8 +3,6 @@ package broker
 import (
 	"errors"
 	"fmt"
-
-	"github.com/google/uuid"
 )
 
 var (
@@ -38,16 +36,16 @@ var (
 )
 
 // Rejected is returned by a handler of Consume for events that can never be handled, whatever is tried. They are
-// written to the dead-letter stream, each alone; the rest of the batch counts as handled. IDs that are not in the batch
+// written to the dead-letter stream, each alone; the rest of the batch counts as handled. Keys that are not in the batch
 // are ignored.
 type Rejected struct {
-	IDs []uuid.UUID
-	Err error // The reason, kept with each dead letter.
+	Keys []Key
+	Err  error // The reason, kept with each dead letter.
 }
 
 // Error implements error.
 func (r *Rejected) Error() string {
-	return fmt.Sprintf("broker: %d events rejected: %v", len(r.IDs), r.Err)
+	return fmt.Sprintf("broker: %d events rejected: %v", len(r.Keys), r.Err)
 }
 
 // Unwrap gives the reason.

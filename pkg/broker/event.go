@@ -16,7 +16,7 @@ import (
 // Event is one CloudEvent (version 1.0) with JSON data. It is delivered as it was published, Time apart: that arrives in
 // UTC, truncated to microseconds.
 type Event struct {
-	ID        uuid.UUID // Consumers de-duplicate by it. Required.
+	ID        uuid.UUID // Consumers de-duplicate by it and the workspace. Required.
 	Source    string    // Required.
 	Type      string    // Required.
 	Subject   string    // Optional.
@@ -30,6 +30,12 @@ type Event struct {
 	TraceParent string
 	TraceState  string
 }
+
+// Key is what an event is known by: ids are their senders' own, and unique within a workspace.
+type Key struct{ Workspace, ID uuid.UUID }
+
+// Key is what e is known by.
+func (e *Event) Key() Key { return Key{e.Workspace, e.ID} }
 
 // Validate tells what keeps e from being published; the error matches ErrInvalidEvent. Size is not looked at.
 func (e *Event) Validate() error {

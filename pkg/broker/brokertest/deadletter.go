@@ -21,12 +21,12 @@ func rejecting(t *testing.T, c *broker.Conn, reject func(broker.Event) bool) <-c
 				bad := broker.Rejected{Err: errors.New("cannot be\nhandled")}
 				for _, e := range batch {
 					if reject(e) {
-						bad.IDs = append(bad.IDs, e.ID)
+						bad.Keys = append(bad.Keys, e.Key())
 					} else {
 						handled <- e
 					}
 				}
-				if bad.IDs != nil {
+				if bad.Keys != nil {
 					return &bad
 				}
 				return nil

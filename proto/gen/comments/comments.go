@@ -1011,6 +1011,8 @@ func Of(fullName string) string {
 		return "The resource's id, for the index."
 	case "orch.v1.ReceivedEvent.resource_ids":
 		return "The ids of the resource and of all related ones, for the index."
+	case "orch.v1.ReceivedEvent.shared_id":
+		return "An event of another workspace is stored under the id; this one is stored under another key."
 	case "orch.v1.RecordedState":
 		return "RecordedState is what such an event says of the run's state; its id and its moment are those of the event."
 	case "orch.v1.RecordedTaskRun":

@@ -387,7 +387,9 @@ type ReceivedEvent struct {
 	// The resource's id, for the index.
 	ResourceId string `protobuf:"bytes,9,opt,name=resource_id,json=resourceId,proto3" json:"resource_id,omitempty"`
 	// The ids of the resource and of all related ones, for the index.
-	ResourceIds   []string `protobuf:"bytes,10,rep,name=resource_ids,json=resourceIds,proto3" json:"resource_ids,omitempty"`
+	ResourceIds []string `protobuf:"bytes,10,rep,name=resource_ids,json=resourceIds,proto3" json:"resource_ids,omitempty"`
+	// An event of another workspace is stored under the id; this one is stored under another key.
+	SharedId      bool `protobuf:"varint,11,opt,name=shared_id,json=sharedId,proto3" json:"shared_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -490,6 +492,13 @@ func (x *ReceivedEvent) GetResourceIds() []string {
 		return x.ResourceIds
 	}
 	return nil
+}
+
+func (x *ReceivedEvent) GetSharedId() bool {
+	if x != nil {
+		return x.SharedId
+	}
+	return false
 }
 
 // EventPage is a part of the events that match, newest first unless asked otherwise.
@@ -2109,7 +2118,7 @@ const file_orch_v1_events_proto_rawDesc = "" +
 	"\x02id\x18\x06 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12%\n" +
 	"\afollows\x18\a \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\afollows\x88\x01\x01B\n" +
 	"\n" +
-	"\b_follows\"\xd5\x03\n" +
+	"\b_follows\"\xfb\x03\n" +
 	"\rReceivedEvent\x12>\n" +
 	"\boccurred\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xca\xf3\x18\x02\x18\x01R\boccurred\x12\x1c\n" +
 	"\x05event\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x05event\x125\n" +
@@ -2122,7 +2131,8 @@ const file_orch_v1_events_proto_rawDesc = "" +
 	"\vresource_id\x18\t \x01(\tB\a\xca\xf3\x18\x03\x80\x01\x01R\n" +
 	"resourceId\x12*\n" +
 	"\fresource_ids\x18\n" +
-	" \x03(\tB\a\xca\xf3\x18\x03\x80\x01\x01R\vresourceIdsB\n" +
+	" \x03(\tB\a\xca\xf3\x18\x03\x80\x01\x01R\vresourceIds\x12$\n" +
+	"\tshared_id\x18\v \x01(\bB\a\xca\xf3\x18\x03\x80\x01\x01R\bsharedIdB\n" +
 	"\n" +
 	"\b_follows\"\x9d\x01\n" +
 	"\tEventPage\x126\n" +

@@ -3,14 +3,12 @@ package stream
 import (
 	"context"
 
-	"github.com/google/uuid"
-
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/events"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// maxSeen is how many of the last events are known by their ids. Clients send again what they are not sure of.
+// maxSeen is how many of the last events are known by their keys. Clients send again what they are not sure of.
 const maxSeen = 1 << 14
 
 var eventsMissed = ending{brokerAway.code, "events were missed; connect again to catch up"}
@@ -19,7 +17,7 @@ var eventsMissed = ending{brokerAway.code, "events were missed; connect again to
 func (s *Server) feedEvents(ctx context.Context, ready func()) error {
 	seen := newWindow(maxSeen)
 	err := s.opts.Broker.Subscribe(ctx, func(e broker.Event) {
-		if !s.events.interested(e.Workspace) || !seen.add(e.ID) {
+		if !s.events.interested(e.Workspace) || !seen.add(e.Key()) {
 			return
 		}
 		event, _, err := events.FromBroker(e)
@@ -50,29 +48,29 @@ func eventMessage(event []byte) []byte {
 // passed is an event of the feed; all subscribers share it.
 type passed = *orchv1.ReceivedEvent
 
-// window remembers the last ids.
+// window remembers the last events.
 type window struct {
-	ids  map[uuid.UUID]struct{}
-	ring []uuid.UUID
+	keys map[broker.Key]struct{}
+	ring []broker.Key
 	next int
 }
 
 func newWindow(size int) *window {
-	return &window{ids: make(map[uuid.UUID]struct{}), ring: make([]uuid.UUID, 0, size)}
+	return &window{keys: make(map[broker.Key]struct{}), ring: make([]broker.Key, 0, size)}
 }
 
-// add returns false when the id is one of the last.
-func (w *window) add(id uuid.UUID) bool {
-	if _, again := w.ids[id]; again {
+// add returns false when the event is one of the last.
+func (w *window) add(key broker.Key) bool {
+	if _, again := w.keys[key]; again {
 		return false
 	}
 	if len(w.ring) < cap(w.ring) {
-		w.ring = append(w.ring, id)
+		w.ring = append(w.ring, key)
 	} else {
-		delete(w.ids, w.ring[w.next])
-		w.ring[w.next] = id
+		delete(w.keys, w.ring[w.next])
+		w.ring[w.next] = key
 		w.next = (w.next + 1) % len(w.ring)
 	}
-	w.ids[id] = struct{}{}
+	w.keys[key] = struct{}{}
 	return true
 }

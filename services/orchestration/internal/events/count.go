@@ -102,7 +102,7 @@ func (s *Service) countByName(ctx context.Context, ws uuid.UUID, filter *orchv1.
 func (s *Service) countOfName(ctx context.Context, ws uuid.UUID, filter *orchv1.EventFilter, name string) (*orchv1.EventCount, error) {
 	filter = proto.CloneOf(filter)
 	filter.Event = &orchv1.EventNameFilter{Name: &orchv1.StringList{Values: []string{name}}}
-	compiled, err := s.compile(filter)
+	compiled, err := s.compile(ws, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (s *Service) countOfName(ctx context.Context, ws uuid.UUID, filter *orchv1.
 
 // countByField groups by a field, the most frequent first.
 func (s *Service) countByField(ctx context.Context, ws uuid.UUID, filter *orchv1.EventFilter, field string) (*orchv1.EventCountList, error) {
-	compiled, err := s.compile(filter)
+	compiled, err := s.compile(ws, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (s *Service) countWithin(ctx context.Context, ws uuid.UUID, filter *orchv1.
 	}
 	within := proto.CloneOf(filter)
 	within.Occurred = &orchv1.EventOccurredFilter{Since: timestamppb.New(start), Until: timestamppb.New(last)}
-	compiled, err := s.compile(within)
+	compiled, err := s.compile(ws, within)
 	if err != nil {
 		return 0, err
 	}

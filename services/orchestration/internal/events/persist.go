@@ -52,7 +52,7 @@ func (s *Service) OnStored(next func(ctx context.Context, batch []Received) erro
 func (s *Service) persist(ctx context.Context, batch []broker.Event) error {
 	// By ids, most of which are made by time: a store takes what lies above all that it has most easily.
 	slices.SortFunc(batch, func(a, b broker.Event) int { return bytes.Compare(a.ID[:], b.ID[:]) })
-	docs := make([]bson.Raw, 0, len(batch))
+	docs := make([]store.Chosen, 0, len(batch))
 	stored := make([]Received, 0, len(batch))
 	rejected := &broker.Rejected{}
 	for _, e := range batch {
@@ -62,12 +62,12 @@ func (s *Service) persist(ctx context.Context, batch []broker.Event) error {
 			doc, err = s.document(ws, event)
 		}
 		if err != nil {
-			rejected.IDs, rejected.Err = append(rejected.IDs, e.ID), err
+			rejected.Keys, rejected.Err = append(rejected.Keys, e.Key()), err
 			continue
 		}
-		docs, stored = append(docs, doc), append(stored, Received{ws, event})
+		docs, stored = append(docs, store.Chosen{Workspace: ws, ID: e.ID, Doc: doc}), append(stored, Received{ws, event})
 	}
-	if err := s.events.InsertNew(ctx, docs); err != nil {
+	if err := s.events.InsertChosen(ctx, docs); err != nil {
 		return err
 	}
 	if err := s.next(ctx, stored); err != nil {
@@ -75,9 +75,9 @@ func (s *Service) persist(ctx context.Context, batch []broker.Event) error {
 		if !errors.As(err, &refused) {
 			return err
 		}
-		rejected.IDs, rejected.Err = append(rejected.IDs, refused.IDs...), refused.Err
+		rejected.Keys, rejected.Err = append(rejected.Keys, refused.Keys...), refused.Err
 	}
-	if len(rejected.IDs) > 0 {
+	if len(rejected.Keys) > 0 {
 		return rejected
 	}
 	return nil

@@ -14,14 +14,13 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // maxPage is the largest page of events.
 const maxPage = 50
 
-func (s *Service) compile(filter *orchv1.EventFilter) (bson.D, error) {
-	return query.CompileEvents(filter, query.EventOptions{Now: s.events.Store().Now(), Vocabulary: s.words})
+func (s *Service) compile(ws uuid.UUID, filter *orchv1.EventFilter) (bson.D, error) {
+	return query.CompileEvents(filter, query.EventOptions{Now: s.events.Store().Now(), Vocabulary: s.words, Workspace: ws})
 }
 
 // place is whose events are read, and where: a workspace's, or those that an account keeps of itself.
@@ -62,7 +61,7 @@ func (s *Service) firstPage(ctx context.Context, in place, q *orchv1.EventQuery)
 	if none {
 		return &orchv1.EventPage{}, nil
 	}
-	compiled, err := s.compile(named)
+	compiled, err := s.compile(in.id, named)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +93,7 @@ func (s *Service) nextPage(ctx context.Context, in place, token string) (*orchv1
 	if none {
 		return &orchv1.EventPage{Total: p.total}, nil
 	}
-	compiled, err := s.compile(named)
+	compiled, err := s.compile(in.id, named)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +134,7 @@ func (s *Service) page(ctx context.Context, in place, p position, compiled bson.
 	}
 	page.Events = found[:p.limit]
 	last := page.Events[p.limit-1]
-	p.afterOccurred = last.GetOccurred().AsTime().UnixMicro()
-	if p.afterID, err = uuid.Parse(last.GetId()); err != nil {
+	if err := p.goOnAfter(last); err != nil {
 		return nil, err
 	}
 	p.seen += p.limit
@@ -159,7 +157,7 @@ func (s *Service) read(ctx context.Context, ws uuid.UUID, p position, compiled b
 	if p.afterID != uuid.Nil {
 		compiled = bson.D{{Key: "$and", Value: bson.A{compiled, bson.D{{Key: "$or", Value: bson.A{
 			bson.D{{Key: "occurred", Value: bson.D{{Key: beyond, Value: p.afterOccurred}}}},
-			bson.D{{Key: "occurred", Value: p.afterOccurred}, {Key: "_id", Value: bson.D{{Key: beyond, Value: store.Binary(p.afterID)}}}},
+			bson.D{{Key: "occurred", Value: p.afterOccurred}, {Key: "_id", Value: bson.D{{Key: beyond, Value: p.afterKey(ws)}}}},
 		}}}}}}
 	}
 	if len(p.filter.GetResource().GetIdPrefix().GetValues()) > 0 && p.total <= fewEvents {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 )
 
 // ScanEvents answers the next events that match, oldest first. Without a count and without a token it costs what it
@@ -23,14 +22,13 @@ func (s *Service) ScanEvents(ctx context.Context, r *orchv1.ScanEventsRequest) (
 		filter.Resource = proto.CloneOf(filter.Resource)
 		filter.Resource.Distinct = false
 	}
-	compiled, err := s.compile(filter)
+	compiled, err := s.compile(info.Workspace, filter)
 	if err != nil {
 		return nil, err
 	}
 	p := position{filter: filter, limit: r.GetLimit() - 1} // read shows one more.
 	if after := r.GetAfter(); after != nil {
-		p.afterOccurred = after.GetOccurred().AsTime().UnixMicro()
-		if p.afterID, err = call.ParseID(after.GetId()); err != nil {
+		if err := p.goOnAfter(after); err != nil {
 			return nil, err
 		}
 	}

@@ -4,7 +4,8 @@
 //	outbox of a write ─┼─► broker (durable: the client's 204) ─► persist, in bulk ─┬─► store ─► filter, count
 //	webhook ───────────┘                                                           └─► who records what they tell of
 //
-// An event is stored once, whatever was delivered how often: its id is the document's.
+// An event is stored once, whatever was delivered how often: it is known by its workspace and its id, which is the document's
+// unless another workspace has an event of that id.
 package events
 
 import (
@@ -37,7 +38,7 @@ type Service struct {
 // New returns the service. Events are kept for the retention after they were received; 0 keeps them for ever.
 func New(s *store.Store, b *broker.Conn, words vocabulary.Vocabulary, retention time.Duration) *Service {
 	return &Service{
-		events:    store.NewCollection(s, query.Event, &orchv1.ReceivedEvent{}),
+		events:    store.NewCollection(s, query.Event, &orchv1.ReceivedEvent{}).Shared(),
 		broker:    b,
 		words:     words,
 		retention: retention,

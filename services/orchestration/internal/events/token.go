@@ -7,9 +7,13 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // errToken means that a page token was not made here.
@@ -21,11 +25,31 @@ type position struct {
 	filter *orchv1.EventFilter
 	// Limit is the size of the pages, total how many events matched when the first one was read.
 	limit, total int64
-	// After is the last event of the page before: its moment in microseconds and its id.
+	// After is the last event of the page before: its moment in microseconds, its id, and whether it is stored under a
+	// shared key.
 	afterOccurred int64
 	afterID       uuid.UUID
+	afterShared   bool
 	// Seen is how many resources the pages before showed, where a filter asks for distinct ones.
 	seen int64
+}
+
+// goOnAfter lets the next page begin after an event.
+func (p *position) goOnAfter(e *orchv1.ReceivedEvent) error {
+	id, err := call.ParseID(e.GetId())
+	if err != nil {
+		return err
+	}
+	p.afterOccurred, p.afterID, p.afterShared = e.GetOccurred().AsTime().UnixMicro(), id, e.GetSharedId()
+	return nil
+}
+
+// afterKey is what the last event of the page before is stored under.
+func (p position) afterKey(ws uuid.UUID) bson.Binary {
+	if p.afterShared {
+		return query.SharedKey(ws, p.afterID)
+	}
+	return store.Binary(p.afterID)
 }
 
 type tokenForm struct {
@@ -34,6 +58,7 @@ type tokenForm struct {
 	Total    int64           `json:"t"`
 	Occurred int64           `json:"o"`
 	ID       uuid.UUID       `json:"i"`
+	Shared   bool            `json:"k,omitempty"`
 	Seen     int64           `json:"s,omitempty"`
 }
 
@@ -43,7 +68,7 @@ func (p position) token() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("make a page token: %w", err)
 	}
-	text, err := json.Marshal(tokenForm{filter, p.limit, p.total, p.afterOccurred, p.afterID, p.seen})
+	text, err := json.Marshal(tokenForm{filter, p.limit, p.total, p.afterOccurred, p.afterID, p.afterShared, p.seen})
 	if err != nil {
 		return "", fmt.Errorf("make a page token: %w", err)
 	}
@@ -62,7 +87,7 @@ func readToken(token string) (position, error) {
 	}
 	p := position{
 		filter: &orchv1.EventFilter{}, limit: form.Limit, total: form.Total,
-		afterOccurred: form.Occurred, afterID: form.ID, seen: form.Seen,
+		afterOccurred: form.Occurred, afterID: form.ID, afterShared: form.Shared, seen: form.Seen,
 	}
 	if err := restjson.Unmarshal(form.Filter, p.filter); err != nil {
 		return position{}, errors.Join(errToken, err)

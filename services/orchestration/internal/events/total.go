@@ -68,7 +68,7 @@ func (s *Service) total(ctx context.Context, ws uuid.UUID, filter *orchv1.EventF
 		if id := onlyRelated(filter); id != "" {
 			return s.countRelated(ctx, ws, id)
 		}
-		compiled, err = query.CompileEvents(filter, query.EventOptions{Vocabulary: s.words, AnyTime: true})
+		compiled, err = query.CompileEvents(filter, query.EventOptions{Vocabulary: s.words, Workspace: ws, AnyTime: true})
 		if err != nil {
 			return 0, err
 		}

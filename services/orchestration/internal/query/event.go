@@ -5,10 +5,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/orch-project/orch/pkg/protobson"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -22,6 +22,8 @@ type EventOptions struct {
 	Now time.Time
 	// Vocabulary tells the labels that carry a resource's id and role.
 	Vocabulary vocabulary.Vocabulary
+	// Workspace is whose events are looked for, where their ids matter.
+	Workspace uuid.UUID
 	// AnyTime leaves the window out, for those who know that no event lies outside of it: what is left of many filters
 	// is answered by an index alone.
 	AnyTime bool
@@ -36,7 +38,7 @@ type EventOptions struct {
 //	related               ONE related resource has the id, the role, one of resources_in_roles, and all labels;
 //	                      several filters may be met by different ones
 //	any_resource          the resource, or ONE related one, has the id, the prefix and all labels
-//	id                    _id
+//	id                    _id, which is the id or the SharedKey of it and the workspace
 //	text                  see compileText
 //
 // order and resource.distinct are for the reader of events: the one is EventSort, the other takes a group per resource.
@@ -55,7 +57,7 @@ func CompileEvents(f *orchv1.EventFilter, o EventOptions) (bson.D, error) {
 		{"resource", func() (node, error) { return e.resource(f.GetResource()) }},
 		{"related", func() (node, error) { return e.allRelated(f.GetRelated()) }},
 		{"any_resource", func() (node, error) { return e.allAny(f.GetAnyResource()) }},
-		{"id", func() (node, error) { return e.ids(f.GetId()) }},
+		{"id", func() (node, error) { return e.ids(f.GetId(), o.Workspace) }},
 		{"text", func() (node, error) { return compileText(f.GetText().GetQuery(), eventTexts) }},
 	} {
 		n, err := c.compile()
@@ -176,15 +178,17 @@ func afterPrefix(prefix string) string {
 	return ""
 }
 
-func (eventFilter) ids(f *orchv1.EventIdFilter) (node, error) {
+func (eventFilter) ids(f *orchv1.EventIdFilter, ws uuid.UUID) (node, error) {
 	if len(f.GetId().GetValues()) == 0 {
 		return always{}, nil
 	}
-	m := f.ProtoReflect()
-	fd := m.Descriptor().Fields().ByName("id")
-	operand, err := protobson.Value(fd, m.Get(fd))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrOperand, err)
+	var keys bson.A
+	for _, text := range f.GetId().GetValues() {
+		id, err := uuid.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrOperand, err)
+		}
+		keys = append(keys, bson.Binary{Subtype: bson.TypeBinaryUUID, Data: id[:]}, SharedKey(ws, id))
 	}
-	return criterion("_id", "$in", operand), nil
+	return criterion("_id", "$in", keys), nil
 }

@@ -23,6 +23,7 @@ type Collection[M proto.Message] struct {
 	mongo  *mongo.Collection
 	empty  M
 	recent *recent // nil for a collection that remembers nothing.
+	shared bool    // See Shared.
 }
 
 // NewCollection returns the collection of that name, whose documents hold messages of the type of empty.
@@ -237,6 +238,12 @@ func (c *Collection[M]) DeleteMany(ctx context.Context, ws uuid.UUID, filter bso
 
 func (c *Collection[M]) decode(raw bson.Raw) (M, error) {
 	m := c.New()
+	if c.shared {
+		var err error
+		if raw, err = plain(raw); err != nil {
+			return m, fmt.Errorf("read a stored %s: %w", c.Name(), err)
+		}
+	}
 	if err := protobson.UnmarshalDocument(raw, m); err != nil {
 		return m, fmt.Errorf("read a stored %s: %w", c.Name(), err)
 	}

@@ -34,7 +34,7 @@ func (s *Service) Record(ctx context.Context, batch []events.Received) error {
 		r, err := readRecorded(s.words, e.Event)
 		if err != nil {
 			id, _ := uuid.Parse(e.Event.GetId()) // A batch has no event without one.
-			rejected.IDs, rejected.Err = append(rejected.IDs, id), err
+			rejected.Keys, rejected.Err = append(rejected.Keys, broker.Key{Workspace: e.Workspace, ID: id}), err
 			continue
 		}
 		byWorkspace[e.Workspace] = append(byWorkspace[e.Workspace], r)
@@ -44,7 +44,7 @@ func (s *Service) Record(ctx context.Context, batch []events.Received) error {
 			return fmt.Errorf("record %d states of task runs: %w", len(all), err)
 		}
 	}
-	if len(rejected.IDs) > 0 {
+	if len(rejected.Keys) > 0 {
 		return rejected
 	}
 	return nil

@@ -205,9 +205,10 @@ func TestRecordRefusesEachUnreadableEventAlone(t *testing.T) {
 	var rejected *broker.Rejected
 	require.ErrorAs(t, err, &rejected)
 	require.ErrorIs(t, err, errUnrecordable)
-	require.Len(t, rejected.IDs, len(bad))
+	require.Len(t, rejected.Keys, len(bad))
 	for i, e := range bad {
-		require.Equal(t, e.GetId(), rejected.IDs[i].String())
+		require.Equal(t, e.GetId(), rejected.Keys[i].ID.String())
+		require.Equal(t, ws, rejected.Keys[i].Workspace)
 	}
 	runs, states := runsIn(t.Context(), t, s, ws)
 	require.Len(t, runs, 1)

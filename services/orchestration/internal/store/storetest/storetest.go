@@ -40,6 +40,7 @@ func Run(t *testing.T, open Open) {
 		{"claimRefusesAnotherVocabulary", claimRefusesAnotherVocabulary},
 		{"insertAllTellsWhatIsTaken", insertAllTellsWhatIsTaken},
 		{"replaceAllTellsWhetherItLost", replaceAllTellsWhetherItLost},
+		{"chosenIDsAreOfTheirWorkspace", chosenIDsAreOfTheirWorkspace},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,174 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
+
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+)
+
+// Shared returns a collection of the same documents, whose ids are chosen by clients and unique within a workspace only.
+// A document is stored under its id, as any other, unless another workspace has one of that id: then under a shared key,
+// with its id in the field "id", and with shared_id set, which the message must have as an internal field.
+func (c *Collection[M]) Shared() *Collection[M] {
+	shared := *c
+	shared.shared = true
+	return &shared
+}
+
+// Chosen is the stored form of a document whose id its workspace chose.
+type Chosen struct {
+	Workspace, ID uuid.UUID
+	Doc           bson.Raw
+}
+
+// InsertChosen writes those documents that are not there yet, known by their workspaces and ids; the others stay as they are.
+func (c *Collection[M]) InsertChosen(ctx context.Context, docs []Chosen) error {
+	docs, err := c.withoutShared(ctx, docs)
+	if err != nil || len(docs) == 0 {
+		return err
+	}
+	raws := make([]bson.Raw, len(docs))
+	for i := range docs {
+		raws[i] = docs[i].Doc
+	}
+	taken, err := c.insertMany(ctx, raws)
+	if err != nil || len(taken) == 0 {
+		return err
+	}
+	own, err := c.owned(ctx, docs, taken)
+	if err != nil {
+		return err
+	}
+	raws = raws[:0]
+	for _, i := range taken {
+		if own[docs[i].ID] == docs[i].Workspace {
+			continue
+		}
+		doc, err := docs[i].share()
+		if err != nil {
+			return err
+		}
+		raws = append(raws, doc)
+	}
+	if len(raws) == 0 {
+		return nil
+	}
+	_, err = c.insertMany(ctx, raws)
+	return err
+}
+
+// withoutShared leaves out the documents that are stored under shared keys: the ids may be free again since. Nearly
+// always there is none in the whole collection.
+func (c *Collection[M]) withoutShared(ctx context.Context, docs []Chosen) ([]Chosen, error) {
+	some, err := c.keys(ctx, query.BelowIDs(), 1)
+	if err != nil || len(some) == 0 {
+		return docs, err
+	}
+	wanted := make(bson.A, len(docs))
+	for i, d := range docs {
+		wanted[i] = query.SharedKey(d.Workspace, d.ID)
+	}
+	found, err := c.keys(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: wanted}}}}, 0)
+	if err != nil || len(found) == 0 {
+		return docs, err
+	}
+	there := map[string]bool{}
+	for _, doc := range found {
+		_, key, _ := doc.Lookup("_id").BinaryOK()
+		there[string(key)] = true
+	}
+	var rest []Chosen
+	for i, d := range docs {
+		if !there[string(wanted[i].(bson.Binary).Data)] {
+			rest = append(rest, d)
+		}
+	}
+	return rest, nil
+}
+
+// owned tells whose the ids are of the documents at these positions.
+func (c *Collection[M]) owned(ctx context.Context, docs []Chosen, at []int) (map[uuid.UUID]uuid.UUID, error) {
+	wanted := make(bson.A, len(at))
+	for n, i := range at {
+		wanted[n] = Binary(docs[i].ID)
+	}
+	found, err := c.keys(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: wanted}}}}, 0)
+	if err != nil {
+		return nil, err
+	}
+	own := make(map[uuid.UUID]uuid.UUID, len(found))
+	for _, doc := range found {
+		id, err := UUID(doc.Lookup("_id"))
+		if err != nil {
+			return nil, err
+		}
+		if own[id], err = UUID(doc.Lookup("ws")); err != nil {
+			return nil, err
+		}
+	}
+	return own, nil
+}
+
+// keys reads the ids and workspaces of documents of all workspaces.
+func (c *Collection[M]) keys(ctx context.Context, filter bson.D, limit int64) ([]bson.Raw, error) {
+	opts := options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}, {Key: "ws", Value: 1}}).SetLimit(limit)
+	cursor, err := c.mongo.Find(ctx, filter, opts)
+	if err != nil {
+		return nil, fmt.Errorf("look for the ids of %ss: %w", c.Name(), outage(err))
+	}
+	var found []bson.Raw
+	if err := cursor.All(ctx, &found); err != nil {
+		return nil, fmt.Errorf("look for the ids of %ss: %w", c.Name(), outage(err))
+	}
+	return found, nil
+}
+
+// share is the document under its shared key.
+func (d Chosen) share() (bson.Raw, error) {
+	key := query.SharedKey(d.Workspace, d.ID)
+	start, doc := bsoncore.AppendDocumentStart(make([]byte, 0, len(d.Doc)+64))
+	doc = bsoncore.AppendBinaryElement(doc, "_id", key.Subtype, key.Data)
+	doc, err := appendRenamed(doc, d.Doc, "_id", "id")
+	if err != nil {
+		return nil, err
+	}
+	return end(bsoncore.AppendBooleanElement(doc, "shared_id", true), start), nil
+}
+
+// plain is a stored document under its id.
+func plain(raw bson.Raw) (bson.Raw, error) {
+	if !query.IsSharedKey(raw.Lookup("_id")) {
+		return raw, nil
+	}
+	start, doc := bsoncore.AppendDocumentStart(make([]byte, 0, len(raw)))
+	doc, err := appendRenamed(doc, raw, "id", "_id")
+	if err != nil {
+		return nil, err
+	}
+	return end(doc, start), nil
+}
+
+// appendRenamed appends the elements of a document, of which one gets another name, and without any that had it.
+func appendRenamed(doc []byte, of bson.Raw, from, to string) ([]byte, error) {
+	elements, err := of.Elements()
+	if err != nil {
+		return nil, fmt.Errorf("read a document: %w", err)
+	}
+	for _, e := range elements {
+		switch e.Key() {
+		case to:
+		case from:
+			value := e.Value()
+			doc = append(bsoncore.AppendHeader(doc, bsoncore.Type(value.Type), to), value.Value...)
+		default:
+			doc = append(doc, e...)
+		}
+	}
+	return doc, nil
+}
