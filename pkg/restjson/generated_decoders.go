@@ -225,6 +225,7 @@ func swiftReceivedEvent(r *swift, m *orchv1.ReceivedEvent) bool {
 	}
 	m.ResourceId = ""
 	m.ResourceIds = nil
+	m.SharedId = false
 	return seen&0x27 == 0x27
 }
 

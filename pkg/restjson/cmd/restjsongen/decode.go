@@ -168,7 +168,9 @@ func zero(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
 		return `""`
-	case reflect.Int64:
+	case reflect.Bool:
+		return "false"
+	case reflect.Int32, reflect.Int64, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
 		return "0"
 	}
 	return "nil"
