@@ -1,6 +1,7 @@
 package orchestration_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,14 +14,16 @@ import (
 // proposeAs proposes a state as a client that says who it is.
 func (d *domain) proposeAs(agent string, run *orchv1.FlowRun, kind orchv1.StateType) *orchv1.OrchestrationResult {
 	d.t.Helper()
-	ctx := request.Outgoing(d.t.Context(), request.Info{
-		Account: request.DefaultAccount, Workspace: request.DefaultWorkspace, UserAgent: agent,
-	})
-	response, _, err := d.Call(ctx, orchv1.FlowRunService_SetFlowRunState_FullMethodName, &orchv1.SetFlowRunStateRequest{
+	return callAs[*orchv1.OrchestrationResult](d.by(agent), d, orchv1.FlowRunService_SetFlowRunState_FullMethodName, &orchv1.SetFlowRunStateRequest{
 		Id: run.GetId(), Transition: &orchv1.FlowRunTransition{State: &orchv1.StateCreate{Type: kind}},
 	})
-	require.NoError(d.t, err)
-	return response.(*orchv1.OrchestrationResult)
+}
+
+// by is the context of a call of a client that says who it is.
+func (d *domain) by(agent string) context.Context {
+	return request.Outgoing(d.t.Context(), request.Info{
+		Account: request.DefaultAccount, Workspace: request.DefaultWorkspace, UserAgent: agent,
+	})
 }
 
 const (

@@ -28,7 +28,7 @@ func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, create *orchv1.A
 		return nil, err
 	}
 	artifact := newArtifact(id, create)
-	effects, err := s.effects(ws, nil, artifact, "created")
+	effects, err := s.effects(ctx, ws, nil, artifact, "created")
 	if err != nil {
 		return nil, err
 	}

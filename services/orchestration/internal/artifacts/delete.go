@@ -17,7 +17,7 @@ func (s *Service) DeleteArtifact(ctx context.Context, r *orchv1.DeleteArtifactRe
 		return nil, translate(err)
 	}
 	err = s.artifacts.Delete(ctx, ws, id, func(current *orchv1.Artifact) ([]store.Effect, error) {
-		return s.effects(ws, nil, current, "deleted")
+		return s.effects(ctx, ws, nil, current, "deleted")
 	})
 	if err != nil {
 		return nil, translate(err)

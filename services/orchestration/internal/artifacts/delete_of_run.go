@@ -23,7 +23,7 @@ func (s *Service) DeleteOfFlowRuns(ctx context.Context, effects []store.Effect) 
 	return store.EachSubject(effects, func(ws, run uuid.UUID) error {
 		return s.artifacts.Drain(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.Binary(run)}}, func(id uuid.UUID) error {
 			return s.artifacts.Delete(ctx, ws, id, func(current *orchv1.Artifact) ([]store.Effect, error) {
-				return s.effects(ws, nil, current, "deleted")
+				return s.effects(ctx, ws, nil, current, "deleted")
 			})
 		})
 	})

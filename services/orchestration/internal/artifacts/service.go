@@ -71,14 +71,17 @@ func translate(err error) error {
 }
 
 // effects are what a write of an artifact causes: its key follows first, as that needs no broker. before is the
-// artifact as it was, nil when it is new.
-func (s *Service) effects(ws uuid.UUID, before, artifact *orchv1.Artifact, verb string) ([]store.Effect, error) {
+// artifact as it was, nil when it is new. What clients tell of by themselves is not told twice.
+func (s *Service) effects(ctx context.Context, ws uuid.UUID, before, artifact *orchv1.Artifact, verb string) ([]store.Effect, error) {
 	var caused []store.Effect
 	if artifact.Key != nil {
 		caused = append(caused, s.followed(ws, artifact.GetKey()))
 	}
 	if before != nil && before.Key != nil && (artifact.Key == nil || artifact.GetKey() != before.GetKey()) {
 		caused = append(caused, s.followed(ws, before.GetKey()))
+	}
+	if verb != "deleted" && call.Client(ctx).TellsOfArtifacts() {
+		return caused, nil
 	}
 	payload, err := events.Payload(artifact, before, "key", "type", "description")
 	if err != nil {

@@ -31,7 +31,7 @@ func (s *Service) UpdateArtifact(ctx context.Context, r *orchv1.UpdateArtifactRe
 // change edits an artifact; its key follows before the call is answered.
 func (s *Service) change(ctx context.Context, ws, id uuid.UUID, edit func(next *orchv1.Artifact) error) (*orchv1.Artifact, error) {
 	changed, err := s.artifacts.Mutate(ctx, ws, id, store.Edit(edit, func(current, next *orchv1.Artifact) ([]store.Effect, error) {
-		return s.effects(ws, current, next, "updated")
+		return s.effects(ctx, ws, current, next, "updated")
 	}))
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package events
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -28,8 +29,8 @@ type Transition struct {
 const (
 	// followsWithin is how near the previous state must be to be named as the one that the event follows.
 	followsWithin = 5 * time.Minute
-	// maxStateMessage bounds the message in an event's labels, in characters.
-	maxStateMessage = 250
+	// maxStateMessage bounds the messages of states in an event, in characters: some carry whole results.
+	maxStateMessage = 100_000
 )
 
 // Event is what the world learns of a written state. Its id is the state's.
@@ -44,7 +45,7 @@ func (t Transition) Event(v vocabulary.Vocabulary) *orchv1.ReceivedEvent {
 			v.ResourceID():            v.Name(t.Kind, t.Of),
 			v.ResourceName():          t.Name,
 			v.Name("run-count"):       strconv.FormatInt(t.RunCount, 10),
-			v.Name("state-message"):   truncate(state.GetMessage(), maxStateMessage),
+			v.Name("state-message"):   abridge(state.GetMessage(), maxStateMessage),
 			v.Name("state-name"):      state.GetName(),
 			v.Name("state-timestamp"): state.GetTimestamp().AsTime().Format(time.RFC3339Nano),
 			v.Name("state-type"):      word(state.GetType()),
@@ -70,7 +71,7 @@ func (t Transition) payload() []byte {
 		if s == nil {
 			return nil
 		}
-		d := &transitionState{Type: word(s.GetType()), Name: s.GetName(), Message: new(s.GetMessage())}
+		d := &transitionState{Type: word(s.GetType()), Name: s.GetName(), Message: new(abridge(s.GetMessage(), maxStateMessage))}
 		if s.GetType() == orchv1.StateType_STATE_TYPE_PAUSED {
 			d.PauseReschedule = strconv.FormatBool(s.GetStateDetails().GetPauseReschedule())
 		}
@@ -107,14 +108,15 @@ func Tags(v vocabulary.Vocabulary, tags ...[]string) []*orchv1.RelatedResource {
 
 func word(kind orchv1.StateType) string { return kind.String()[len("STATE_TYPE_"):] }
 
-// truncate cuts a text to a number of characters.
-func truncate(text string, characters int) string {
-	n := 0
-	for i := range text {
-		if n == characters {
-			return text[:i]
-		}
-		n++
+// abridge keeps the beginning and the end of a text that has more characters than that, and says how many are left out.
+func abridge(text string, characters int) string {
+	if len(text) <= characters { // No text has more characters than bytes.
+		return text
 	}
-	return text
+	all := []rune(text)
+	if len(all) <= characters {
+		return text
+	}
+	half := characters / 2
+	return string(all[:half]) + fmt.Sprintf("... %d more characters ...", len(all)-2*half) + string(all[len(all)-half:])
 }

@@ -1,18 +1,35 @@
 package events
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
 )
 
-func TestTruncateCountsCharacters(t *testing.T) {
+func TestAbridgeCountsCharacters(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "äöü", truncate("äöüß", 3))
-	require.Equal(t, "ä", truncate("ä", 3))
-	require.Empty(t, truncate("", 3))
+	require.Equal(t, "äö... 3 more characters ...bc", abridge("äöüßabc", 4))
+	require.Equal(t, "äöüß", abridge("äöüß", 4))
+	require.Empty(t, abridge("", 4))
+}
+
+// The message of a failure is often longer than a line, and its end is what tells the cause.
+func TestEventsKeepMessagesOfStates(t *testing.T) {
+	t.Parallel()
+	line, flood := strings.Repeat("x", 5000), strings.Repeat("y", 3*maxStateMessage)
+	for message, want := range map[string]string{line: line, flood: abridge(flood, maxStateMessage)} {
+		e := Transition{Kind: "flow-run", Of: "r", Judgement: &rules.Judgement{Proposed: &orchv1.State{
+			Type: orchv1.StateType_STATE_TYPE_FAILED, Message: new(message),
+		}}}.Event(vocabulary.Orch)
+		require.Equal(t, want, e.GetResource().GetLabels()["orch.state-message"])
+		require.Contains(t, string(e.GetPayload()), want)
+		require.Less(t, len(e.GetPayload()), 2*maxStateMessage)
+	}
 }
 
 func TestTagsAreNamedOnce(t *testing.T) {

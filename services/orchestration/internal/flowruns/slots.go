@@ -11,6 +11,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -36,10 +37,9 @@ type attempt struct {
 }
 
 func (s slots) attempt(ctx context.Context, ws uuid.UUID) *attempt {
-	a := &attempt{slots: s, ws: ws}
+	a := &attempt{slots: s, ws: ws, client: call.Client(ctx)}
 	// What the server proposes by itself comes without a client.
 	if info, err := request.Incoming(ctx); err == nil {
-		a.client = rules.ClientVersion(info.UserAgent)
 		a.api, _ = vocabulary.ParseVersion(info.APIVersion) // The gateway has refused what is none.
 	}
 	return a

@@ -57,6 +57,12 @@ func (v Version) compare(o Version) int {
 // renewsLeases tells whether the client renews the lease of its deployment's slot while it runs.
 func (v Version) renewsLeases() bool { return v.compare(Version{3, 4, 11, final}) >= 0 }
 
+// TellsOfTaskRuns tells whether the client sends the events of its task runs by itself.
+func (v Version) TellsOfTaskRuns() bool { return v.major >= 3 }
+
+// TellsOfArtifacts tells whether the client sends the events of artifacts that it makes and changes by itself.
+func (v Version) TellsOfArtifacts() bool { return v.compare(Version{3, 4, 15, final}) >= 0 }
+
 // takesSlotsItself tells whether the client takes its deployment's slot itself.
 func (v Version) takesSlotsItself() bool {
 	return v.compare(Version{3, 0, 0, 20}) >= 0 && v.compare(Version{3, 0, 3, final}) <= 0

@@ -15,6 +15,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/nickname"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -123,7 +124,7 @@ func (s *Service) insert(
 	t := rules.ProposeTask(run, proposal, rules.TaskFacts{FlowRun: flowRun, Random: s.random}, now, of.NewID)
 	rules.MinimalTaskPolicy.Judge(t)
 	offer(t)
-	effects, err := s.effects(ws, t, 1)
+	effects, err := s.effects(ws, t, 1, call.Client(ctx).TellsOfTaskRuns())
 	if err != nil {
 		return nil, err
 	}

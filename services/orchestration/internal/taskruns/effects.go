@@ -21,8 +21,9 @@ const (
 )
 
 // effects are what a written state causes: its row of the history and its event, both known by the state's id, and
-// perhaps its entry in the cache and what becomes of slots.
-func (s *Service) effects(ws uuid.UUID, t *rules.TaskTransition, revision int64) ([]store.Effect, error) {
+// perhaps its entry in the cache and what becomes of slots. There is no event of what somebody else tells: a client that
+// sends the events of its task runs by itself, or the flow run whose states a task run copies.
+func (s *Service) effects(ws uuid.UUID, t *rules.TaskTransition, revision int64, told bool) ([]store.Effect, error) {
 	state := t.Proposed
 	id, err := uuid.Parse(state.GetId())
 	if err != nil {
@@ -34,20 +35,24 @@ func (s *Service) effects(ws uuid.UUID, t *rules.TaskTransition, revision int64)
 	if err != nil {
 		return nil, err
 	}
+	caused := s.slotEffects(ws, t.Use)
+	if t.Caches {
+		// The cache first: who reads of the completion finds the entry soon.
+		entry, err := store.Carry(kindCache, uuid.NewSHA1(id, []byte(kindCache)), t.Now, ws, t.CacheEntry())
+		if err != nil {
+			return nil, err
+		}
+		caused = append(caused, entry)
+	}
+	caused = append(caused, row)
+	if told {
+		return caused, nil
+	}
 	event, err := events.Publish(ws, s.event(t))
 	if err != nil {
 		return nil, err
 	}
-	slots := s.slotEffects(ws, t.Use)
-	if !t.Caches {
-		return append(slots, row, event), nil
-	}
-	entry, err := store.Carry(kindCache, uuid.NewSHA1(id, []byte(kindCache)), t.Now, ws, t.CacheEntry())
-	if err != nil {
-		return nil, err
-	}
-	// The cache first: who reads of the completion finds the entry soon.
-	return append(slots, entry, row, event), nil
+	return append(caused, event), nil
 }
 
 // WriteHistory writes rows of the history.

@@ -86,7 +86,7 @@ func (s *Service) retryOne(ctx context.Context, ws, id uuid.UUID, state *orchv1.
 		t := rules.ProposeTask(current, proposal, facts, now, s.runs.Store().NewID)
 		rules.MinimalTaskPolicy.Judge(t)
 		t.Run.RunCount = 0
-		effects, err := s.effects(ws, t, revision)
+		effects, err := s.effects(ws, t, revision, false)
 		if err != nil {
 			return nil, err
 		}

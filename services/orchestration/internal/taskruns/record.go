@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -54,6 +53,7 @@ func (s *Service) record(ctx context.Context, ws uuid.UUID, all []*recorded) err
 	// In the order of the states, so that of several ids that one key is given the oldest stays.
 	slices.SortStableFunc(all, func(a, b *recorded) int { return order(a.state, b.state) })
 	var work *ledger
+	var filed filing
 	for attempt := range recordAttempts {
 		var err error
 		if work, err = s.open(ctx, ws, all, attempt > 0); err != nil {
@@ -61,6 +61,12 @@ func (s *Service) record(ctx context.Context, ws uuid.UUID, all []*recorded) err
 		}
 		for _, r := range all {
 			work.enter(r)
+		}
+		// The history first: who reads of a run's state finds it there, and all that were before it.
+		if attempt == 0 {
+			if filed, err = s.file(ctx, ws, work); err != nil {
+				return err
+			}
 		}
 		complete, err := s.write(ctx, ws, work, attempt > 0)
 		if err != nil {
@@ -73,7 +79,7 @@ func (s *Service) record(ctx context.Context, ws uuid.UUID, all []*recorded) err
 			return store.ErrContention
 		}
 	}
-	return s.writeStates(ctx, ws, work)
+	return s.refile(ctx, ws, work, filed)
 }
 
 // open reads the runs that events speak of: by their ids and, asked to be thorough, by their keys too. Nearly always
@@ -200,26 +206,6 @@ func (s *Service) adopt(ctx context.Context, ws uuid.UUID, work *ledger) error {
 		}
 	}
 	return nil
-}
-
-// writeStates writes the history: every state once, known by the id of its event.
-func (s *Service) writeStates(ctx context.Context, ws uuid.UUID, work *ledger) error {
-	var rows []bson.Raw
-	for _, e := range work.entries {
-		if e.gone {
-			continue
-		}
-		for _, r := range e.said {
-			row, err := store.NewDocument(ws, &orchv1.TaskRunStateRecord{
-				Id: r.state.GetId(), TaskRunId: e.run.GetId(), Timestamp: r.state.GetTimestamp(), State: r.state,
-			}, time.Time{})
-			if err != nil {
-				return err
-			}
-			rows = append(rows, row)
-		}
-	}
-	return s.states.InsertNew(ctx, rows)
 }
 
 // ledger is what the runs of one batch are and become.

@@ -2,6 +2,7 @@ package taskruns
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -139,6 +140,36 @@ func TestRecordBelongsToTheFirstFlowRunOfAnEvent(t *testing.T) {
 	require.Len(t, runs, 1)
 	require.Equal(t, flowRun, runs[0].GetFlowRunId())
 	require.Equal(t, flowRun, states[0].GetState().GetStateDetails().GetFlowRunId())
+}
+
+// Who reads of a run's state finds it in the history, and those before it: a client that waited for the end of a run asks
+// for its states next.
+func TestRecordShowsNoStateBeforeItsHistory(t *testing.T) {
+	t.Parallel()
+	s := service(t)
+	ws, flowRun := request.DefaultWorkspace, uuid.NewString()
+	for range 20 {
+		id := uuid.New()
+		keys := fmt.Sprintf(`"task_key": "t", "dynamic_key": %q`, id)
+		var told []*orchv1.ReceivedEvent
+		for n, state := range []string{"PENDING", "RUNNING", "COMPLETED"} {
+			told = append(told, telling(id.String(), flowRun, noon.Add(time.Duration(n)*time.Second), state, keys))
+		}
+		recorded := make(chan error, 1)
+		go func() { recorded <- s.Record(t.Context(), received(ws, told...)) }()
+		for {
+			_, err := s.runs.Get(t.Context(), ws, id)
+			if errors.Is(err, store.ErrNotFound) {
+				continue
+			}
+			require.NoError(t, err)
+			break
+		}
+		history, err := s.history.Of(t.Context(), ws, id)
+		require.NoError(t, err)
+		require.Len(t, history.GetStates(), len(told))
+		require.NoError(t, <-recorded)
+	}
 }
 
 func TestRecordOfARunThatTheServerMade(t *testing.T) {

@@ -91,7 +91,7 @@ func (s *Service) transition(
 			return nil, nil
 		}
 		offer(t)
-		effects, err := s.effects(ws, t, revision)
+		effects, err := s.effects(ws, t, revision, call.Client(ctx).TellsOfTaskRuns())
 		if err != nil {
 			return nil, err
 		}

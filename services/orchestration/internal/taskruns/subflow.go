@@ -73,7 +73,7 @@ func (s *Service) follow(ctx context.Context, ws uuid.UUID, of *orchv1.SubflowSt
 		t.Proposed.Id = copied.String()
 		t.Proposed.Timestamp = of.GetState().GetTimestamp()
 		rules.MinimalTaskPolicy.Judge(t)
-		effects, err := s.effects(ws, t, revision)
+		effects, err := s.effects(ws, t, revision, true)
 		if err != nil {
 			return nil, err
 		}
