@@ -3,14 +3,16 @@
 //
 //	driver ── in memory or TCP ──▶ wire frames ──▶ command ──▶ plan ──▶ storage ──▶ Pebble
 //	                                                 │          │          │
-//	                             filter · update · aggregate  indexes   document locks, one batch per document,
-//	                                                                    group commit: one sync for many writers
+//	                             filter · update · aggregate  indexes   document locks, one batch for a document or for
+//	                                                                    some of an insert's, group commit: one sync for
+//	                                                                    many writers
 //
 // # Promises
 //
 //   - An acknowledged write is on disk (fsync), unless its write concern says {j: false} or {w: 0}.
 //   - A document and its index entries change in one batch. Updates, findAndModify included, are atomic on one document.
-//   - Writers of different documents do not wait for each other; those of one document take turns, but share a sync.
+//   - Writers of different documents do not wait for each other, but for the moment in which a batch of an insert is written; those
+//     of one document take turns, and share a sync.
 //   - A reply that rests on another's write that is not on disk yet, such as a duplicate key, waits for it too.
 //   - What is outside the subset fails with NotImplemented (code 238) and a message that names it. Nothing is ever ignored.
 //   - One process owns a directory; a directory of another format is refused and left untouched.

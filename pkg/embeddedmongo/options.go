@@ -15,7 +15,7 @@ type Options struct {
 	NoSync bool
 	// Logger gets warnings and errors; nil discards them.
 	Logger *slog.Logger
-	// CacheBytes is the size of the block cache; 0 is 8 MiB.
+	// CacheBytes is what blocks may take in memory under load; 0 is 8 MiB. Without writes they may take what memtables leave.
 	CacheBytes int64
 	// Clock tells the time for TTL indexes, $currentDate, $$NOW and idle cursors; nil is the machine's.
 	Clock func() time.Time

@@ -1,6 +1,7 @@
 // Package storage keeps collections of BSON documents and their indexes in Pebble.
 //
 //	Insert, Modify ─▶ document lock ─▶ unique-key locks ─▶ one batch: document, index entries, counters
+//	InsertMany        the locks of some documents ────────▶ one batch of them
 //	                                                          │ applied and visible
 //	                  locks released ◀────────────────────────┘
 //	Commit.Wait    ─▶ the write-ahead log is synced; many commits share one sync
@@ -78,7 +79,9 @@ func Open(dir string, o Options) (*Engine, error) {
 	e.unique.init(1024)
 	e.docs.init(16 << 10) // One insert may hold many.
 	e.space.init(o.FS, dir)
-	cache := pebble.NewCache(o.CacheBytes)
+	// Pebble takes the memtables out of its cache, and keeps no block at all where they leave nothing: every filter would be read
+	// again for every look. One is mostly being filled, another being written to disk.
+	cache := pebble.NewCache(o.CacheBytes + 2*memTableSize)
 	defer cache.Unref()
 	po := &pebble.Options{
 		FS: o.FS, Cache: cache, Lock: lock, ReadOnly: o.ReadOnly,
