@@ -203,7 +203,7 @@ func (rt *state) subscript(obj, key Value) (Value, error) {
 	}
 	switch o := obj.(type) {
 	case *dictValue:
-		v, ok, err := o.get(key)
+		v, ok, err := rt.look(o, key)
 		if err != nil {
 			return nil, err
 		}

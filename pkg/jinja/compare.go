@@ -106,8 +106,12 @@ func (rt *state) equalItems(a, b []Value) (bool, error) {
 
 // same is how containers compare their items: an item equals itself.
 func (rt *state) same(a, b Value) (bool, error) {
-	if identical(a, b) {
-		return true, nil
+	switch a.(type) {
+	case strValue, markupValue: // Texts have no identity beside what they say, and comparing them is paid for.
+	default:
+		if identical(a, b) {
+			return true, nil
+		}
 	}
 	return rt.equal(a, b)
 }
@@ -124,7 +128,7 @@ func (rt *state) equalDicts(a, b *dictValue) (bool, error) {
 		if err := rt.step(); err != nil {
 			return false, err
 		}
-		v, ok, err := b.get(k)
+		v, ok, err := rt.look(b, k)
 		if !ok || err != nil {
 			return false, err
 		}
@@ -240,10 +244,16 @@ func (rt *state) order(op cmpOp, a, b Value) (bool, error) {
 	case strValue, markupValue:
 		s, _ := asText(x)
 		if t, ok := asText(b); ok {
+			if err := rt.work(min(len(s), len(t)) / 256); err != nil {
+				return false, err
+			}
 			n, known = strings.Compare(s, t), true
 		}
 	case bytesValue:
 		if y, ok := b.(bytesValue); ok {
+			if err := rt.work(min(len(x), len(y)) / 256); err != nil {
+				return false, err
+			}
 			n, known = strings.Compare(string(x), string(y)), true
 		}
 	case intValue, boolValue, bigValue, floatValue:
@@ -333,11 +343,11 @@ func (rt *state) contains(c, x Value) (bool, error) {
 		}
 		return strings.Contains(s, t), rt.work(len(s) / 64)
 	case *dictValue:
-		_, ok, err := c.get(x)
+		_, ok, err := rt.look(c, x)
 		return ok, err
 	case *dictView:
 		if c.kind == viewKeys {
-			_, ok, err := c.d.get(x)
+			_, ok, err := rt.look(c.d, x)
 			return ok, err
 		}
 		if c.kind == viewItems {
@@ -345,7 +355,7 @@ func (rt *state) contains(c, x Value) (bool, error) {
 			if !ok || len(t.items) != 2 {
 				return false, nil
 			}
-			v, ok, err := c.d.get(t.items[0])
+			v, ok, err := rt.look(c.d, t.items[0])
 			if !ok || err != nil {
 				return false, err
 			}

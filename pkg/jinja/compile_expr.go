@@ -398,6 +398,9 @@ func (c *compiler) dict(e *dictExpr, f cframe) (evalFn, error) {
 			if err != nil {
 				return nil, err
 			}
+			if err := fr.rt.payKey(k); err != nil {
+				return nil, c.at(e.pos, err)
+			}
 			if err := d.set(k, v); err != nil {
 				return nil, c.at(e.pos, err)
 			}

@@ -131,6 +131,22 @@ func (d *dictValue) get(key Value) (Value, bool, error) {
 	return d.vals[i], true, nil
 }
 
+// look is get, paid for: a long key is gone through.
+func (rt *state) look(d *dictValue, key Value) (Value, bool, error) {
+	if err := rt.payKey(key); err != nil {
+		return nil, false, err
+	}
+	return d.get(key)
+}
+
+// payKey pays for going through a key.
+func (rt *state) payKey(key Value) error {
+	if s, ok := asText(key); ok && len(s) >= 256 {
+		return rt.work(len(s) / 256)
+	}
+	return nil
+}
+
 // set adds an entry or replaces the value of an equal key. Only a dict under construction is set.
 func (d *dictValue) set(key, val Value) error {
 	if s, ok := asText(key); ok {

@@ -201,6 +201,9 @@ func filterUnique(rt *state, a []Value) (Value, error) {
 			if err != nil {
 				return nil, err
 			}
+			if err := rt.payKey(k); err != nil {
+				return nil, err
+			}
 			h, err := hash(k)
 			if err != nil {
 				return nil, err

@@ -110,6 +110,9 @@ func fillDict(rt *state, d *dictValue, from Value) error {
 		if err := rt.charge(sizeEntry); err != nil {
 			return err
 		}
+		if err := rt.payKey(pair[0]); err != nil {
+			return err
+		}
 		if err := d.set(pair[0], pair[1]); err != nil {
 			return err
 		}

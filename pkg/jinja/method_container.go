@@ -12,8 +12,8 @@ var dictMethods = map[string]*method{
 	"items":  dictViewMethod("items", viewItems),
 	"keys":   dictViewMethod("keys", viewKeys),
 	"values": dictViewMethod("values", viewValues),
-	"get": newMethod("get", "key default= /", func(_ *state, recv Value, a []Value) (Value, error) {
-		v, ok, err := recv.(*dictValue).get(a[0])
+	"get": newMethod("get", "key default= /", func(rt *state, recv Value, a []Value) (Value, error) {
+		v, ok, err := rt.look(recv.(*dictValue), a[0])
 		switch {
 		case err != nil:
 			return nil, err
@@ -56,6 +56,9 @@ func dictFromKeys(rt *state, a []Value) (Value, error) {
 	}
 	d := newDict(len(keys))
 	for _, k := range keys {
+		if err := rt.payKey(k); err != nil {
+			return nil, err
+		}
 		if err := d.set(k, val); err != nil {
 			return nil, err
 		}

@@ -1,0 +1,11 @@
+package jinja
+
+import "context"
+
+// Spent renders and tells what it cost: the steps, and the bytes that were charged.
+func (t *Template) Spent(ctx context.Context, vars Vars) (steps, bytes int64, err error) {
+	rt := t.engine.state(t, vars)
+	rt.init(ctx, &t.engine.budget)
+	_, err = rt.render()
+	return rt.budget.Steps - rt.steps, rt.budget.Bytes - rt.bytes, err
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package jinja_test
-
-const raceEnabled = false
