@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -202,16 +203,39 @@ func TestTailShowsEachDeliveryOnce(t *testing.T) {
 		done <- cmd.ExecuteContext(ctx)
 		write.Close()
 	}()
-	s.until("pushes", `{"repository": "one"}`, "204")
-	lines := bufio.NewScanner(read)
-	require.True(t, lines.Scan())
-	require.Contains(t, lines.Text(), `one`)
-	s.until("pushes", `{"repository": "two"}`, "204")
-	require.True(t, lines.Scan())
-	require.Contains(t, lines.Text(), `two`)
+	lines := make(chan string, 1000)
+	go func() {
+		for scanner := bufio.NewScanner(read); scanner.Scan(); {
+			lines <- scanner.Text()
+		}
+		close(lines)
+	}()
+	var shown []string
+	send := func(what string) func() bool {
+		return func() bool {
+			out, _ := s.try("", "webhook", "test", "pushes", "--data", what, "--send")
+			select {
+			case line := <-lines:
+				shown = append(shown, line)
+			default:
+			}
+			return strings.HasPrefix(out, "204") && len(shown) > 0
+		}
+	}
+	// What came before the first look is not shown, so that it has begun is told by what is.
+	require.Eventually(t, send(`{"repository": "before"}`), time.Minute, 20*time.Millisecond)
+	s.until("pushes", `{"repository": "first-push"}`, "204")
+	s.until("pushes", `{"repository": "second-push"}`, "204")
+	for all := ""; !strings.Contains(all, "first-push") || !strings.Contains(all, "second-push"); all += shown[len(shown)-1] {
+		shown = append(shown, <-lines)
+	}
 	cancel()
 	require.NoError(t, <-done)
-	require.False(t, lines.Scan())
+	for line := range lines {
+		shown = append(shown, line)
+	}
+	slices.Sort(shown) // Each names its delivery.
+	require.Len(t, slices.Compact(slices.Clone(shown)), len(shown), "none is shown twice")
 }
 
 func TestHostedCommands(t *testing.T) {
