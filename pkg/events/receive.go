@@ -1,7 +1,6 @@
 package events
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,16 +15,18 @@ import (
 // Receiver takes the events of one workspace in, one after the other. It uses its memory again for each, so it serves
 // one goroutine.
 type Receiver struct {
-	writer   writer
-	read     orchv1.Event
-	received orchv1.ReceivedEvent
+	writer    *Writer
+	workspace uuid.UUID
+	read      orchv1.Event
+	received  orchv1.ReceivedEvent
 }
 
 // NewReceiver returns a receiver of the events of a workspace.
 func NewReceiver(v vocabulary.Vocabulary, workspace uuid.UUID) *Receiver {
 	return &Receiver{
-		writer:   newWriter(v, workspace),
-		received: orchv1.ReceivedEvent{Received: &timestamppb.Timestamp{}},
+		writer:    NewWriter(v),
+		workspace: workspace,
+		received:  orchv1.ReceivedEvent{Received: &timestamppb.Timestamp{}},
 	}
 }
 
@@ -51,7 +52,7 @@ func (r *Receiver) Take(e *orchv1.Event, received time.Time) (broker.Event, []Fa
 	to.Occurred, to.Event, to.Resource, to.Related = e.GetOccurred(), e.GetEvent(), e.GetResource(), e.GetRelated()
 	to.Payload, to.Id, to.Follows = e.GetPayload(), e.GetId(), e.Follows
 	to.Received.Seconds, to.Received.Nanos = received.Unix(), int32(received.Nanosecond())
-	b, err := r.writer.write(to)
+	b, err := r.writer.Write(to, r.workspace)
 	if err != nil {
 		return broker.Event{}, nil, err
 	}
@@ -60,41 +61,3 @@ func (r *Receiver) Take(e *orchv1.Event, received time.Time) (broker.Event, []Fa
 	}
 	return b, nil, nil
 }
-
-// writer writes the events of one workspace as the broker carries them.
-type writer struct {
-	words     vocabulary.Vocabulary
-	workspace uuid.UUID
-	source    string
-	data      []byte // Of the last event.
-}
-
-func newWriter(v vocabulary.Vocabulary, workspace uuid.UUID) writer {
-	return writer{words: v, workspace: workspace, source: Source(v, workspace)}
-}
-
-// write returns an event whose data is the writer's until the next call.
-func (w *writer) write(e *orchv1.ReceivedEvent) (broker.Event, error) {
-	id, err := uuid.Parse(e.GetId())
-	if err != nil {
-		return broker.Event{}, fmt.Errorf("write an event: its id: %w", err)
-	}
-	if cap(w.data) > maxKept {
-		w.data = nil // A single large event should not hold its memory for ever.
-	}
-	if w.data, err = restjson.Append(w.data[:0], e); err != nil {
-		return broker.Event{}, fmt.Errorf("write an event: %w", err)
-	}
-	return broker.Event{
-		ID:        id,
-		Source:    w.source,
-		Type:      e.GetEvent(),
-		Subject:   e.GetResource().GetLabels()[w.words.ResourceID()],
-		Time:      e.GetOccurred().AsTime(),
-		Workspace: w.workspace,
-		Data:      w.data,
-	}, nil
-}
-
-// maxKept is how much memory is kept from one event to the next, in bytes.
-const maxKept = 16 << 10

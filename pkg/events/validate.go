@@ -5,14 +5,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// maxGrowth is by how much REST JSON can be longer than the same event in proto: a control character becomes six.
+// maxGrowth is by how much a text can grow in JSON: a control character becomes six.
 const maxGrowth = 6
 
 // Validate returns what keeps an event from being taken in, nil when nothing does. Types and formats are the decoder's
@@ -72,9 +71,26 @@ func labels(v vocabulary.Vocabulary, labels map[string]string, limits Limits, re
 // fits tells whether the event is small enough. Most are so small that they need not be written to be measured. What
 // cannot be written at all is not too large: ToBroker says what is wrong with it.
 func fits(e *orchv1.Event, limit int) bool {
-	if proto.Size(e)*maxGrowth <= limit/2 {
+	if atMost(e) <= limit {
 		return true
 	}
 	text, err := restjson.Marshal(e)
 	return err != nil || len(text) <= limit
+}
+
+// atMost is a length that the event does not exceed as REST JSON, in bytes.
+func atMost(e *orchv1.Event) int {
+	const around = 512 // The names of all fields, the times and the ids.
+	n := around + len(e.GetPayload()) + maxGrowth*len(e.GetEvent())
+	add := func(labels map[string]string) {
+		n += len(`{},`)
+		for name, value := range labels {
+			n += len(`"":"",`) + maxGrowth*(len(name)+len(value))
+		}
+	}
+	add(e.GetResource().GetLabels())
+	for _, r := range e.GetRelated() {
+		add(r.GetLabels())
+	}
+	return n
 }

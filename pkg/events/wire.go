@@ -22,8 +22,7 @@ func Source(v vocabulary.Vocabulary, workspace uuid.UUID) string {
 
 // ToBroker returns the event as the broker carries it. The event must have passed Validate.
 func ToBroker(v vocabulary.Vocabulary, e *orchv1.ReceivedEvent, workspace uuid.UUID) (broker.Event, error) {
-	w := newWriter(v, workspace)
-	return w.write(e)
+	return NewWriter(v).Write(e, workspace)
 }
 
 // FromBroker reads what ToBroker wrote. The fields that Index fills in are empty.

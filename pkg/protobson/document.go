@@ -13,7 +13,8 @@ import (
 // inside a document of its own. After an error dst holds what it held before.
 func Append(dst []byte, m proto.Message) ([]byte, error) { return appendTop(dst, m, false) }
 
-// AppendDocument is Append in a collection's form: the field id is _id, and must be there if the message has it.
+// AppendDocument is Append in a collection's form: the field id is _id, and must be there if the message has it. It comes
+// first, where a store would put it: one that comes later has each document written anew.
 func AppendDocument(dst []byte, m proto.Message) ([]byte, error) { return appendTop(dst, m, true) }
 
 // Marshal gives m as one document.
@@ -34,15 +35,15 @@ func appendTop(dst []byte, m proto.Message, inCollection bool) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	idKey := "id"
+	var first *field
 	if inCollection {
-		idKey = "_id"
-		if p.id != nil && !p.id.present(r) {
+		first = p.id
+		if first != nil && !first.present(r) {
 			// Left out, the driver would make up an ObjectID, and no read by UUID would ever find the document.
 			return dst, fmt.Errorf("protobson: %s: %w: the id is missing", p.md.Name(), ErrValue)
 		}
 	}
-	out, err := p.appendFields(dst, r, idKey, 1)
+	out, err := p.appendFields(dst, r, first, 1)
 	if err != nil {
 		return dst, top(string(p.md.Name()), err)
 	}

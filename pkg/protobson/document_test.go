@@ -1,6 +1,7 @@
 package protobson
 
 import (
+	"bytes"
 	"math"
 	"strings"
 	"testing"
@@ -173,8 +174,9 @@ func TestDocumentForm(t *testing.T) {
 	want := flowRun()
 	elements, err := AppendDocument(nil, want)
 	require.NoError(t, err)
+	require.True(t, bytes.HasPrefix(elements[1:], []byte("_id\x00")), "a store would put it in front")
 
-	// What a store does: its envelope first, then the message's elements.
+	// What a store may do: its envelope first, then the message's elements.
 	envelope, err := bson.Marshal(bson.D{
 		{Key: "ws", Value: uuid(otherID)},
 		{Key: "rev", Value: int64(4)},

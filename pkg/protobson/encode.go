@@ -40,23 +40,32 @@ func (f *field) present(m protoreflect.Message) bool {
 	return true
 }
 
-// appendFields writes the elements of m. idKey is the key of the field id: "id", or "_id" at the top of a collection's
-// document.
-func (p *plan) appendFields(dst []byte, m protoreflect.Message, idKey string, depth int) ([]byte, error) {
+// appendFields writes the elements of m: first the field id as _id, at the top of a collection's document (nil elsewhere),
+// then the others in their order.
+func (p *plan) appendFields(dst []byte, m protoreflect.Message, id *field, depth int) ([]byte, error) {
 	var err error
+	if id != nil {
+		if dst, err = id.appendElement(dst, "_id", m, depth); err != nil {
+			return nil, err
+		}
+	}
 	for _, f := range p.fields {
-		if !f.present(m) {
+		if f == id || !f.present(m) {
 			continue
 		}
-		key := f.key
-		if f == p.id {
-			key = idKey
+		if dst, err = f.appendElement(dst, f.key, m, depth); err != nil {
+			return nil, err
 		}
-		value := m.Get(f.fd)
-		dst = bsoncore.AppendHeader(dst, f.typeOf(value), key)
-		if dst, err = f.appendValue(dst, value, depth); err != nil {
-			return nil, at(f.key, err)
-		}
+	}
+	return dst, nil
+}
+
+// appendElement writes a field of m under a key.
+func (f *field) appendElement(dst []byte, key string, m protoreflect.Message, depth int) ([]byte, error) {
+	value := m.Get(f.fd)
+	dst, err := f.appendValue(bsoncore.AppendHeader(dst, f.typeOf(value), key), value, depth)
+	if err != nil {
+		return nil, at(f.key, err)
 	}
 	return dst, nil
 }
@@ -166,7 +175,7 @@ func (c *codec) appendMessage(dst []byte, m protoreflect.Message, depth int) ([]
 	case p.form == formTuple:
 		dst, err = p.appendTuple(dst, m, depth+1)
 	default:
-		dst, err = p.appendFields(dst, m, "id", depth+1)
+		dst, err = p.appendFields(dst, m, nil, depth+1)
 	}
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package jsonvalue
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/orch-project/orch/pkg/jsontext"
 )
@@ -12,11 +13,28 @@ const MaxDepth = 120
 
 // Parse reads one JSON value with nothing but white space around it. The error is a *jsontext.SyntaxError.
 func Parse(text string) (Value, error) {
-	values := builder{stack: make([]Value, 0, 16)}
-	if err := jsontext.Scan(strings.ToValidUTF8(text, "\ufffd"), MaxDepth, &values); err != nil {
+	values := builders.Get().(*builder)
+	defer values.release()
+	if err := jsontext.Scan(strings.ToValidUTF8(text, "\ufffd"), MaxDepth, values); err != nil {
 		return Value{}, err
 	}
 	return values.stack[0], nil
+}
+
+// builders are those that nobody uses, of *builder.
+var builders = sync.Pool{New: func() any { return &builder{stack: make([]Value, 0, 32)} }}
+
+// maxKept is how large a stack may be that is kept, in values.
+const maxKept = 1024
+
+// release lets others use the builder. What it read is not kept alive by it.
+func (b *builder) release() {
+	if cap(b.stack) > maxKept {
+		return
+	}
+	clear(b.stack[:cap(b.stack)])
+	b.stack = b.stack[:0]
+	builders.Put(b)
 }
 
 // builder makes values of scanned JSON. What is read lies on a stack until the array or object around it ends.

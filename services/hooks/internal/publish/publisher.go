@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -52,10 +53,15 @@ type Options struct {
 }
 
 // Publisher publishes events. It is safe for concurrent use.
-type Publisher struct{ opts Options }
+type Publisher struct {
+	opts    Options
+	writers sync.Pool // Of *events.Writer.
+}
 
 // New makes a publisher.
-func New(o Options) *Publisher { return &Publisher{o} }
+func New(o Options) *Publisher {
+	return &Publisher{opts: o, writers: sync.Pool{New: func() any { return events.NewWriter(o.Vocabulary) }}}
+}
 
 // Publish returns nil when the event is durable, later when too many come to be stored soon. It goes on when the sender has hung up: what was received is then
 // stored all the same, and the outcome is counted.
@@ -64,7 +70,9 @@ func (p *Publisher) Publish(ctx context.Context, workspace string, e *orchv1.Rec
 	if err != nil {
 		return fmt.Errorf("%w: its workspace: %w", ErrRefused, err)
 	}
-	b, err := events.ToBroker(p.opts.Vocabulary, e, ws)
+	writer := p.writers.Get().(*events.Writer)
+	defer p.writers.Put(writer) // The broker does not retain what it has written.
+	b, err := writer.Write(e, ws)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}

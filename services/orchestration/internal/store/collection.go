@@ -1,9 +1,11 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -252,7 +254,9 @@ func (c *Collection[M]) decode(raw bson.Raw) (M, error) {
 
 // envelope is the stored form of a message.
 func envelope(ws uuid.UUID, revision int64, effects []Effect, m proto.Message, expire time.Time) (bson.Raw, error) {
-	start, doc := bsoncore.AppendDocumentStart(make([]byte, 0, 1024))
+	kept := scratches.Get().(*[]byte)
+	defer scratches.Put(kept)
+	start, doc := bsoncore.AppendDocumentStart((*kept)[:0])
 	doc, err := protobson.AppendDocument(doc, m)
 	if err != nil {
 		return nil, err
@@ -265,9 +269,20 @@ func envelope(ws uuid.UUID, revision int64, effects []Effect, m proto.Message, e
 	if !expire.IsZero() {
 		doc = bsoncore.AppendTimeElement(doc, "expire_at", expire)
 	}
-	doc, err = bsoncore.AppendDocumentEnd(doc, start)
-	return bson.Raw(doc), err
+	if doc, err = bsoncore.AppendDocumentEnd(doc, start); err != nil {
+		return nil, err
+	}
+	if cap(doc) <= maxScratch {
+		*kept = doc
+	}
+	return bytes.Clone(doc), nil
 }
+
+// scratches are where documents grow, of *[]byte: their lengths are not known before. A large document should not hold
+// its memory for ever.
+var scratches = sync.Pool{New: func() any { b := make([]byte, 0, 2048); return &b }}
+
+const maxScratch = 64 << 10
 
 // NewDocument is the stored form of a document for InsertNew. It is removed some time after expire; the zero time means
 // that it stays.

@@ -1,0 +1,52 @@
+package events
+
+import (
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// Writer writes events as the broker carries them. It uses its memory again for each, so it serves one goroutine.
+type Writer struct {
+	words     vocabulary.Vocabulary
+	workspace uuid.UUID // Of the last event.
+	source    string    // Of that workspace.
+	data      []byte    // Of the last event.
+}
+
+// NewWriter returns a writer.
+func NewWriter(v vocabulary.Vocabulary) *Writer { return &Writer{words: v} }
+
+// Write returns an event of a workspace, which must have passed Validate. Its data is the writer's until the next call.
+func (w *Writer) Write(e *orchv1.ReceivedEvent, workspace uuid.UUID) (broker.Event, error) {
+	id, err := uuid.Parse(e.GetId())
+	if err != nil {
+		return broker.Event{}, fmt.Errorf("write an event: its id: %w", err)
+	}
+	if w.source == "" || w.workspace != workspace {
+		w.workspace, w.source = workspace, Source(w.words, workspace)
+	}
+	if cap(w.data) > maxKept {
+		w.data = nil // A single large event should not hold its memory for ever.
+	}
+	if w.data, err = restjson.Append(w.data[:0], e); err != nil {
+		return broker.Event{}, fmt.Errorf("write an event: %w", err)
+	}
+	return broker.Event{
+		ID:        id,
+		Source:    w.source,
+		Type:      e.GetEvent(),
+		Subject:   e.GetResource().GetLabels()[w.words.ResourceID()],
+		Time:      e.GetOccurred().AsTime(),
+		Workspace: w.workspace,
+		Data:      w.data,
+	}, nil
+}
+
+// maxKept is how much memory is kept from one event to the next, in bytes.
+const maxKept = 16 << 10
