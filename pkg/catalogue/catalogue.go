@@ -18,7 +18,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/restjson"
-	"github.com/orch-project/orch/pkg/secrets"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -77,15 +76,4 @@ func DecodeAccount(entry []byte) (*orchv1.AccountDefinition, error) {
 		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	return d, nil
-}
-
-// The fields of a webhook that are sealed.
-const (
-	FieldSecrets     = "webhook.secrets"
-	FieldVerifyToken = "webhook.verify_token" //nolint:gosec // The name of a field.
-)
-
-// SecretPlace is where a webhook's secret is sealed for, in the store and in the bucket alike.
-func SecretPlace(workspace, webhook uuid.UUID, field string) secrets.Place {
-	return secrets.Place{Workspace: workspace, Document: webhook, Field: field}
 }

@@ -15,7 +15,7 @@ type Fault struct {
 	Message string
 }
 
-// Error is the fault in one line, as "related.3: …".
+// Error is the fault in one line, as "related.3: …", without the API's words for its kind.
 func (f Fault) Error() string {
 	var b strings.Builder
 	for i, step := range f.Path {
@@ -27,11 +27,14 @@ func (f Fault) Error() string {
 	if len(f.Path) > 0 {
 		b.WriteString(": ")
 	}
-	b.WriteString(f.Message)
+	b.WriteString(strings.TrimPrefix(f.Message, valueError))
 	return b.String()
 }
 
+// valueError is how the API begins to tell of a value that breaks a rule.
+const valueError = "Value error, "
+
 // refused is the fault of a value that has the right type and breaks a rule.
 func refused(message string, path ...any) Fault {
-	return Fault{Path: path, Type: "value_error", Message: "Value error, " + message}
+	return Fault{Path: path, Type: "value_error", Message: valueError + message}
 }

@@ -94,7 +94,7 @@ func TestFromJSON(t *testing.T) {
 	b, err := jinja.ToJSON(v)
 	require.NoError(t, err)
 	require.Equal(t, `{"z":12345678901234567890123,"a":2,"z2":[100.0,0,true,null]}`, string(b))
-	for _, bad := range []string{"", "{", "[1,]", "1 2", "{\"a\" 1}", strings.Repeat("[", 5000)} {
+	for _, bad := range []string{"", "{", "[1,]", "1 2", "{\"a\" 1}", strings.Repeat("[", 5000), "[-" + strings.Repeat("7", 4301) + "]"} {
 		_, err := jinja.FromJSON(bad)
 		require.ErrorIs(t, err, jinja.ErrJSON, bad)
 	}

@@ -18,7 +18,7 @@ var ErrJSON = errors.New("not a JSON value")
 const maxJSONDepth = 800
 
 // FromJSON decodes one JSON value. The order of keys is kept, of equal keys the last wins, and ints are
-// exact whatever their size; a number with a fraction or an exponent is a float. Values share the text.
+// exact, up to the size that Python reads; a number with a fraction or an exponent is a float. Values share the text.
 func FromJSON(text string) (Value, error) {
 	if !utf8.ValidString(text) {
 		text = string([]rune(text)) // Each byte that is no UTF-8 becomes U+FFFD.
@@ -59,8 +59,8 @@ func jsonNumber(s string) (Value, error) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return intValue(n), nil
 	}
-	if len(s) > 1<<17 {
-		return nil, fmt.Errorf("a number of %d digits", len(s))
+	if n := len(strings.TrimPrefix(s, "-")); n > maxStrDigits {
+		return nil, fmt.Errorf("an int of %d digits, more than the %d that Python reads", n, maxStrDigits)
 	}
 	n, ok := new(big.Int).SetString(s, 10)
 	if !ok {

@@ -3,10 +3,12 @@ package hooks
 import (
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"math"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	"github.com/orch-project/orch/pkg/webhook/verify"
@@ -37,6 +39,25 @@ func (d *delivery) methodNotAllowed(allow string) int {
 		d.w.Header().Set("Allow", allow)
 	}
 	return d.refuse(http.StatusMethodNotAllowed)
+}
+
+// How long, and how much of, a body that is too large is read after the answer.
+const (
+	lingerTime  = 2 * time.Second
+	lingerBytes = 64 << 20
+)
+
+// linger reads what still comes of a body whose sender has its answer, and forgets it: most senders look for the answer
+// when they have sent all, and one that is cut off before would take it for an outage and send again.
+func (d *delivery) linger() {
+	if d.r.Header.Get("Expect") != "" {
+		return // The sender asked before it sent.
+	}
+	connection := http.NewResponseController(d.w)
+	if connection.Flush() != nil || connection.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
+		return // What is no connection need not be waited for.
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(d.r.Body, lingerBytes)) // The sender has gone, or sends for too long.
 }
 
 // challenge asks for what was missing: the key of the service account, or a signature.

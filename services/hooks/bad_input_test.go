@@ -73,6 +73,37 @@ func TestBombs(t *testing.T) {
 	}
 }
 
+// A sender that writes all of a body before it reads must find its answer, not a connection that is gone.
+func TestTheSenderOfTooMuchGetsItsAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put(slug, &orchv1.WebhookDefinition{Template: static})
+	const size = 40 << 20
+	chunk := strings.Repeat("x", 1<<20)
+	for name, c := range map[string]struct{ head, chunk, end string }{
+		"known length": {fmt.Sprintf("Content-Length: %d", size), chunk, ""},
+		"chunked":      {"Transfer-Encoding: chunked", "100000\r\n" + chunk + "\r\n", "0\r\n\r\n"},
+	} {
+		conn, err := net.Dial("tcp", w.server.Listener.Addr().String())
+		require.NoError(t, err)
+		_, err = io.WriteString(conn, "POST /hooks/"+slug+" HTTP/1.1\r\nHost: x\r\n"+c.head+"\r\n\r\n")
+		require.NoError(t, err)
+		for range size / len(chunk) {
+			_, err = io.WriteString(conn, c.chunk)
+			require.NoError(t, err, name)
+		}
+		_, err = io.WriteString(conn, c.end)
+		require.NoError(t, err, name)
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err, name)
+		require.Equal(t, http.StatusRequestEntityTooLarge, response.StatusCode, name)
+		require.EqualValues(t, 0, response.ContentLength, name)
+		require.NoError(t, response.Body.Close())
+		require.NoError(t, conn.Close())
+		require.Equal(t, "orch-cloud.webhook.failed", w.next().GetEvent())
+	}
+}
+
 func TestHeadersThatAreOdd(t *testing.T) {
 	t.Parallel()
 	nats := testkit.StartNATS(t, embeddednats.Options{Listen: "127.0.0.1:0"})

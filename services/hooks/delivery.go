@@ -69,7 +69,8 @@ func (d *delivery) run() int {
 		return d.fail(ctx, http.StatusBadRequest, publish.Failure{Err: err})
 	}
 	if d.request.TooLarge {
-		d.w.Header().Set("Connection", "close") // The rest of the body is not waited for.
+		d.w.Header().Set("Connection", "close") // The rest of the body is not waited for; see linger.
+		d.w.Header().Set("Content-Length", "0")
 		return d.fail(ctx, http.StatusRequestEntityTooLarge, publish.Failure{Err: errTooLarge})
 	}
 	if d.request.ClaimsHandshake() {

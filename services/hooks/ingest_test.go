@@ -10,6 +10,19 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
+// A sender that takes the address for a base appends to it.
+func TestWhatFollowsTheSlugIsTheTemplates(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put(slug, &orchv1.WebhookDefinition{Template: `{"event": "e", "resource": {"orch.resource.id": "r"}, "payload": {"path": {{ path|tojson }}, "query": {{ query|tojson }}}}`})
+	for path, want := range map[string]string{
+		"": "", "/": "/", "/start": "/start", "/a%20b/../%C3%A9//": "/a b/../é//",
+	} {
+		require.Equal(t, http.StatusNoContent, w.send("POST", "/hooks/"+slug+path+"?id=1&id=2", nil).status, path)
+		require.Equal(t, map[string]any{"path": want, "query": map[string]any{"id": "2"}}, payload(t, w.next()), path)
+	}
+}
+
 func TestPostBecomesAnEvent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -15,15 +15,15 @@ func (h *Hooks) routes() http.Handler {
 	})
 }
 
-// parsePath parts /hooks/{slug} and what is behind it, which is nothing or a slash. Of any other path the slug is empty,
-// which no webhook has: it is answered like any other that there is not.
+// parsePath parts /hooks/{slug} and what is behind it, which is the template's: senders that know an address as a base
+// append to it. Of any other path the slug is empty, which no webhook has: it is answered like any other that there is not.
 func parsePath(path string) (slug, rest string) {
-	slug, ok := strings.CutPrefix(path, "/hooks/")
+	slug, _ = strings.CutPrefix(path, "/hooks/")
+	if slug == path {
+		return "", ""
+	}
 	if at := strings.IndexByte(slug, '/'); at >= 0 {
 		slug, rest = slug[:at], slug[at:]
-	}
-	if !ok || len(rest) > 1 {
-		return "", ""
 	}
 	return slug, rest
 }
@@ -34,4 +34,7 @@ func (h *Hooks) serve(w http.ResponseWriter, r *http.Request, slug, rest string)
 	d := &delivery{Hooks: h, w: w, r: r, slug: slug, rest: rest}
 	status := d.run()
 	h.finish(r, d, status, time.Since(start))
+	if status == http.StatusRequestEntityTooLarge {
+		d.linger()
+	}
 }

@@ -10,7 +10,8 @@ func TestParsePath(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string][2]string{
 		"/hooks/abc": {"abc", ""}, "/hooks/abc/": {"abc", "/"}, "/hooks/a%20b": {"a%20b", ""}, "/hooks/..": {"..", ""},
-		"/hooks/abc//": {}, "/hooks/abc/d": {}, "/hooks/": {}, "/hooks//": {}, "/hooks": {}, "//hooks/abc": {}, "/hooks//abc": {}, "": {}, "/other/abc": {},
+		"/hooks/abc//": {"abc", "//"}, "/hooks/abc/d/../é": {"abc", "/d/../é"},
+		"/hooks/": {}, "/hooks//": {}, "/hooks": {}, "//hooks/abc": {}, "/hooks//abc": {}, "": {}, "/other/abc": {},
 	} {
 		slug, rest := parsePath(path)
 		if want[0] == "" {

@@ -167,6 +167,27 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// The log may hold what was no secret yet when it was written.
+func TestReplaysShowNoSecret(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	w := d.signedWebhook()
+	require.NoError(t, d.patchWebhook(w.GetId(), &orchv1.WebhookUpdate{Template: `{"event": "{{ body.name }}", "resource": {"orch.resource.id": "r"}}`}, "template"))
+	good, broken := failed(`{"name": "unveiled"}`), failed(`{"name": "\n"}`)
+	for _, one := range []*orchv1.WebhookDelivery{good, broken} {
+		one.Headers["x-note"] = "it is " + signingSecret
+	}
+	broken.RawBody = []byte(`{"name": "\n` + signingSecret + `"}`)
+	d.deliver(w, good, broken)
+	replays := call[*orchv1.WebhookDeliveryList](d, orchv1.WebhookService_ReplayDeliveries_FullMethodName, &orchv1.ReplayDeliveriesRequest{Id: w.GetId()}).GetDeliveries()
+	require.Len(t, replays, 2)
+	for _, made := range replays {
+		require.NotContains(t, made.GetRendered(), signingSecret)
+		require.NotContains(t, made.GetError(), signingSecret)
+	}
+	require.Contains(t, string(d.eventNamed("unveiled").GetPayload()), `"x-note":"it is ***"`)
+}
+
 // eventNamed is the event of a name that is stored.
 func (d *domain) eventNamed(name string) *orchv1.ReceivedEvent {
 	d.t.Helper()

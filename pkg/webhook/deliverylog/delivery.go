@@ -35,7 +35,7 @@ func Of(r *receive.Request) *orchv1.WebhookDelivery {
 	d := &orchv1.WebhookDelivery{
 		Received: timestamppb.New(r.Received),
 		Method:   r.Method,
-		Path:     r.Path,
+		Path:     redact.Own(r, r.Path),
 		Query:    Query(r),
 		Headers:  make(map[string]string, len(r.Header)),
 		Size:     int64(len(r.Wire)),

@@ -1,17 +1,22 @@
 package jsonvalue
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 
 	"github.com/orch-project/orch/pkg/jsontext"
 )
 
+// errDigits means that an int is too long.
+var errDigits = fmt.Errorf("an int has more than %d digits", maxDigits)
+
 // MaxDepth bounds the nesting of what Parse takes. It is a little less than the decoder of the API takes, so that a
 // value may be put into an event.
 const MaxDepth = 120
 
-// Parse reads one JSON value with nothing but white space around it. The error is a *jsontext.SyntaxError.
+// Parse reads one JSON value with nothing but white space around it. The error is a *jsontext.SyntaxError
+// where one place is to blame.
 func Parse(text string) (Value, error) {
 	values := builders.Get().(*builder)
 	defer values.release()
@@ -56,7 +61,13 @@ func (b *builder) Text(s string)  { b.push(Text(s)) }
 func (b *builder) Key(s string)   { b.push(Text(s)) }
 func (b *builder) List(n int)     { b.push(List(append(make([]Value, 0, n), b.top(n)...)...)) }
 
+// maxDigits bounds an int: clients in Python refuse to read a larger one, and with it the whole answer that it is in.
+const maxDigits = 4300
+
 func (b *builder) Number(literal string) error {
+	if len(literal) > maxDigits && !strings.ContainsAny(literal, ".eE") && len(strings.TrimPrefix(literal, "-")) > maxDigits {
+		return errDigits
+	}
 	b.push(Value{kind: Number, text: literal})
 	return nil
 }

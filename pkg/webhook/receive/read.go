@@ -10,7 +10,7 @@ import (
 )
 
 // ErrBody is wrapped when the body of a request could not be read to its end.
-var ErrBody = errors.New("receive: the body could not be read")
+var ErrBody = errors.New("the body could not be read")
 
 // Excerpt is how much of a body is shown when it cannot be shown whole, in bytes.
 const Excerpt = 64 << 10

@@ -13,8 +13,8 @@ type Request struct {
 	Header []Field
 	// Query is the query string as it was sent, without the question mark.
 	Query string
-	// Path is what follows the slug in the address: empty, or a slash. The slug itself is a secret and not part of a
-	// Request that anything is made of.
+	// Path is what follows the slug in the address, decoded: empty, or a slash and what comes then. The slug itself is a
+	// secret and not part of a Request that anything is made of.
 	Path string
 	// Raw are the bytes of the body; nil when the method has none. When TooLarge is set they are its beginning alone.
 	Raw []byte

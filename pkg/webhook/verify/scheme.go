@@ -140,9 +140,23 @@ func standardClaim(r *receive.Request) (claim, error) {
 	return c, nil
 }
 
+// standardPrefix may stand before a secret of Standard Webhooks, and of Stripe, where it is a part of the key.
+const standardPrefix = "whsec_"
+
+// Spellings are the forms in which secrets may be met: with their prefix, and without.
+func Spellings(secrets ...string) []string {
+	all := secrets
+	for _, secret := range secrets {
+		if bare, ok := strings.CutPrefix(secret, standardPrefix); ok {
+			all = append(all, bare)
+		}
+	}
+	return all
+}
+
 // standardKey decodes "whsec_<base64>"; the prefix may be missing.
 func standardKey(secret string) ([]byte, error) {
-	key, err := anyBase64(strings.TrimPrefix(secret, "whsec_"))
+	key, err := anyBase64(strings.TrimPrefix(secret, standardPrefix))
 	if err != nil || len(key) == 0 {
 		return nil, fmt.Errorf("%w: a secret of standard-webhooks is whsec_ and base64", ErrInvalid)
 	}

@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -41,7 +40,7 @@ type Guard struct {
 	networks    peer.Networks
 	window      *window
 	verifyToken string
-	secrets     []string // Those of the signature, and the verify token.
+	secrets     []string // Those of the signature, and the verify token, in all spellings.
 	fault       error    // Why nothing is taken; nil when something is.
 }
 
@@ -68,34 +67,15 @@ func (g *Guard) prepare(keys secrets.Keyring) (err error) {
 	if err != nil {
 		return fmt.Errorf("%w: its workspace: %w", ErrClosed, err)
 	}
-	open := func(field, sealed string) (string, error) {
-		raw, err := base64.StdEncoding.DecodeString(sealed)
-		if err != nil {
-			return "", fmt.Errorf("%w: %s: %w", ErrClosed, field, err)
-		}
-		plain, err := keys.Open(catalogue.SecretPlace(workspace, g.id, field), raw)
-		if err != nil {
-			return "", fmt.Errorf("%w: %w", ErrClosed, err)
-		}
-		return string(plain), nil
+	signing, verifyToken, err := catalogue.OpenSecrets(keys, workspace, g.id, d)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
-	if d.SealedVerifyToken != nil {
-		if g.verifyToken, err = open(catalogue.FieldVerifyToken, d.GetSealedVerifyToken()); err != nil {
-			return err
-		}
-		g.secrets = append(g.secrets, g.verifyToken)
-	}
+	g.verifyToken, g.secrets = verifyToken, verify.Spellings(append(signing, verifyToken)...)
 	if d.GetVerification() == nil {
 		return nil
 	}
-	plain := make([]string, len(d.GetSealedSecrets()))
-	for i, sealed := range d.GetSealedSecrets() {
-		if plain[i], err = open(catalogue.FieldSecrets, sealed); err != nil {
-			return err
-		}
-	}
-	g.secrets = append(g.secrets, plain...)
-	if g.verifier, err = verify.New(d.GetVerification(), plain); err != nil {
+	if g.verifier, err = verify.New(d.GetVerification(), signing); err != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
 	return nil

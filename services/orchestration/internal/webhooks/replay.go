@@ -3,6 +3,7 @@ package webhooks
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -12,10 +13,12 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/catalogue"
 	"github.com/orch-project/orch/pkg/events"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhook/receive"
+	"github.com/orch-project/orch/pkg/webhook/verify"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/page"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -94,7 +97,16 @@ func notReplayable(d *orchv1.WebhookDelivery) string {
 func (s *Service) replay(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook, d *orchv1.WebhookDelivery) (*orchv1.WebhookDelivery, error) {
 	start := time.Now()
 	r := deliverylog.Request(d)
-	r.Slug = w.GetSlug()
+	id, err := uuid.Parse(w.GetId())
+	if err != nil {
+		return nil, fmt.Errorf("replay a delivery: %w", err)
+	}
+	// The log knows no slug and no secret that the webhook had when it was written; those of now may be younger.
+	signing, verifyToken, err := catalogue.OpenSecrets(s.secrets, ws, id, w)
+	if err != nil {
+		return nil, fmt.Errorf("replay a delivery: %w", err)
+	}
+	r.Slug, r.Secrets = w.GetSlug(), verify.Spellings(append(signing, verifyToken)...)
 	made := proto.Clone(d).(*orchv1.WebhookDelivery)
 	made.Id = s.webhooks.Store().NewID().String()
 	made.Received = timestamppb.New(s.webhooks.Store().Now())
