@@ -53,10 +53,12 @@
 // # Planner
 //
 // An index serves a query by a prefix of equalities and lists ($in is expanded into points), then one range. The order asked for
-// comes from the index, forward or backward; with lists, the points are merged. Skipped results are skipped on keys alone when the
-// bounds are the whole filter. Counts whose bounds are the whole filter read keys only, and once such a count had to walk more than
-// a thousand of them, that prefix is counted from then on. Distinct jumps from value to value. An index range of more than an eighth
-// of the collection, read without a limit, gives way to a scan. The command explain tells the choice.
+// comes from the index, forward or backward; with lists, the points are merged. Indexes whose keys end alike are read together,
+// for what they have in common, and conditions on fields of a key are tested on it. A plan that finds little reconsiders. Skipped
+// results are skipped on keys alone when the bounds are the whole filter. Counts whose bounds are the whole filter read keys
+// only, and once such a count had to walk more than a thousand of them, that prefix is counted from then on. Distinct jumps from
+// value to value. An index range of more than an eighth of the collection, read without a limit, gives way to a scan. The command
+// explain tells the choice.
 //
 // # Differences from MongoDB
 //

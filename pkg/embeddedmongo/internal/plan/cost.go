@@ -28,6 +28,31 @@ func narrowest(ps []*Plan) (*Plan, error) {
 	return best, nil
 }
 
+// orNarrower picks the candidate with the fewest keys where all of them are to be read. All are walked, ever further, until one
+// ends: that costs little beside the documents. Beyond an eighth of the collection it no longer matters, as orScan says.
+func (p *Plan) orNarrower(candidates []*Plan) (*Plan, error) {
+	rivals := slices.DeleteFunc(slices.Clone(candidates), func(k *Plan) bool { return k == p || !k.bindsBeyond(p) })
+	if len(rivals) == 0 || p.exact && p.points() && p.ix.Spec.Unique {
+		return p, nil
+	}
+	for limit := probeKeys; int64(limit) < p.c.Count()/8; limit *= 8 {
+		best, least := p, limit
+		for _, k := range append([]*Plan{p}, rivals...) {
+			n, err := k.reach(least)
+			if err != nil {
+				return nil, err
+			}
+			if n < least {
+				best, least = k, n
+			}
+		}
+		if least < limit {
+			return best, nil
+		}
+	}
+	return p, nil
+}
+
 // wholeKeys is how many keys a candidate may have to be read whole and sorted, rather than to read in the order asked for until
 // enough documents match.
 const wholeKeys = 1000
@@ -36,7 +61,7 @@ const wholeKeys = 1000
 // early when many match, but reads everything when hardly any do; so a candidate that binds another field, and whose keys end
 // soon, is the safer way.
 func (p *Plan) orWhole(candidates []*Plan) (*Plan, error) {
-	if p.q.Sort == nil || !p.sorted || p.exact || p.q.Limit == 0 || p.c.Count() < scanFloor {
+	if p.q.Sort == nil || !p.sorted || p.exact || p.q.Limit == 0 {
 		return p, nil
 	}
 	best, least := p, wholeKeys

@@ -38,7 +38,8 @@ func Count(c *storage.Collection, q Query) (n int64, how string, p *Plan, err er
 	if n, p, err = countDifference(c, q, con); p != nil || err != nil {
 		return n, "COUNT_DIFFERENCE", p, err
 	}
-	if n, p, err = countCommon(c, q, con); p != nil || err != nil {
+	if p = countable(c, q, con); p != nil {
+		n, err = p.countRows()
 		return n, "COUNT_COMMON", p, err
 	}
 	chosen, err := New(c, q)
@@ -130,6 +131,27 @@ func covering(c *storage.Collection, q Query, con *conjunction) *Plan {
 		_, fields := p.prefixes()
 		if best == nil || p.score > best.score || (p.score == best.score && fields > 0 && !p.dedupe && best.dedupe) {
 			best = p
+		}
+	}
+	return best
+}
+
+// countable is a plan whose keys, with those of others, tell the whole filter; nil when there is none.
+func countable(c *storage.Collection, q Query, con *conjunction) *Plan {
+	if !q.Hint.IsMissing() {
+		return nil
+	}
+	var best *Plan
+	for _, ix := range c.Indexes() {
+		p := candidate(c, q, con, ix, false)
+		if p == nil || len(p.bounds) == 0 || (best != nil && p.score <= best.score) {
+			continue
+		}
+		if p = p.withCommon(con); len(p.also) == 0 {
+			continue
+		}
+		if t := p.keyTests(con); p.exact || t != nil && t.whole {
+			p.con, best = con, p
 		}
 	}
 	return best

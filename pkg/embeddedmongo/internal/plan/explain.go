@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"strconv"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
@@ -128,6 +130,17 @@ func (p *Plan) describe(how string) value.Doc {
 }
 
 func (p *Plan) describeScan(how string) value.Doc {
+	if len(p.also) > 0 && how == "" {
+		alone := *p
+		alone.also, alone.exact = nil, true
+		b := stage("AND_SORTED")
+		b.Open("inputStages", bson.TypeArray)
+		for i, k := range append([]*Plan{&alone}, p.also...) {
+			b.Add(strconv.Itoa(i), value.OfDoc(k.describeScan("IXSCAN")))
+		}
+		b.Close()
+		return b.Add("filterOnDocuments", value.OfBool(!p.exact)).Done()
+	}
 	name := how
 	switch {
 	case name != "":

@@ -4,6 +4,8 @@
 package plan
 
 import (
+	"slices"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/filter"
@@ -42,6 +44,10 @@ type Plan struct {
 	exact   bool // The bounds are the whole filter: documents need not be checked.
 	dedupe  bool // A document may have several entries within the bounds.
 	score   int
+
+	also   []*Plan // What keys must be in besides, with the same endings.
+	con    *conjunction
+	others []*Plan // Other ways, in case that this one turns out to be long.
 }
 
 // New plans a query.
@@ -73,13 +79,18 @@ func New(c *storage.Collection, q Query) (*Plan, error) {
 		}
 		switch {
 		case p == nil:
-		case best == nil || p.score > best.score:
+		case best == nil || p.better(best) > 0:
 			best, ties = p, nil
-		case p.score == best.score:
+		case p.better(best) == 0:
 			ties = append(ties, p)
 		}
 	}
-	if len(ties) > 0 {
+	switch {
+	case q.Limit == 0 && !q.Early && (q.Sort == nil || !best.sorted):
+		if best, err = best.orNarrower(all); err != nil {
+			return nil, err
+		}
+	case len(ties) > 0:
 		if best, err = narrowest(append([]*Plan{best}, ties...)); err != nil {
 			return nil, err
 		}
@@ -87,7 +98,30 @@ func New(c *storage.Collection, q Query) (*Plan, error) {
 	if best, err = best.orWhole(all); err != nil {
 		return nil, err
 	}
-	return best.orScan(con)
+	if best, err = best.orScan(con); err != nil {
+		return nil, err
+	}
+	if q.Limit > 0 && best.sorted {
+		best = best.withCommon(con)
+	}
+	best.con = con
+	for _, p := range all {
+		if p.bindsBeyond(best) {
+			best.others = append(best.others, p)
+		}
+	}
+	return best, nil
+}
+
+// better compares two candidates: one that reads in the order asked for comes first where a limit ends the reading early.
+func (p *Plan) better(other *Plan) int {
+	if p.q.Sort != nil && p.q.Limit > 0 && p.sorted != other.sorted {
+		if p.sorted {
+			return 1
+		}
+		return -1
+	}
+	return p.score - other.score
 }
 
 func hint(list []*storage.Index, h value.Value) (*storage.Index, error) {
@@ -180,22 +214,30 @@ func sameOrigin(preds []predicate, origin filter.Node) []predicate {
 	return out
 }
 
-// coversAll reports whether every conjunct is expressed exactly by a bound.
+// coversAll reports whether every conjunct is expressed exactly.
 func (p *Plan) coversAll(con *conjunction) bool {
-	used := map[*filter.Leaf]bool{}
+	return !slices.ContainsFunc(con.nodes, func(n filter.Node) bool { return !p.expresses(n) })
+}
+
+// expresses reports whether a conjunct holds for exactly what is read: a bound says it, the condition of a partial index, or a
+// plan with which this one is to have its keys in common.
+func (p *Plan) expresses(n filter.Node) bool {
+	l, ok := n.(*filter.Leaf)
+	if !ok {
+		return false
+	}
 	for _, b := range p.bounds {
-		if b.exact {
-			for _, l := range b.used {
-				used[l] = true
-			}
+		if b.exact && slices.Contains(b.used, l) {
+			return true
 		}
 	}
-	for _, n := range con.nodes {
-		if l, ok := n.(*filter.Leaf); !ok || !used[l] {
-			return false
-		}
+	if p.ix.Partial != nil && l.Op == filter.Eq && slices.ContainsFunc(p.ix.Partial.Conjuncts(), func(n filter.Node) bool {
+		have, ok := n.(*filter.Leaf)
+		return ok && have.Op == filter.Eq && have.Path == l.Path && value.Compare(have.Value, l.Value) == 0
+	}) {
+		return true
 	}
-	return true
+	return slices.ContainsFunc(p.also, func(k *Plan) bool { return k.expresses(n) })
 }
 
 // rate scores the candidate: equalities count most, then lists, then a range; an order that spares a sort is worth

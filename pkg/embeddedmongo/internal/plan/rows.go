@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"errors"
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
@@ -18,11 +19,14 @@ type Rows struct {
 	p      *Plan
 	view   *storage.View
 	ks     keys
+	tests  *keyTests
+	review review
 	seen   map[string]bool // The documents so far, where one may come again.
 	twins  bool            // One may come again at once.
 	last   []byte
 	sorter *sorter
 	skip   int64
+	passed int64 // Results so far, skipped ones included.
 	left   int64 // Results still to deliver; -1 without a limit.
 	Keys   int64 // Keys read.
 	Docs   int64 // Documents read.
@@ -34,21 +38,29 @@ func (p *Plan) Run() (*Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Rows{p: p, view: v, skip: p.q.Skip, left: -1}
+	r := &Rows{view: v, skip: p.q.Skip, left: -1}
 	if p.q.Limit > 0 {
 		r.left = p.q.Limit
 	}
-	if r.ks, err = p.open(v); err != nil {
+	if err := r.begin(p); err != nil {
 		v.Close()
 		return nil, err
 	}
+	r.review = newReview(p)
+	return r, nil
+}
+
+// begin starts reading by a plan.
+func (r *Rows) begin(p *Plan) (err error) {
+	r.p, r.seen, r.twins, r.tests = p, nil, false, p.keyTests(p.con)
 	switch {
 	case p.dedupe && p.merge && p.adjacent():
 		r.twins = true
 	case p.dedupe:
 		r.seen = map[string]bool{}
 	}
-	return r, nil
+	r.ks, err = p.open(r.view)
+	return err
 }
 
 // Close ends the reading.
@@ -59,19 +71,22 @@ func (r *Rows) Next() (row Row, ok bool, err error) {
 	if r.left == 0 {
 		return Row{}, false, nil
 	}
+	for r.p.sorted {
+		row, ok, err = r.fetch(r.skip == 0)
+		if errors.Is(err, errOtherPlan) {
+			break
+		}
+		if !ok || err != nil {
+			return Row{}, false, err
+		}
+		if r.passed++; r.skip == 0 {
+			break
+		}
+		r.skip--
+	}
 	if !r.p.sorted {
 		if row, ok, err = r.sortedNext(); !ok || err != nil {
 			return Row{}, false, err
-		}
-	} else {
-		for {
-			if row, ok, err = r.fetch(r.skip == 0); !ok || err != nil {
-				return Row{}, false, err
-			}
-			if r.skip == 0 {
-				break
-			}
-			r.skip--
 		}
 	}
 	if r.left > 0 {
@@ -80,7 +95,8 @@ func (r *Rows) Next() (row Row, ok bool, err error) {
 	return row, true, nil
 }
 
-// fetch reads on to the next match. A row that will be skipped needs its document only when the bounds do not decide alone.
+// fetch reads on to the next match. A row that will be skipped needs its document only when the key does not tell alone.
+// errOtherPlan means that there is a better plan by now, which reads everything anew.
 func (r *Rows) fetch(want bool) (Row, bool, error) {
 	for r.ks.next() {
 		if r.Keys++; r.Keys&255 == 0 && r.p.q.Expired != nil {
@@ -88,11 +104,28 @@ func (r *Rows) fetch(want bool) (Row, bool, error) {
 				return Row{}, false, err
 			}
 		}
+		if r.review.due(r) {
+			better, err := r.reconsider()
+			if err != nil {
+				return Row{}, false, err
+			}
+			if better {
+				return Row{}, false, errOtherPlan
+			}
+		}
 		id := r.p.idOf(r.ks.key())
 		if r.again(id) {
 			continue
 		}
-		if !want && r.p.exact {
+		matches := r.p.exact
+		if r.tests != nil {
+			told := r.tests.judge(r.ks.key())
+			if told == fails {
+				continue
+			}
+			matches = told == holds && r.tests.whole
+		}
+		if !want && matches {
 			return Row{ID: id}, true, nil
 		}
 		d, err := r.doc(id)
@@ -103,7 +136,7 @@ func (r *Rows) fetch(want bool) (Row, bool, error) {
 			continue
 		}
 		r.Docs++
-		if !r.p.exact {
+		if !matches {
 			ok, err := r.p.q.Filter.Match(d)
 			if err != nil {
 				return Row{}, false, err
@@ -161,7 +194,7 @@ func (r *Rows) sortedNext() (Row, bool, error) {
 				return Row{}, false, err
 			}
 		}
-		r.sorter.finish(r.p.q.Skip)
+		r.sorter.finish(max(r.p.q.Skip, r.passed)) // What another plan delivered before is not delivered again.
 		r.ks = nil
 	}
 	row, ok := r.sorter.next()

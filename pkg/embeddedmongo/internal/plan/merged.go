@@ -1,0 +1,157 @@
+package plan
+
+import (
+	"bytes"
+	"container/heap"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
+)
+
+// merged reads all spans at once, ordered by their keys' endings: what follows the part that points fix.
+type merged struct {
+	runs    []*run
+	reverse bool
+	started bool
+	failed  error
+}
+
+// run is the reading of one span.
+type run struct {
+	it   *pebble.Iterator
+	at   int
+	rest []byte // The ending of the key at hand.
+}
+
+func (p *Plan) openMerged(v *storage.View) (*merged, error) {
+	m := &merged{reverse: p.reverse}
+	for _, s := range p.spans {
+		it, err := v.Iter(s.lo, s.hi)
+		if err != nil {
+			return nil, err
+		}
+		m.runs = append(m.runs, &run{it: it, at: s.at})
+	}
+	return m, nil
+}
+
+func (m *merged) Len() int           { return len(m.runs) }
+func (m *merged) Less(i, j int) bool { return m.compare(m.runs[i].rest, m.runs[j].rest) < 0 }
+func (m *merged) Swap(i, j int)      { m.runs[i], m.runs[j] = m.runs[j], m.runs[i] }
+func (m *merged) Push(x any)         { m.runs = append(m.runs, x.(*run)) }
+func (m *merged) Pop() any {
+	r := m.runs[len(m.runs)-1]
+	m.runs = m.runs[:len(m.runs)-1]
+	return r
+}
+
+// compare compares endings in the order of reading.
+func (m *merged) compare(a, b []byte) int {
+	if m.reverse {
+		return bytes.Compare(b, a)
+	}
+	return bytes.Compare(a, b)
+}
+
+func (m *merged) next() bool {
+	switch {
+	case !m.started:
+		m.start()
+	case len(m.runs) > 0:
+		m.replace(m.step(m.runs[0]))
+	}
+	return m.failed == nil && len(m.runs) > 0
+}
+
+// start brings every run to its first key.
+func (m *merged) start() {
+	m.started = true
+	kept := m.runs[:0]
+	for _, r := range m.runs {
+		var ok bool
+		if m.reverse {
+			ok = r.it.Last()
+		} else {
+			ok = r.it.First()
+		}
+		if m.moved(r, ok) {
+			kept = append(kept, r)
+		}
+	}
+	m.runs = kept
+	heap.Init(m)
+}
+
+func (m *merged) step(r *run) bool {
+	if m.reverse {
+		return m.moved(r, r.it.Prev())
+	}
+	return m.moved(r, r.it.Next())
+}
+
+// moved notes where a run is after its iterator moved.
+func (m *merged) moved(r *run, ok bool) bool {
+	if !ok {
+		if err := r.it.Error(); err != nil {
+			m.failed = err
+		}
+		return false
+	}
+	r.rest = r.it.Key()[r.at:]
+	return true
+}
+
+// replace puts the first run where it belongs after it moved, or takes it out at its end.
+func (m *merged) replace(more bool) {
+	if more {
+		heap.Fix(m, 0)
+	} else {
+		heap.Pop(m)
+	}
+}
+
+// nearby is how many keys are rather stepped over than jumped.
+const nearby = 8
+
+// reach moves on to the first key whose ending does not come before one; false when there is none.
+func (m *merged) reach(ending []byte) bool {
+	if !m.started {
+		m.start()
+	}
+	for m.failed == nil && len(m.runs) > 0 && m.compare(m.runs[0].rest, ending) < 0 {
+		m.replace(m.leap(m.runs[0], ending))
+	}
+	return m.failed == nil && len(m.runs) > 0
+}
+
+func (m *merged) leap(r *run, ending []byte) bool {
+	for range nearby {
+		if !m.step(r) {
+			return false
+		}
+		if m.compare(r.rest, ending) >= 0 {
+			return true
+		}
+	}
+	key := concat(r.it.Key()[:r.at], ending)
+	if m.reverse {
+		return m.moved(r, r.it.SeekLT(append(key, 0))) // The last key that is not after it.
+	}
+	return m.moved(r, r.it.SeekGE(key))
+}
+
+// pass moves on to the first key whose ending is another than the one at hand.
+func (m *merged) pass(ending []byte) bool {
+	for m.next() {
+		if !bytes.Equal(m.runs[0].rest, ending) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *merged) ending() []byte         { return m.runs[0].rest }
+func (m *merged) key() []byte            { return m.runs[0].it.Key() }
+func (m *merged) value() ([]byte, error) { return m.runs[0].it.ValueAndErr() }
+func (m *merged) err() error             { return m.failed }
