@@ -2,11 +2,13 @@ package query
 
 import (
 	"fmt"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/orch-project/orch/pkg/protobson"
+	"github.com/orch-project/orch/pkg/restjson"
 )
 
 // comparisons are the operators whose MongoDB counterpart takes the same operand and leaves out absent fields.
@@ -85,12 +87,28 @@ func noneOf(fd protoreflect.FieldDescriptor, v protoreflect.Value, path string) 
 	if len(values) == 0 {
 		return always{}, nil
 	}
+	if words := fd.Message().Fields().Get(0).Enum(); words != nil {
+		return criterion(path, "$in", otherWords(words, values)), nil
+	}
 	list := make(bson.A, 0, len(values)+1)
 	for _, value := range values {
 		list = append(list, value)
 	}
 	// null stands for absence too: NOT IN is not true of it.
 	return criterion(path, "$nin", append(list, nil)), nil
+}
+
+// otherWords are an enum's words but for some: few words are a list, which an index answers in the order of a sort.
+func otherWords(enum protoreflect.EnumDescriptor, but []bson.RawValue) bson.A {
+	others := bson.A{}
+	values := enum.Values()
+	for i := range values.Len() {
+		word, ok := restjson.EnumWord(enum, values.Get(i).Number())
+		if ok && !slices.ContainsFunc(but, func(v bson.RawValue) bool { return v.StringValue() == word }) {
+			others = append(others, word)
+		}
+	}
+	return others
 }
 
 // null matches documents whose field is absent, or whose list is empty; or the contrary.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
@@ -11,9 +12,15 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
+// indexTimeout bounds the making of indexes. A new one over millions of documents takes minutes, longer than any other
+// operation may.
+const indexTimeout = 6 * time.Hour
+
 // EnsureIndexes makes the indexes that are missing, and makes those anew that an older version made with other options.
 // Those that are there cost one look.
 func (s *Store) EnsureIndexes(ctx context.Context, indexes []query.Index) error {
+	ctx, cancel := context.WithTimeout(ctx, indexTimeout)
+	defer cancel()
 	byCollection := map[query.Collection][]mongo.IndexModel{}
 	var order []query.Collection
 	for _, index := range indexes {
