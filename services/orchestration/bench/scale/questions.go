@@ -19,7 +19,7 @@ import (
 type question struct {
 	name, body string
 	count      bool
-	// grows: a count that must look at every match, because no index has the field; it is printed and not bounded.
+	// grows: it must look at every match, or at every key, because no index has them together; it is printed and not bounded.
 	grows bool
 }
 
@@ -62,8 +62,38 @@ func filters() []string {
 	return append(list, `{"flows":{"name":{"any_":["flow-3"]}}}`, `{"flows":{"id":{"any_":[`+quote("flow", 3)+`]}}}`)
 }
 
-// growing are the filters that no index answers by itself. A page of them ends early, as many match; a count cannot.
-var growing = []string{`"not_any_"`, `"like_"`, `"tags"`, `"work_queue_name"`, `"flow_version"`}
+// combined are bodies as a dashboard sends them: several conditions, windows of time, what runs belong to, other orders.
+func combined() []string {
+	quote := func(kind string, n int) string { return `"` + known(kind, n).String() + `"` }
+	from := func(d time.Duration) string { return `"` + newest.Add(-d).Format(time.RFC3339) + `"` }
+	deployment := `"deployment_id":{"any_":[` + quote("deployment", 3) + `]}`
+	failed := `"state":{"type":{"any_":["FAILED","CRASHED"]}}`
+	completed := `"state":{"type":{"any_":["COMPLETED"]}}`
+	hour := `"expected_start_time":{"after_":` + from(time.Hour) + `}`
+	bygone := `"expected_start_time":{"after_":` + from(160*time.Minute) + `,"before_":` + from(150*time.Minute) + `}`
+	return []string{
+		`{"flow_runs":{` + hour + `,` + failed + `}}`,
+		`{"flow_runs":{` + hour + `,"state":{"name":{"any_":["Completed","Failed"]}},"tags":{"all_":["tag-3"]}}}`,
+		`{"flow_runs":{` + bygone + `}}`,
+		`{"flow_runs":{` + bygone + `,` + failed + `}}`,
+		`{"flow_runs":{` + bygone + `},"sort":"NAME_ASC"}`,
+		`{"flow_runs":{` + deployment + `,` + failed + `}}`,
+		`{"flow_runs":{` + deployment + `,"state":{"type":{"any_":["SCHEDULED"]}}},"sort":"EXPECTED_START_TIME_ASC"}`,
+		`{"flow_runs":{` + deployment + `,` + completed + `},"sort":"EXPECTED_START_TIME_DESC"}`,
+		`{"flow_runs":{` + deployment + `,` + completed + `,"tags":{"any_":["tag-1","tag-4"]}}}`,
+		`{"flow_runs":{` + deployment + `,` + hour + `}}`,
+		`{"flow_runs":{` + failed + `},"sort":"NAME_ASC"}`,
+		`{"flow_runs":{"work_queue_name":{"any_":["queue-3","queue-4"]},` + failed + `}}`,
+		`{"work_pool_queues":{"name":{"any_":["queue-3"]}}}`,
+		`{"work_pool_queues":{"name":{"any_":["queue-3"]}},"flow_runs":{` + failed + `,` + hour + `}}`,
+		`{"work_pool_queues":{"name":{"any_":["queue-3"]}},"sort":"EXPECTED_START_TIME_DESC"}`,
+		`{"deployments":{"name":{"like_":"deployment-1"}},"flow_runs":{"state":{"type":{"not_any_":["COMPLETED"]}}}}`,
+		`{"flows":{"name":{"like_":"flow-1"}},"flow_runs":{` + completed + `}}`,
+	}
+}
+
+// growing are the filters that no counter answers. A page of them ends early, as many match; a count looks at the key of each.
+var growing = []string{`"not_any_"`, `"like_"`, `"tags"`, `"flow_version"`}
 
 func questions() []question {
 	var list []question
@@ -84,8 +114,26 @@ func questions() []question {
 			question{name: short, body: `{` + inner + `"limit":200,"sort":"START_TIME_DESC"}`},
 			question{name: "count " + short, body: f, count: true, grows: unindexed})
 	}
+	// No index tells which names have a rare part: the keys of all are read.
+	list = append(list, question{name: "a rare part of names", body: `{"flow_runs":{"name":{"like_":"run-7007"}},"limit":200,"sort":"START_TIME_DESC"}`, grows: true})
+	for i, f := range combined() {
+		name := fmt.Sprintf("together %d: %s", i+1, naming.Replace(f))
+		sort := `,"sort":"START_TIME_DESC"`
+		if strings.Contains(f, `"sort"`) {
+			sort = ""
+		} else {
+			list = append(list, question{name: "count " + name, body: f, count: true, grows: true})
+		}
+		list = append(list, question{name: name, body: strings.TrimSuffix(f, "}") + `,"limit":200` + sort + `}`})
+	}
 	return list
 }
+
+// naming shortens a body to what tells it from others.
+var naming = strings.NewReplacer(
+	`"flow_runs":{`, "", `"`, "", "any_:", "", "{[", "[", "]}", "]", "_start_time", "", "EXPECTED_START_TIME", "EXPECTED", "deployment_id", "deployment",
+	"work_pool_queues", "queues", "work_queue_name", "queue", known("deployment", 3).String(), "3", "2026-11-21T", "", ":00Z", "", "sort:", "by ",
+)
 
 // ask sends a question through the service, as the gateway does.
 func (w *world) ask(ctx context.Context, q question) error {

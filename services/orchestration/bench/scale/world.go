@@ -81,11 +81,8 @@ func (w *world) fill(ctx context.Context, n int) error {
 	if stored > 0 {
 		return fmt.Errorf("the store has %d flow runs, neither none nor %d: remove it", stored, n)
 	}
-	for i := range flows {
-		flow := &orchv1.Flow{Id: known("flow", i).String(), Name: fmt.Sprintf("flow-%d", i)}
-		if err := store.NewCollection(w.store, query.Flow, &orchv1.Flow{}).Insert(ctx, request.DefaultWorkspace, flow); err != nil {
-			return err
-		}
+	if err := w.fillRelated(ctx); err != nil {
+		return err
 	}
 	docs := make([]bson.Raw, 0, batch)
 	for i := range n {
@@ -103,7 +100,25 @@ func (w *world) fill(ctx context.Context, n int) error {
 	return nil
 }
 
-// flowRun is the i-th of n runs, the oldest first. Most are completed, a tenth failed, the newest hundred wait.
+// fillRelated stores what runs belong to.
+func (w *world) fillRelated(ctx context.Context) error {
+	var errs []error
+	for i := range flows {
+		flow := &orchv1.Flow{Id: known("flow", i).String(), Name: fmt.Sprintf("flow-%d", i)}
+		errs = append(errs, store.NewCollection(w.store, query.Flow, &orchv1.Flow{}).Insert(ctx, request.DefaultWorkspace, flow))
+	}
+	for i := range deployments {
+		d := &orchv1.Deployment{Id: known("deployment", i).String(), Name: fmt.Sprintf("deployment-%d", i), FlowId: known("flow", i).String()}
+		errs = append(errs, store.NewCollection(w.store, query.Deployment, &orchv1.Deployment{}).Insert(ctx, request.DefaultWorkspace, d))
+	}
+	for i := range queues {
+		q := &orchv1.WorkQueue{Id: known("queue", i).String(), Name: fmt.Sprintf("queue-%d", i), WorkPoolId: new(known("pool", i/5).String())}
+		errs = append(errs, store.NewCollection(w.store, query.WorkQueue, &orchv1.WorkQueue{}).Insert(ctx, request.DefaultWorkspace, q))
+	}
+	return errors.Join(errs...)
+}
+
+// flowRun is the i-th of n runs, the oldest first. Most are completed, an eleventh failed, the newest hundred wait.
 func flowRun(i, n int) *orchv1.FlowRun {
 	at := newest.Add(time.Duration(i-n) * time.Second)
 	start := timestamppb.New(at)
@@ -119,7 +134,7 @@ func flowRun(i, n int) *orchv1.FlowRun {
 	case n-i <= 100:
 		state.Type, state.Name = orchv1.StateType_STATE_TYPE_SCHEDULED, new("Scheduled")
 		run.NextScheduledStartTime, run.RunCount = start, 0
-	case i%10 == 0:
+	case i%11 == 0:
 		state.Type, state.Name = orchv1.StateType_STATE_TYPE_FAILED, new("Failed")
 	}
 	if run.GetRunCount() > 0 {
