@@ -7,13 +7,16 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/gorilla/mux"
 )
 
 // router finds the operation of a request.
 type router struct {
-	segments map[string]*mux.Router
+	// segments are by first path segment. What mux makes of a path takes some 15 KB, and most servers are asked for few of them,
+	// so the routes of a segment are made when it is first asked for.
+	segments map[string]func() *mux.Router
 	methods  []string // All that any operation has, sorted.
 }
 
@@ -26,10 +29,11 @@ type match struct {
 }
 
 func newRouter(ops []*Operation) (*router, error) {
-	rt := &router{segments: map[string]*mux.Router{}}
+	rt := &router{segments: map[string]func() *mux.Router{}}
 	sorted := slices.Clone(ops)
 	slices.SortStableFunc(sorted, func(a, b *Operation) int { return compareSegments(a.segments, b.segments) })
 	seen := map[string]string{}
+	bySegment := map[string][]*Operation{}
 	for _, op := range sorted {
 		key := op.Method + " " + routeOf(op.segments)
 		if other, ok := seen[key]; ok {
@@ -37,23 +41,30 @@ func newRouter(ops []*Operation) (*router, error) {
 		}
 		seen[key] = op.RPC
 		first := op.segments[0].literal
-		m := rt.segments[first]
-		if m == nil {
-			// Variables are taken from the escaped path, so that a value may hold a slash.
-			m = mux.NewRouter().UseEncodedPath().SkipClean(true)
-			rt.segments[first] = m
-		}
-		// The path before the method: the other way round mux forgets that a path was known with another method.
-		route := m.Path(routeOf(op.segments)).Methods(op.Method).Handler(target{op})
-		if err := route.GetError(); err != nil {
-			return nil, fmt.Errorf("route %s: %w", key, err)
-		}
+		bySegment[first] = append(bySegment[first], op)
 		if !slices.Contains(rt.methods, op.Method) {
 			rt.methods = append(rt.methods, op.Method)
 		}
 	}
+	for first, ops := range bySegment {
+		rt.segments[first] = sync.OnceValue(func() *mux.Router { return routes(ops) })
+	}
 	slices.Sort(rt.methods)
 	return rt, nil
+}
+
+// routes makes the routes of one first segment. Their paths were checked with the operations.
+func routes(ops []*Operation) *mux.Router {
+	// Variables are taken from the escaped path, so that a value may hold a slash.
+	m := mux.NewRouter().UseEncodedPath().SkipClean(true)
+	for _, op := range ops {
+		// The path before the method: the other way round mux forgets that a path was known with another method.
+		route := m.Path(routeOf(op.segments)).Methods(op.Method).Handler(target{op})
+		if err := route.GetError(); err != nil {
+			panic(fmt.Sprintf("transcode: route %s of %s: %v", routeOf(op.segments), op.RPC, err))
+		}
+	}
+	return m
 }
 
 // target lets mux carry an operation; the transcoder serves it.
@@ -67,10 +78,11 @@ func (rt *router) find(method string, u *url.URL) match {
 	path := *u
 	path.Path = strings.TrimSuffix(path.Path, "/")
 	path.RawPath = strings.TrimSuffix(path.RawPath, "/")
-	m := rt.segments[firstSegment(path.Path)]
-	if m == nil {
+	segment := rt.segments[firstSegment(path.Path)]
+	if segment == nil {
 		return match{}
 	}
+	m := segment()
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}

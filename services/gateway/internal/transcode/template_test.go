@@ -3,10 +3,14 @@ package transcode
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 
+	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -16,6 +20,32 @@ func TestTemplatesThatMakeNoSense(t *testing.T) {
 	for _, path := range []string{"", "/", "flows", "/{id}", "/flows/{other}", "/flows/{id", "/flows/{id}x", "/flows:count", "/flows/{id=a/*}"} {
 		_, err := parseTemplate(path, input)
 		require.Error(t, err, path)
+	}
+}
+
+// Routes are made when they are first asked for; all that the contract has can be.
+func TestEveryRouteIsFound(t *testing.T) {
+	t.Parallel()
+	var services []protoreflect.ServiceDescriptor
+	protoregistry.GlobalFiles.RangeFilesByPackage("orch.v1", func(file protoreflect.FileDescriptor) bool {
+		for i := range file.Services().Len() {
+			services = append(services, file.Services().Get(i))
+		}
+		return true
+	})
+	tc, err := New(Options{Services: services})
+	require.NoError(t, err)
+	require.Greater(t, len(tc.Operations()), 200)
+	for _, op := range tc.Operations() {
+		path := strings.NewReplacer("{", "", "}", "").Replace(op.Template)
+		for _, s := range op.segments {
+			if s.field != nil && restjson.Options(s.field).GetFormat() == orchv1.Format_FORMAT_UUID {
+				path = strings.Replace(path, "/"+string(s.field.Name()), "/0f0f0f0f-0000-7000-8000-000000000000", 1)
+			}
+		}
+		found := tc.router.find(op.Method, &url.URL{Path: path})
+		require.NotNil(t, found.op, "%s %s", op.Method, path)
+		require.Equal(t, op.RPC, found.op.RPC, "%s %s", op.Method, path)
 	}
 }
 
