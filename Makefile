@@ -64,6 +64,12 @@ e2e-crowd: ## open 10,000 websockets of idle and ill-mannered clients against bo
 e2e-sdk: $(VENV)/prefect ## run the Python SDK against both forms of the server and the Python server; SDKFLAGS="-reference=false" leaves that out
 	go test -count=1 -v -timeout=60m -tags=e2esdk -run=Scenarios $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect $(SDKFLAGS)
 
+SDKS := $(patsubst test/python/%.txt,$(VENV)/%,$(wildcard test/python/prefect-*.txt))
+
+.PHONY: e2e-sdk-versions
+e2e-sdk-versions: $(SDKS) ## run a few scenarios with other versions of the Python SDK, one environment a version
+	go test -count=1 -v -timeout=60m -tags=e2esdk -run=Versions $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect $(SDKFLAGS)
+
 .PHONY: e2e-sdk-alike
 e2e-sdk-alike: $(VENV)/prefect ## call everything the SDK and its command line offer, and compare with the Python server
 	go test -count=1 -v -timeout=60m -tags=e2esdk -run=Alike $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect $(SDKFLAGS)

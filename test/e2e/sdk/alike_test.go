@@ -21,6 +21,10 @@ var walks = []struct {
 	{"async client", "client", []string{"WALK_CLIENT=async"}},
 	{"sdk", "sdk", nil},
 	{"command line", "cli", nil},
+	{"flows in flows, maps, retries", "stories", []string{"WALK_PARTS=nested mapped retries"}},
+	{"time-outs, caches, transactions", "stories", []string{"WALK_PARTS=timeouts caches transactions"}},
+	{"hooks, states by hand, meddling", "stories", []string{"WALK_PARTS=hooks by_hand interfered"}},
+	{"limits, logs, events, crashes, pauses", "stories", []string{"WALK_PARTS=limits logged happenings parameters generators crashes paused"}},
 }
 
 // TestServersAreAlike walks over the SDK's clients, what it builds on them and its command line against the Python server and both

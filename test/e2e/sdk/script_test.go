@@ -31,15 +31,21 @@ func runScript(t testing.TB, api, script string, env ...string) result {
 	return runPython(t, api, "scenarios", script, env...)
 }
 
-// runPython runs a script against an API, with nothing of the SDK's settings in its environment but what is given, and sets
-// in an order that is the same each time.
+// runPython runs a script with the SDK that everything else is compared with.
 func runPython(t testing.TB, api, folder, script string, env ...string) result {
+	t.Helper()
+	return runWith(t, *environment, api, folder, script, env...)
+}
+
+// runWith runs a script of an environment against an API, with nothing of the SDK's settings in its environment but what is given, and sets
+// in an order that is the same each time.
+func runWith(t testing.TB, environment, api, folder, script string, env ...string) result {
 	t.Helper()
 	directory, err := filepath.Abs(folder)
 	if err != nil {
 		return result{err: fmt.Errorf("find the scripts: %w", err)}
 	}
-	python, err := filepath.Abs(filepath.Join(*environment, "bin", "python"))
+	python, err := filepath.Abs(filepath.Join(environment, "bin", "python"))
 	if err != nil {
 		return result{err: fmt.Errorf("find Python: %w", err)}
 	}

@@ -6,7 +6,7 @@ import asyncio, inspect, json, os, re, shutil, sys, tempfile, time, traceback, u
 
 HOME = tempfile.mkdtemp(prefix="walk-")
 os.environ.update(PREFECT_HOME=HOME, DO_NOT_TRACK="1", PREFECT_SERVER_ANALYTICS_ENABLED="false", PREFECT_CLI_PROMPT="false", NO_COLOR="1",
-                  PREFECT_LOGGING_LEVEL=os.environ.get("WALK_LOGGING_LEVEL", "CRITICAL"), PREFECT_LOGGING_TO_API_ENABLED="false", COLUMNS="300")
+                  PREFECT_LOGGING_LEVEL=os.environ.get("WALK_LOGGING_LEVEL", "CRITICAL"), PREFECT_LOGGING_TO_API_ENABLED=os.environ.get("WALK_LOGS", "false"), COLUMNS="300")
 
 import httpx
 from pydantic import BaseModel
@@ -119,7 +119,7 @@ def say(name, value):
     """writes something that was found without a step of its own"""
     global _step
     _step = name
-    print(json.dumps({"step": name, "result": plain(value, "result")}, sort_keys=True), flush=True)
+    print(json.dumps({"step": text(name), "result": plain(value, "result")}, sort_keys=True), flush=True)
 
 
 _loop = None
