@@ -132,6 +132,8 @@ func TestFieldsWithRulesOfTheirOwn(t *testing.T) {
 		{&orchv1.DeploymentSchedule{}, &orchv1.DeploymentScheduleUpdate{}, []string{"replaces"}},
 		{&orchv1.FlowRun{}, &orchv1.FlowRunUpdate{}, nil},
 		{&orchv1.Variable{}, &orchv1.VariableUpdate{}, []string{"tags"}},
+		{&orchv1.Webhook{}, &orchv1.WebhookReplace{}, []string{"verification", "verify_token"}},
+		{&orchv1.Webhook{}, &orchv1.WebhookUpdate{}, []string{"verification", "verify_token"}},
 		{&orchv1.Workspace{}, &orchv1.WorkspaceUpdate{}, nil},
 	} {
 		t.Run(string(c.update.ProtoReflect().Descriptor().Name()), func(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/access"
 	"github.com/orch-project/orch/pkg/directory"
@@ -88,14 +87,13 @@ func (r *Registry) leaveTeams(ctx context.Context, account, actor uuid.UUID) err
 		return err
 	}
 	for _, id := range teams {
-		_, err := r.Teams.Mutate(ctx, account, id, func(current *orchv1.Team, _ int64) (*store.Change[*orchv1.Team], error) {
-			next := proto.CloneOf(current)
+		edit := func(next *orchv1.Team) error {
 			next.Memberships = slices.DeleteFunc(next.GetMemberships(), func(m *orchv1.TeamMembership) bool { return m.GetId() == actor.String() })
-			if len(next.GetMemberships()) == len(current.GetMemberships()) {
-				return nil, nil
-			}
-			return &store.Change[*orchv1.Team]{Message: next, Effects: []store.Effect{r.Follow(directory.Team, account, id)}}, nil
-		})
+			return nil
+		}
+		_, err := r.Teams.Mutate(ctx, account, id, store.Edit(edit, func(_, _ *orchv1.Team) ([]store.Effect, error) {
+			return []store.Effect{r.Follow(directory.Team, account, id)}, nil
+		}))
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}

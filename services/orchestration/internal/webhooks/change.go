@@ -10,6 +10,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -28,14 +29,8 @@ func (s *Service) ReplaceWebhook(ctx context.Context, r *orchv1.ReplaceWebhookRe
 	}
 	replace := r.GetWebhook()
 	return s.change(ctx, r.GetId(), replace.GetTemplate(), func(ws uuid.UUID, w *orchv1.Webhook) error {
-		w.Name, w.Template = replace.GetName(), replace.GetTemplate()
-		w.Description = replace.GetDescription()
-		if slices.Contains(mask, "enabled") {
-			w.Enabled = replace.GetEnabled()
-		}
-		if slices.Contains(mask, "service_account_id") {
-			w.ServiceAccountId = replace.ServiceAccountId
-		}
+		w.Description = "" // Alone of what is not sent it does not stay.
+		fieldmask.Apply(w, replace, ownFields(mask))
 		return s.setIntake(ws, w, replace, mask)
 	})
 }
@@ -44,22 +39,14 @@ func (s *Service) ReplaceWebhook(ctx context.Context, r *orchv1.ReplaceWebhookRe
 func (s *Service) UpdateWebhook(ctx context.Context, r *orchv1.UpdateWebhookRequest) (*emptypb.Empty, error) {
 	update := r.GetWebhook()
 	return s.change(ctx, r.GetId(), update.GetTemplate(), func(ws uuid.UUID, w *orchv1.Webhook) error {
-		for _, field := range r.GetUpdateMask().GetPaths() {
-			switch field {
-			case "name":
-				w.Name = update.GetName()
-			case "description":
-				w.Description = update.GetDescription()
-			case "enabled":
-				w.Enabled = update.GetEnabled()
-			case "template":
-				w.Template = update.GetTemplate()
-			case "service_account_id":
-				w.ServiceAccountId = update.ServiceAccountId
-			}
-		}
+		fieldmask.Apply(w, update, ownFields(r.GetUpdateMask().GetPaths()))
 		return s.setIntake(ws, w, update, r.GetUpdateMask().GetPaths())
 	})
+}
+
+// ownFields are the fields of a mask that are not of the intake, which has rules of its own.
+func ownFields(mask []string) []string {
+	return slices.DeleteFunc(slices.Clone(mask), func(field string) bool { return slices.Contains(intakeFields, field) })
 }
 
 // change edits a webhook and spreads the change. A template that is not sent is empty and not checked.
@@ -89,27 +76,21 @@ func (s *Service) mutate(ctx context.Context, id, action string, edit func(ws uu
 	if err != nil {
 		return nil, translate(err)
 	}
-	changed, err := s.webhooks.Mutate(ctx, info.Workspace, key, func(current *orchv1.Webhook, _ int64) (*store.Change[*orchv1.Webhook], error) {
-		next := proto.Clone(current).(*orchv1.Webhook)
+	checked := func(next *orchv1.Webhook) error {
+		before := proto.CloneOf(next)
 		if err := edit(info.Workspace, next); err != nil {
-			return nil, err
+			return err
 		}
-		if err := s.check(ctx, info, current, next); err != nil {
-			return nil, err
-		}
-		if proto.Equal(current, next) {
-			return nil, nil
-		}
+		return s.check(ctx, info, before, next)
+	}
+	changed, err := s.webhooks.Mutate(ctx, info.Workspace, key, store.Edit(checked, func(current, next *orchv1.Webhook) ([]store.Effect, error) {
 		told, err := s.told(info, info.Workspace, next, action)
-		if err != nil {
-			return nil, err
-		}
 		slugs := []string{current.GetSlug()}
 		if next.GetSlug() != current.GetSlug() {
 			slugs = append(slugs, next.GetSlug())
 		}
-		return &store.Change[*orchv1.Webhook]{Message: next, Effects: []store.Effect{s.publish(info.Workspace, key, slugs...), told}}, nil
-	})
+		return []store.Effect{s.publish(info.Workspace, key, slugs...), told}, err
+	}))
 	if err != nil {
 		return nil, translate(err)
 	}

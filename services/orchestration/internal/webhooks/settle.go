@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/google/uuid"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -49,15 +48,16 @@ func (s *Service) settle(ctx context.Context, ws, id uuid.UUID) error {
 
 // disableOpen disables a webhook if it is still open.
 func (s *Service) disableOpen(ctx context.Context, ws, id uuid.UUID) error {
-	_, err := s.webhooks.Mutate(ctx, ws, id, func(current *orchv1.Webhook, _ int64) (*store.Change[*orchv1.Webhook], error) {
-		if !open(current) {
-			return nil, nil
+	edit := func(next *orchv1.Webhook) error {
+		if open(next) {
+			next.Enabled = false
 		}
-		next := proto.Clone(current).(*orchv1.Webhook)
-		next.Enabled = false
+		return nil
+	}
+	_, err := s.webhooks.Mutate(ctx, ws, id, store.Edit(edit, func(_, next *orchv1.Webhook) ([]store.Effect, error) {
 		told, err := s.told(request.Info{}, ws, next, "updated")
-		return &store.Change[*orchv1.Webhook]{Message: next, Effects: []store.Effect{s.publish(ws, id, next.GetSlug()), told}}, err
-	})
+		return []store.Effect{s.publish(ws, id, next.GetSlug()), told}, err
+	}))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}

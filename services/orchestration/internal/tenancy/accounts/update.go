@@ -14,6 +14,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
@@ -30,28 +31,7 @@ func (s *Service) UpdateAccount(ctx context.Context, r *orchv1.UpdateAccountRequ
 		return nil, rpc.Detail(http.StatusForbidden, "Only the server's administrators choose an account's plan.")
 	}
 	_, err = s.mutate(ctx, "account", func(a *orchv1.Account) error {
-		for _, field := range r.GetUpdateMask().GetPaths() {
-			switch field {
-			case "name":
-				if update.Name != nil {
-					a.Name = update.GetName()
-				}
-			case "handle":
-				if update.Handle != nil {
-					a.Handle = update.GetHandle()
-				}
-			case "location":
-				a.Location = update.Location
-			case "link":
-				a.Link = update.Link
-			case "auth_expiration_seconds":
-				a.AuthExpirationSeconds = update.AuthExpirationSeconds
-			case "plan_type":
-				if update.PlanType != nil {
-					a.PlanType = update.GetPlanType()
-				}
-			}
-		}
+		fieldmask.Apply(a, update, r.GetUpdateMask().GetPaths())
 		return nil
 	})
 	return &emptypb.Empty{}, err
@@ -75,24 +55,7 @@ func (s *Service) UpdateAccountSettings(ctx context.Context, r *orchv1.UpdateAcc
 			settings = &orchv1.AccountSettings{}
 			a.Settings = settings
 		}
-		for _, field := range r.GetUpdateMask().GetPaths() {
-			switch field {
-			case "allow_public_workspaces":
-				settings.AllowPublicWorkspaces = update.GetAllowPublicWorkspaces()
-			case "ai_log_summaries":
-				settings.AiLogSummaries = update.GetAiLogSummaries()
-			case "managed_execution":
-				settings.ManagedExecution = update.GetManagedExecution()
-			case "enforce_webhook_authentication":
-				settings.EnforceWebhookAuthentication = update.GetEnforceWebhookAuthentication()
-			case "webhook_rate_limit":
-				settings.WebhookRateLimit = update.GetWebhookRateLimit()
-			case "webhook_allowed_ips":
-				settings.WebhookAllowedIps = update.GetWebhookAllowedIps()
-			case "enforce_ip_allowlist":
-				settings.EnforceIpAllowlist = update.GetEnforceIpAllowlist()
-			}
-		}
+		fieldmask.Apply(settings, update, r.GetUpdateMask().GetPaths())
 		return keepsCaller(a, caller)
 	})
 	if err != nil {
@@ -128,14 +91,7 @@ func sameIntake(a, b *orchv1.AccountSettings) bool {
 
 // decide makes the decision of a change to an account.
 func (s *Service) decide(info request.Info, kind string, edit func(*orchv1.Account) error) store.Decide[*orchv1.Account] {
-	return func(current *orchv1.Account, _ int64) (*store.Change[*orchv1.Account], error) {
-		next := proto.Clone(current).(*orchv1.Account)
-		if err := edit(next); err != nil {
-			return nil, err
-		}
-		if proto.Equal(current, next) {
-			return nil, nil
-		}
+	return store.Edit(edit, func(current, next *orchv1.Account) ([]store.Effect, error) {
 		effects, err := s.registry.Effects(info, s.registry.Follow(directory.Account, tenancy.Server, info.Account),
 			tenancy.Deed{Kind: kind, Action: "updated", Of: info.Account, Name: next.GetName()})
 		// An interruption must not leave webhooks open.
@@ -145,6 +101,6 @@ func (s *Service) decide(info request.Info, kind string, edit func(*orchv1.Accou
 		if !sameIntake(next.GetSettings(), current.GetSettings()) {
 			effects = append(effects, s.registry.Store.About(KindIntake, tenancy.Server, info.Account))
 		}
-		return &store.Change[*orchv1.Account]{Message: next, Effects: effects}, err
-	}
+		return effects, err
+	})
 }

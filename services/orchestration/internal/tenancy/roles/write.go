@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/google/uuid"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/orch-project/orch/pkg/access"
@@ -80,16 +79,14 @@ func (s *Service) UpdateWorkspaceRole(ctx context.Context, r *orchv1.UpdateWorks
 	if err := check(r.GetRole()); err != nil {
 		return nil, err
 	}
-	of := s.registry
-	_, err = of.Roles.Mutate(ctx, info.Account, id, func(current *orchv1.WorkspaceRole, _ int64) (*store.Change[*orchv1.WorkspaceRole], error) {
-		next := proto.Clone(current).(*orchv1.WorkspaceRole)
+	edit := func(next *orchv1.WorkspaceRole) error {
 		fill(next, r.GetRole())
-		if proto.Equal(current, next) {
-			return nil, nil
-		}
-		effects, err := of.Effects(info, of.Follow(directory.Role, info.Account, id), deed(next, id, "updated"))
-		return &store.Change[*orchv1.WorkspaceRole]{Message: next, Effects: effects}, err
-	})
+		return nil
+	}
+	of := s.registry
+	_, err = of.Roles.Mutate(ctx, info.Account, id, store.Edit(edit, func(_, next *orchv1.WorkspaceRole) ([]store.Effect, error) {
+		return of.Effects(info, of.Follow(directory.Role, info.Account, id), deed(next, id, "updated"))
+	}))
 	if err != nil {
 		return nil, tenancy.Missing(tenancy.Taken(err, taken), "Workspace role")
 	}

@@ -28,14 +28,14 @@ func (s *Service) RotateServiceAccountApiKey(ctx context.Context, r *orchv1.Rota
 	}
 	overlap := time.Duration(rotation.GetOldKeyExpiresInSeconds()) * time.Second
 	var shown *orchv1.ApiKey
-	b, err := s.mutate(ctx, info, id, "rotated", func(next *orchv1.ServiceAccount) (*orchv1.ServiceAccount, error) {
+	b, err := s.mutate(ctx, info, id, "rotated", func(next *orchv1.ServiceAccount) error {
 		var stored *orchv1.ApiKey
 		stored, shown = of.NewKey(of.Words.BotKeyPrefix(), next.GetName(), rotation.GetApiKeyExpiration())
 		next.Keys = append(expiring(next.GetKeys(), of.Store.Now(), overlap), stored)
 		if len(next.GetKeys()) > maxKeys {
-			return nil, rpc.Detail(http.StatusConflict, "Too many keys of this service account are still valid; wait, or let them expire at once.")
+			return rpc.Detail(http.StatusConflict, "Too many keys of this service account are still valid; wait, or let them expire at once.")
 		}
-		return next, nil
+		return nil
 	})
 	if err != nil {
 		return nil, err

@@ -11,7 +11,6 @@ import (
 	"context"
 
 	"github.com/google/uuid"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/orch-project/orch/pkg/access"
@@ -51,26 +50,22 @@ func present(b *orchv1.ServiceAccount) *orchv1.ServiceAccount {
 	return b
 }
 
-// mutate changes a service account and spreads the change; nil from edit means no change. Whoever changes one must have
+// mutate changes a service account and spreads the change; Whoever changes one must have
 // as much power as it has: its keys are its power.
 func (s *Service) mutate(
-	ctx context.Context, info request.Info, id uuid.UUID, action string, edit func(*orchv1.ServiceAccount) (*orchv1.ServiceAccount, error),
+	ctx context.Context, info request.Info, id uuid.UUID, action string, edit func(next *orchv1.ServiceAccount) error,
 ) (*orchv1.ServiceAccount, error) {
 	of := s.registry
-	changed, err := of.ServiceAccounts.Mutate(ctx, info.Account, id, func(current *orchv1.ServiceAccount, _ int64) (*store.Change[*orchv1.ServiceAccount], error) {
-		next, err := edit(proto.Clone(current).(*orchv1.ServiceAccount))
-		if err != nil {
-			return nil, err
+	permitted := func(next *orchv1.ServiceAccount) error {
+		before := next.GetAccountRoleId()
+		if err := edit(next); err != nil {
+			return err
 		}
-		if err := of.CheckAccountRoles(ctx, info, current.GetAccountRoleId(), next.GetAccountRoleId()); err != nil {
-			return nil, err
-		}
-		if proto.Equal(current, next) {
-			return nil, nil
-		}
-		effects, err := of.Effects(info, of.Follow(directory.ServiceAccount, info.Account, id), deed(next, id, action))
-		return &store.Change[*orchv1.ServiceAccount]{Message: next, Effects: effects}, err
-	})
+		return of.CheckAccountRoles(ctx, info, before, next.GetAccountRoleId())
+	}
+	changed, err := of.ServiceAccounts.Mutate(ctx, info.Account, id, store.Edit(permitted, func(_, next *orchv1.ServiceAccount) ([]store.Effect, error) {
+		return of.Effects(info, of.Follow(directory.ServiceAccount, info.Account, id), deed(next, id, action))
+	}))
 	if err != nil {
 		return nil, tenancy.Missing(tenancy.Taken(err, taken), noun)
 	}
@@ -116,14 +111,14 @@ func (s *Service) UpdateServiceAccount(ctx context.Context, r *orchv1.UpdateServ
 		return nil, err
 	}
 	update := r.GetServiceAccount()
-	_, err = s.mutate(ctx, info, id, "updated", func(next *orchv1.ServiceAccount) (*orchv1.ServiceAccount, error) {
+	_, err = s.mutate(ctx, info, id, "updated", func(next *orchv1.ServiceAccount) error {
 		if update.Name != nil {
 			next.Name = update.GetName()
 		}
 		if update.AccountRoleId != nil {
 			next.AccountRoleId = update.GetAccountRoleId()
 		}
-		return next, nil
+		return nil
 	})
 	return &emptypb.Empty{}, err
 }

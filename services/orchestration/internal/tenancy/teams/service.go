@@ -10,7 +10,6 @@ import (
 	"context"
 
 	"github.com/google/uuid"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/request"
@@ -39,12 +38,12 @@ func (s *Service) mutate(
 	ctx context.Context, info request.Info, id uuid.UUID, edit func(next *orchv1.Team) ([]tenancy.Deed, error),
 ) (*orchv1.Team, error) {
 	of := s.registry
-	changed, err := of.Teams.Mutate(ctx, info.Account, id, func(current *orchv1.Team, _ int64) (*store.Change[*orchv1.Team], error) {
-		next := proto.CloneOf(current)
-		deeds, err := edit(next)
-		if err != nil || proto.Equal(current, next) {
-			return nil, err
-		}
+	var deeds []tenancy.Deed
+	noting := func(next *orchv1.Team) (err error) {
+		deeds, err = edit(next)
+		return err
+	}
+	changed, err := of.Teams.Mutate(ctx, info.Account, id, store.Edit(noting, func(_, _ *orchv1.Team) ([]store.Effect, error) {
 		effects := []store.Effect{of.Follow(directory.Team, info.Account, id)}
 		for _, deed := range deeds {
 			told, err := of.Audit(info, deed)
@@ -53,8 +52,8 @@ func (s *Service) mutate(
 			}
 			effects = append(effects, told)
 		}
-		return &store.Change[*orchv1.Team]{Message: next, Effects: effects}, nil
-	})
+		return effects, nil
+	}))
 	if err != nil {
 		return nil, tenancy.Missing(tenancy.Taken(err, taken), noun)
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/orch-project/orch/pkg/rpc"
@@ -30,13 +29,12 @@ func (s *Service) CreateUserApiKey(ctx context.Context, r *orchv1.CreateUserApiK
 		return nil, err
 	}
 	stored, shown := of.NewKey(of.Words.UserKeyPrefix(), create.GetName(), create.Expiration)
-	err = s.mutate(ctx, info, id, func(current *orchv1.User) (*orchv1.User, tenancy.Deed, error) {
-		next := proto.Clone(current).(*orchv1.User)
+	err = s.mutate(ctx, info, id, func(next *orchv1.User) (tenancy.Deed, error) {
 		next.Keys = append(tenancy.Alive(next.GetKeys(), of.Store.Now()), stored)
 		if len(next.GetKeys()) > maxKeys {
-			return nil, tenancy.Deed{}, rpc.Detail(http.StatusConflict, "A user has at most 200 API keys.")
+			return tenancy.Deed{}, rpc.Detail(http.StatusConflict, "A user has at most 200 API keys.")
 		}
-		return next, keyDeed(stored, "created"), nil
+		return keyDeed(stored, "created"), nil
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, "User")
@@ -93,15 +91,14 @@ func (s *Service) DeleteUserApiKey(ctx context.Context, r *orchv1.DeleteUserApiK
 	if err != nil {
 		return nil, err
 	}
-	err = s.mutate(ctx, info, id, func(current *orchv1.User) (*orchv1.User, tenancy.Deed, error) {
-		at := indexOf(current, r.GetId())
+	err = s.mutate(ctx, info, id, func(next *orchv1.User) (tenancy.Deed, error) {
+		at := indexOf(next, r.GetId())
 		if at < 0 {
-			return nil, tenancy.Deed{}, errNoKey
+			return tenancy.Deed{}, errNoKey
 		}
-		next := proto.Clone(current).(*orchv1.User)
 		gone := next.GetKeys()[at]
 		next.Keys = slices.Delete(next.GetKeys(), at, at+1)
-		return next, keyDeed(gone, "deleted"), nil
+		return keyDeed(gone, "deleted"), nil
 	})
 	if err != nil {
 		return nil, tenancy.Missing(err, "User")

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/orch-project/orch/pkg/access"
@@ -122,21 +121,22 @@ func (s *Service) UpdateAccountMembership(ctx context.Context, r *orchv1.UpdateA
 		return nil, err
 	}
 	of, role := s.registry, r.GetMembership().GetAccountRoleId()
-	_, err = of.Memberships.Mutate(ctx, info.Account, id, func(current *orchv1.AccountMembership, _ int64) (*store.Change[*orchv1.AccountMembership], error) {
-		if err := of.CheckAccountRoles(ctx, info, role, current.GetAccountRoleId()); err != nil {
-			return nil, err
+	edit := func(next *orchv1.AccountMembership) error {
+		if err := of.CheckAccountRoles(ctx, info, role, next.GetAccountRoleId()); err != nil {
+			return err
 		}
-		if current.GetAccountRoleId() == role {
-			return nil, nil
+		if next.GetAccountRoleId() == role {
+			return nil
 		}
-		if err := s.keepsOwner(ctx, info.Account, current); err != nil {
-			return nil, err
+		if err := s.keepsOwner(ctx, info.Account, next); err != nil {
+			return err
 		}
-		next := proto.Clone(current).(*orchv1.AccountMembership)
 		next.AccountRoleId = role
-		effects, err := of.Effects(info, of.Follow(directory.Membership, info.Account, id), deed(next, id, "updated"))
-		return &store.Change[*orchv1.AccountMembership]{Message: next, Effects: effects}, err
-	})
+		return nil
+	}
+	_, err = of.Memberships.Mutate(ctx, info.Account, id, store.Edit(edit, func(_, next *orchv1.AccountMembership) ([]store.Effect, error) {
+		return of.Effects(info, of.Follow(directory.Membership, info.Account, id), deed(next, id, "updated"))
+	}))
 	if err != nil {
 		return nil, tenancy.Missing(err, "Account membership")
 	}

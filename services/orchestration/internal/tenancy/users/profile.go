@@ -55,8 +55,7 @@ func (s *Service) UpdateUser(ctx context.Context, r *orchv1.UpdateUserRequest) (
 		return nil, err
 	}
 	update := r.GetUser()
-	err = s.mutate(ctx, info, id, func(current *orchv1.User) (*orchv1.User, tenancy.Deed, error) {
-		next := proto.Clone(current).(*orchv1.User)
+	err = s.mutate(ctx, info, id, func(next *orchv1.User) (tenancy.Deed, error) {
 		for field, value := range map[*string]*string{
 			&next.Handle: update.Handle, &next.FirstName: update.FirstName, &next.LastName: update.LastName, &next.Email: update.Email,
 		} {
@@ -64,10 +63,7 @@ func (s *Service) UpdateUser(ctx context.Context, r *orchv1.UpdateUserRequest) (
 				*field = *value
 			}
 		}
-		if proto.Equal(current, next) {
-			return nil, tenancy.Deed{}, nil
-		}
-		return next, tenancy.Deed{Kind: "user", Action: "updated", Of: id, Name: next.GetHandle()}, nil
+		return tenancy.Deed{Kind: "user", Action: "updated", Of: id, Name: next.GetHandle()}, nil
 	})
 	if err != nil {
 		return nil, tenancy.Missing(tenancy.Taken(err, "This handle or e-mail address is taken."), "User")

@@ -48,8 +48,8 @@ func me(info request.Info) uuid.UUID {
 	return tenancy.OwnerID
 }
 
-// mutate changes a user, and spreads the change. Edit says what was done; an empty deed means nothing.
-func (s *Service) mutate(ctx context.Context, info request.Info, id uuid.UUID, edit func(*orchv1.User) (*orchv1.User, tenancy.Deed, error)) error {
+// mutate changes a user, and spreads the change. Edit says what was done.
+func (s *Service) mutate(ctx context.Context, info request.Info, id uuid.UUID, edit func(next *orchv1.User) (tenancy.Deed, error)) error {
 	of := s.registry
 	if info.Account == uuid.Nil { // What people do to themselves is told in the first of their accounts.
 		accounts, err := s.myAccounts(ctx, info)
@@ -60,14 +60,14 @@ func (s *Service) mutate(ctx context.Context, info request.Info, id uuid.UUID, e
 			info.Account = accounts[0]
 		}
 	}
-	_, err := of.Users.Mutate(ctx, tenancy.Server, id, func(current *orchv1.User, _ int64) (*store.Change[*orchv1.User], error) {
-		next, deed, err := edit(current)
-		if err != nil || next == nil {
-			return nil, err
-		}
-		effects, err := of.Effects(info, of.Follow(directory.User, tenancy.Server, id), deed)
-		return &store.Change[*orchv1.User]{Message: next, Effects: effects}, err
-	})
+	var done tenancy.Deed
+	noting := func(next *orchv1.User) (err error) {
+		done, err = edit(next)
+		return err
+	}
+	_, err := of.Users.Mutate(ctx, tenancy.Server, id, store.Edit(noting, func(_, _ *orchv1.User) ([]store.Effect, error) {
+		return of.Effects(info, of.Follow(directory.User, tenancy.Server, id), done)
+	}))
 	if err != nil {
 		return err
 	}

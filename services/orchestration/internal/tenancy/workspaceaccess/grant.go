@@ -158,18 +158,19 @@ func (s *Service) change(ctx context.Context, info request.Info, text, role stri
 	if err != nil {
 		return nil, err
 	}
-	changed, err := of.Access.Mutate(ctx, info.Workspace, id, func(current *orchv1.WorkspaceAccess, _ int64) (*store.Change[*orchv1.WorkspaceAccess], error) {
-		if current.GetWorkspaceRoleId() == role {
-			return nil, nil
+	edit := func(next *orchv1.WorkspaceAccess) error {
+		if next.GetWorkspaceRoleId() == role {
+			return nil
 		}
-		if err := s.mayTake(ctx, info, current); err != nil {
-			return nil, err
+		if err := s.mayTake(ctx, info, next); err != nil {
+			return err
 		}
-		next := proto.Clone(current).(*orchv1.WorkspaceAccess)
 		next.WorkspaceRoleId = role
-		effects, err := of.Effects(info, of.Follow(directory.Access, info.Workspace, id), deed(info, next, id, "updated"))
-		return &store.Change[*orchv1.WorkspaceAccess]{Message: next, Effects: effects}, err
-	})
+		return nil
+	}
+	changed, err := of.Access.Mutate(ctx, info.Workspace, id, store.Edit(edit, func(_, next *orchv1.WorkspaceAccess) ([]store.Effect, error) {
+		return of.Effects(info, of.Follow(directory.Access, info.Workspace, id), deed(info, next, id, "updated"))
+	}))
 	if err != nil {
 		return nil, tenancy.Missing(err, noun)
 	}
