@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 
@@ -19,51 +20,40 @@ func adminCommand() *cobra.Command {
 }
 
 func ownerKeyCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return offline(&cobra.Command{
 		Use:   "owner-key",
 		Short: "Make another API key for the owner, who lost theirs",
 		Long: `Make another API key for the owner of the server, and print it. The keys that there are stay valid.
 
 No server may run on the data directory: whoever may stop it owns it.`,
-		Args: cobra.NoArgs,
-	}
-	dataDir := dataDirFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		path, err := dataDir()
-		if err != nil {
-			return err
-		}
-		key, err := standalone.OwnerKey(cmd.Context(), path, slog.New(slog.DiscardHandler))
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(cmd.OutOrStdout(), key)
-		return nil
-	}
-	return cmd
+	}, standalone.OwnerKey, "%s\n")
 }
 
 func openAllowlistsCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return offline(&cobra.Command{
 		Use:   "open-allowlists",
 		Short: "Let all accounts be used from everywhere again",
 		Long: `Stop enforcing the lists of addresses that accounts may be used from, for whoever has none of the addresses any more.
 The lists stay.
 
 No server may run on the data directory: whoever may stop it owns it.`,
-		Args: cobra.NoArgs,
-	}
+	}, standalone.OpenAllowlists, "%d accounts can be used from everywhere again.\n")
+}
+
+// offline lets a command work on a data directory, and say what came of it.
+func offline[T any](cmd *cobra.Command, work func(ctx context.Context, dataDir string, log *slog.Logger) (T, error), said string) *cobra.Command {
+	cmd.Args = cobra.NoArgs
 	dataDir := dataDirFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		path, err := dataDir()
 		if err != nil {
 			return err
 		}
-		opened, err := standalone.OpenAllowlists(cmd.Context(), path, slog.New(slog.DiscardHandler))
+		result, err := work(cmd.Context(), path, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%d accounts can be used from everywhere again.\n", opened)
+		fmt.Fprintf(cmd.OutOrStdout(), said, result)
 		return nil
 	}
 	return cmd

@@ -66,12 +66,9 @@ func findUser(ctx context.Context, s *remote.Server, in, argument string) (strin
 	return found[0].ID, nil
 }
 
-func teamAddCommand(c *connection) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "add TEAM",
-		Short: "Add users and service accounts to a team",
-		Args:  cobra.ExactArgs(1),
-	}
+// teamMembersCommand is a command on members of a team: work gets the team's path and whom the flags name.
+func teamMembersCommand(c *connection, use, short string, work func(cmd *cobra.Command, s *remote.Server, path string, members []member) error) *cobra.Command {
+	cmd := &cobra.Command{Use: use + " TEAM", Short: short, Args: cobra.ExactArgs(1)}
 	who := peopleFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, in, path, err := c.teamOf(cmd.Context(), args[0])
@@ -82,46 +79,39 @@ func teamAddCommand(c *connection) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		answer, err := s.Call(cmd.Context(), http.MethodPut, path+"/members", map[string]any{"members": members})
-		if err != nil {
-			return err
-		}
-		return show(c, cmd, answer, teamHead, teamRow)
+		return work(cmd, s, path, members)
 	}
 	return cmd
 }
 
-func teamRemoveCommand(c *connection) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "remove TEAM",
-		Short: "Take users and service accounts out of a team",
-		Args:  cobra.ExactArgs(1),
-	}
-	who := peopleFlags(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, in, path, err := c.teamOf(cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		members, err := who.find(cmd.Context(), s, in)
-		if err != nil {
-			return err
-		}
-		known, err := remote.Read[team](cmd.Context(), s, http.MethodGet, path, nil)
-		if err != nil {
-			return err
-		}
-		for _, m := range members {
-			at := slices.IndexFunc(known.Members, func(in teamMember) bool { return in.MemberID == m.ID })
-			if at < 0 {
-				return fmt.Errorf("%s is no member of the team", m.ID)
-			}
-			if _, err := s.Call(cmd.Context(), http.MethodDelete, path+"/members/"+known.Members[at].ActorID, nil); err != nil {
+func teamAddCommand(c *connection) *cobra.Command {
+	return teamMembersCommand(c, "add", "Add users and service accounts to a team",
+		func(cmd *cobra.Command, s *remote.Server, path string, members []member) error {
+			answer, err := s.Call(cmd.Context(), http.MethodPut, path+"/members", map[string]any{"members": members})
+			if err != nil {
 				return err
 			}
-			c.say(cmd, "%s is out of team %s.", m.ID, args[0])
-		}
-		return nil
-	}
-	return cmd
+			return show(c, cmd, answer, teamHead, teamRow)
+		})
+}
+
+func teamRemoveCommand(c *connection) *cobra.Command {
+	return teamMembersCommand(c, "remove", "Take users and service accounts out of a team",
+		func(cmd *cobra.Command, s *remote.Server, path string, members []member) error {
+			known, err := remote.Read[team](cmd.Context(), s, http.MethodGet, path, nil)
+			if err != nil {
+				return err
+			}
+			for _, m := range members {
+				at := slices.IndexFunc(known.Members, func(in teamMember) bool { return in.MemberID == m.ID })
+				if at < 0 {
+					return fmt.Errorf("%s is no member of the team", m.ID)
+				}
+				if _, err := s.Call(cmd.Context(), http.MethodDelete, path+"/members/"+known.Members[at].ActorID, nil); err != nil {
+					return err
+				}
+				c.say(cmd, "%s is out of team %s.", m.ID, cmd.Flags().Arg(0))
+			}
+			return nil
+		})
 }
