@@ -23,11 +23,12 @@ func ownFrame(frame []byte) ([]Event, bool) {
 		if len(events) > 0 {
 			last := &events[len(events)-1]
 			e.Source, e.Type = last.Source, last.Type // Likely the same, and then one string serves all.
-		} else {
-			events = make([]Event, 0, MaxFrameEvents)
 		}
 		if !r.event(&e) {
 			return nil, false
+		}
+		if events == nil { // Likely the others are as long.
+			events = make([]Event, 0, min(MaxFrameEvents, len(frame)/r.at+1))
 		}
 		events = append(events, e)
 		if !r.take(",") {
