@@ -64,20 +64,35 @@ func Of(r *http.Request) netip.Addr { return parse(r.RemoteAddr) }
 // Client is the address of the client behind trusted proxies. It is the zero address when a trusted proxy names
 // something that is no address: nobody is then believed.
 func (n Networks) Client(r *http.Request) netip.Addr {
+	client, _ := n.way(r)
+	return client
+}
+
+// Proxies is how many trusted proxies, one behind the other, a request came through: each of them may have appended to
+// headers such as X-Forwarded-Host.
+func (n Networks) Proxies(r *http.Request) int {
+	_, proxies := n.way(r)
+	return proxies
+}
+
+// way goes back from the connection as far as addresses are trusted proxies'.
+func (n Networks) way(r *http.Request) (client netip.Addr, proxies int) {
 	address := Of(r)
 	if !n.Contain(address) {
-		return address
+		return address, 0
 	}
+	proxies = 1
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(hops) {
 		if hop = strings.TrimSpace(hop); hop == "" {
 			continue
 		}
 		if address = parse(hop); !n.Contain(address) {
-			return address
+			return address, proxies
 		}
+		proxies++
 	}
-	return address
+	return address, proxies
 }
 
 // parse reads an address, perhaps with a port, brackets or quotes; the zero address when it is none.

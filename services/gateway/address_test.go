@@ -17,7 +17,10 @@ const hostedForm = "/accounts/00000000-0000-8000-8000-00000000000a/workspaces/00
 // TestAddressesAreThoseThatTheClientUsed guards next_page and the address of webhooks.
 func TestAddressesAreThoseThatTheClientUsed(t *testing.T) {
 	t.Parallel()
-	proxied := []string{"Host: 127.0.0.1", "X-Forwarded-Host: localhost:81, inner", "X-Forwarded-Proto: https"}
+	proxied := []string{
+		"Host: 127.0.0.1", "X-Forwarded-For: 127.0.0.1", // Two proxies: what stands before theirs is the client's.
+		"X-Forwarded-Host: evil.example.com", "X-Forwarded-Host: localhost:81, inner", "X-Forwarded-Proto: gopher, https, http",
+	}
 	for name, test := range map[string]struct {
 		change        func(*gateway.Config)
 		prefix        string

@@ -53,6 +53,29 @@ func TestHostsAndOriginsWithoutAuthentication(t *testing.T) {
 	}
 }
 
+// A page that has made its name point here can set any header, and some proxies append to what there is.
+func TestAHostThatAClientMadeUp(t *testing.T) {
+	t.Parallel()
+	s := start(t, gateway.Deps{}, func(c *gateway.Config) { c.TrustedProxies = []string{"127.0.0.1", "10.0.0.0/8"} })
+	for status, headers := range map[int][][]string{
+		http.StatusOK: {
+			{"X-Forwarded-Host: localhost"},
+			{"X-Forwarded-Host: evil.example.com, localhost"},
+			{"X-Forwarded-Host: localhost, inner", "X-Forwarded-For: 192.0.2.1, 10.0.0.1"},
+		},
+		http.StatusForbidden: {
+			{"X-Forwarded-Host: evil.example.com"},
+			{"X-Forwarded-Host: localhost, evil.example.com"},
+			{"X-Forwarded-Host: localhost", "X-Forwarded-Host: evil.example.com"},
+			{"X-Forwarded-Host: localhost, evil.example.com, inner", "X-Forwarded-For: 10.0.0.9, 192.0.2.1, 10.0.0.1"},
+		},
+	} {
+		for _, h := range headers {
+			require.Equal(t, status, s.do(t, "GET", "/api/health", "", h...).status, h)
+		}
+	}
+}
+
 func TestCORS(t *testing.T) {
 	t.Parallel()
 	s := start(t, gateway.Deps{}, func(c *gateway.Config) {

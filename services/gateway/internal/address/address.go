@@ -76,10 +76,8 @@ func (b *Book) Root(r *http.Request) string {
 	if r.TLS != nil {
 		scheme = "https"
 	}
-	if b.fromTrusted(r) {
-		if proto := forwarded(r, "X-Forwarded-Proto"); proto == "http" || proto == "https" {
-			scheme = proto
-		}
+	if proto := b.forwarded(r, "X-Forwarded-Proto"); proto == "http" || proto == "https" {
+		scheme = proto
 	}
 	return scheme + "://" + b.Host(r)
 }
@@ -94,10 +92,8 @@ func (b *Book) Hooks(r *http.Request) string {
 
 // Host is the host, with its port if there is one, that the client of this request asked for.
 func (b *Book) Host(r *http.Request) string {
-	if b.fromTrusted(r) {
-		if host := forwarded(r, "X-Forwarded-Host"); plausibleHost(host) {
-			return host
-		}
+	if host := b.forwarded(r, "X-Forwarded-Host"); plausibleHost(host) {
+		return host
 	}
 	return r.Host
 }
@@ -116,12 +112,15 @@ func (b *Book) Configured() []string {
 // Client is the address of the client, also behind trusted proxies; the zero address when it cannot be told.
 func (b *Book) Client(r *http.Request) netip.Addr { return b.trusted.Client(r) }
 
-func (b *Book) fromTrusted(r *http.Request) bool { return b.trusted.Contain(peer.Of(r)) }
-
-// forwarded returns the value that the proxy nearest to the client wrote.
-func forwarded(r *http.Request, name string) string {
-	first, _, _ := strings.Cut(r.Header.Get(name), ",")
-	return strings.TrimSpace(first)
+// forwarded returns the value that the trusted proxy nearest to the client wrote; empty when there is none. Proxies
+// overwrite such a header or append to it, one value each: what stands before theirs a client may have made up.
+func (b *Book) forwarded(r *http.Request, name string) string {
+	proxies := b.trusted.Proxies(r)
+	if proxies == 0 {
+		return ""
+	}
+	values := strings.Split(strings.Join(r.Header.Values(name), ","), ",")
+	return strings.TrimSpace(values[max(0, len(values)-proxies)])
 }
 
 func plausibleHost(host string) bool {
