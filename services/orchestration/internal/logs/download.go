@@ -31,8 +31,7 @@ func (s *Service) DownloadFlowRunLogs(ctx context.Context, r *orchv1.DownloadFlo
 		return nil, notFound(err)
 	}
 	var file bytes.Buffer
-	rows := csv.NewWriter(&file)
-	rows.UseCRLF = true
+	rows := table{&file, csv.NewWriter(&file)}
 	ofRun := bson.D{{Key: "flow_run_id", Value: store.Binary(id)}}
 	if r.GetCursor() == "" {
 		if err := s.begin(ctx, ws, id, rows); err != nil {
@@ -46,13 +45,11 @@ func (s *Service) DownloadFlowRunLogs(ctx context.Context, r *orchv1.DownloadFlo
 		return nil, err
 	}
 	for _, log := range logs {
-		// A buffer takes everything.
-		_ = rows.Write([]string{
+		rows.add(
 			log.GetTimestamp().AsTime().Format("2006-01-02 15:04:05.999999-07:00"), strconv.FormatInt(log.GetLevel(), 10),
 			log.GetFlowRunId(), log.GetTaskRunId(), log.GetMessage(),
-		})
+		)
 	}
-	rows.Flush()
 	if len(logs) == downloadPart {
 		last := logs[len(logs)-1]
 		if err := rpc.SetNext(ctx, strconv.FormatInt(last.GetTimestamp().AsTime().UnixMicro(), 10)+"/"+last.GetId()); err != nil {
@@ -63,15 +60,29 @@ func (s *Service) DownloadFlowRunLogs(ctx context.Context, r *orchv1.DownloadFlo
 }
 
 // begin writes the first row of the file, and what the client is to call it.
-func (s *Service) begin(ctx context.Context, ws, id uuid.UUID, rows *csv.Writer) error {
+func (s *Service) begin(ctx context.Context, ws, id uuid.UUID, rows table) error {
 	run, err := s.flowRuns.Get(ctx, ws, id)
 	if err != nil {
 		return notFound(err)
 	}
 	name := strings.ReplaceAll(url.QueryEscape(run.GetName()+"-logs.csv"), "+", "%20")
 	err = rpc.SetHeader(ctx, "Content-Disposition", `attachment; filename="flow-run-logs.csv"; filename*=UTF-8''`+name)
-	_ = rows.Write([]string{"timestamp", "level", "flow_run_id", "task_run_id", "message"})
+	rows.add("timestamp", "level", "flow_run_id", "task_run_id", "message")
 	return err
+}
+
+// table is a file of comma-separated values. Its rows end as the standard has it (RFC 4180); a line within a message ends as it
+// was written, which csv.Writer does not keep when it ends rows that way.
+type table struct {
+	file *bytes.Buffer
+	rows *csv.Writer
+}
+
+func (t table) add(fields ...string) {
+	_ = t.rows.Write(fields) // A buffer takes everything.
+	t.rows.Flush()
+	t.file.Truncate(t.file.Len() - len("\n"))
+	t.file.WriteString("\r\n")
 }
 
 // beyond adds to a filter that the logs come after the one that a cursor names.
