@@ -3,6 +3,7 @@ package orchestration_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
+	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -136,9 +138,50 @@ func TestEveryTransitionIsOneEvent(t *testing.T) {
 	require.Equal(t, "RUNNING", event.GetResource().GetLabels()["orch.state-type"])
 	require.Equal(t, run.GetStateId(), event.GetFollows())
 	require.JSONEq(t, `{"intended": {"from": "PENDING", "to": "RUNNING"},
-		"initial_state": {"type": "PENDING", "name": "Pending", "message": ""},
-		"validated_state": {"type": "RUNNING", "name": "Running", "message": ""}}`, string(event.GetPayload()))
+		"initial_state": {"type": "PENDING", "name": "Pending"},
+		"validated_state": {"type": "RUNNING", "name": "Running"}}`, string(event.GetPayload()))
 	require.Equal(t, "etl", event.GetRelated()[0].GetLabels()["orch.resource.name"])
+}
+
+// Whoever watches events of runs finds them by the names and the tags of what the run belongs to, and by who made it.
+func TestEventsOfARunTellOfItsKin(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	flow := call[*orchv1.Flow](d, orchv1.FlowService_CreateFlow_FullMethodName,
+		&orchv1.CreateFlowRequest{Flow: &orchv1.FlowCreate{Name: "etl", Tags: []string{"of-flow", "common"}}})
+	deployment := d.deployment(flow, func(c *orchv1.DeploymentCreate) { c.Tags = []string{"of-deployment", "common"} })
+	automation := uuid.New()
+	ctx := request.Outgoing(t.Context(), request.Info{
+		Account: request.DefaultAccount, Workspace: request.DefaultWorkspace, Automation: request.Automation{ID: automation, Name: "nightly"},
+	})
+	made, _, err := d.Call(ctx, orchv1.DeploymentService_CreateFlowRunFromDeployment_FullMethodName,
+		&orchv1.CreateFlowRunFromDeploymentRequest{Id: deployment.GetId(), FlowRun: &orchv1.DeploymentFlowRunCreate{Tags: []string{"of-run"}}})
+	require.NoError(t, err)
+	run := made.(*orchv1.FlowRun)
+	message := strings.Repeat("m", 1000)
+	state := call[*orchv1.OrchestrationResult](d, orchv1.FlowRunService_SetFlowRunState_FullMethodName, &orchv1.SetFlowRunStateRequest{
+		Id: run.GetId(), Transition: &orchv1.FlowRunTransition{State: &orchv1.StateCreate{Type: pending, Message: &message}},
+	}).GetState()
+	for _, id := range []string{run.GetStateId(), state.GetId()} {
+		filter := &orchv1.EventFilter{Id: &orchv1.EventIdFilter{Id: &orchv1.UuidList{Values: []string{id}}}}
+		eventually(t, func() bool { return len(d.events(filter).GetEvents()) == 1 }, "the event")
+		event := d.events(filter).GetEvents()[0]
+		var related []string
+		for _, r := range event.GetRelated() {
+			labels := r.GetLabels()
+			related = append(related, labels["orch.resource.role"]+" "+labels["orch.resource.id"]+" "+labels["orch.resource.name"])
+		}
+		require.Equal(t, []string{
+			"flow orch.flow." + flow.GetId() + " etl",
+			"deployment orch.deployment." + deployment.GetId() + " nightly",
+			"tag orch.tag.common ", "tag orch.tag.of-deployment ", "tag orch.tag.of-flow ", "tag orch.tag.of-run ",
+			"creator orch.automation." + automation.String() + " nightly",
+		}, related)
+		if id == state.GetId() {
+			require.Contains(t, string(event.GetPayload()), message)
+			require.Equal(t, message, event.GetResource().GetLabels()["orch.state-message"])
+		}
+	}
 }
 
 func (d *domain) events(filter *orchv1.EventFilter) *orchv1.EventPage {

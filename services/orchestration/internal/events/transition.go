@@ -60,10 +60,10 @@ func (t Transition) Event(v vocabulary.Vocabulary) *orchv1.ReceivedEvent {
 }
 
 type transitionState struct {
-	Type            string  `json:"type"`
-	Name            string  `json:"name"`
-	Message         *string `json:"message"`
-	PauseReschedule string  `json:"pause_reschedule,omitempty"`
+	Type            string `json:"type"`
+	Name            string `json:"name"`
+	Message         string `json:"message,omitempty"`
+	PauseReschedule string `json:"pause_reschedule,omitempty"`
 }
 
 func (t Transition) payload() []byte {
@@ -71,7 +71,7 @@ func (t Transition) payload() []byte {
 		if s == nil {
 			return nil
 		}
-		d := &transitionState{Type: word(s.GetType()), Name: s.GetName(), Message: new(abridge(s.GetMessage(), maxStateMessage))}
+		d := &transitionState{Type: word(s.GetType()), Name: s.GetName(), Message: abridge(s.GetMessage(), maxStateMessage)}
 		if s.GetType() == orchv1.StateType_STATE_TYPE_PAUSED {
 			d.PauseReschedule = strconv.FormatBool(s.GetStateDetails().GetPauseReschedule())
 		}

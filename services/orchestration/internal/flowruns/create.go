@@ -75,7 +75,7 @@ func (s *Service) Create(ctx context.Context, ws uuid.UUID, c Creation) (run *or
 	if err := s.checkParent(ctx, ws, c.Run.ParentTaskRunId); err != nil {
 		return nil, false, err
 	}
-	s.names.put(flowID, flow.GetName(), s.runs.Store().Now())
+	s.relatives.put(flowID, relative{flow.GetName(), flow.GetTags()}, s.runs.Store().Now())
 
 	// The run of that key may be deleted between the insert that met it and the read that looks for it.
 	for range 3 {
@@ -136,7 +136,11 @@ func (s *Service) insert(ctx context.Context, ws uuid.UUID, c Creation, flow *or
 	}
 	t := rules.Propose(run, proposal, now, of.NewID)
 	rules.MinimalFlowPolicy.Judge(t)
-	effects, err := s.effects(ws, t, flow.GetName(), 1)
+	kin, err := s.kinOf(ctx, ws, run)
+	if err != nil {
+		return nil, err
+	}
+	effects, err := s.effects(ws, t, kin, 1)
 	if err != nil {
 		return nil, err
 	}

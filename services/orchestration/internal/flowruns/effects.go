@@ -2,6 +2,7 @@ package flowruns
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -17,12 +18,12 @@ const KindHistory = "flow_run_state"
 
 // effects are what a written state causes: its row of the history and its event, both known by the state's id, for a
 // subflow the state of the task run that stands for it, and for some retries those of the task runs that failed.
-func (s *Service) effects(ws uuid.UUID, t *rules.Transition, flowName string, revision int64) ([]store.Effect, error) {
+func (s *Service) effects(ws uuid.UUID, t *rules.Transition, of kin, revision int64) ([]store.Effect, error) {
 	row, err := record(ws, t, revision)
 	if err != nil {
 		return nil, err
 	}
-	event, err := events.Publish(ws, s.event(t, flowName))
+	event, err := events.Publish(ws, s.event(t, of))
 	if err != nil {
 		return nil, err
 	}
@@ -56,18 +57,25 @@ func record(ws uuid.UUID, t *rules.Transition, revision int64) (store.Effect, er
 }
 
 // event is what the world learns of a written state.
-func (s *Service) event(t *rules.Transition, flowName string) *orchv1.ReceivedEvent {
+func (s *Service) event(t *rules.Transition, of kin) *orchv1.ReceivedEvent {
 	run, v := t.Run, s.words
-	related := []*orchv1.RelatedResource{events.Related(v, "flow", run.GetFlowId(), "flow", flowName)}
+	related := []*orchv1.RelatedResource{events.Related(v, "flow", run.GetFlowId(), "flow", of.flow.name)}
 	if run.DeploymentId != nil {
-		related = append(related, events.Related(v, "deployment", run.GetDeploymentId(), "deployment", ""))
+		related = append(related, events.Related(v, "deployment", run.GetDeploymentId(), "deployment", of.deployment.name))
 	}
 	if run.ParentTaskRunId != nil {
 		related = append(related, events.Related(v, "task-run", run.GetParentTaskRunId(), "task-run", ""))
 	}
+	related = append(related, events.Tags(v, run.GetTags(), of.flow.tags, of.deployment.tags)...)
+	if by := run.GetCreatedBy(); by != nil {
+		switch by.GetType() {
+		case "DEPLOYMENT", "AUTOMATION":
+			related = append(related, events.Related(v, strings.ToLower(by.GetType()), by.GetId(), "creator", by.GetDisplayValue()))
+		}
+	}
 	return events.Transition{
 		Kind: "flow-run", Of: run.GetId(), Name: run.GetName(), RunCount: run.GetRunCount(), Judgement: &t.Judgement,
-		Related: append(related, events.Tags(v, run.GetTags())...),
+		Related: related,
 	}.Event(v)
 }
 

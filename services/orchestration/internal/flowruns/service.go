@@ -10,8 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -34,17 +32,17 @@ type Service struct {
 	orchv1.UnimplementedFlowRunStateServiceServer
 	orchv1.UnimplementedFlowRunInputServiceServer
 	orchv1.UnimplementedUiFlowServiceServer
-	runs     *store.Collection[*orchv1.FlowRun]
-	history  states.Log[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]
-	inputs   *store.Collection[*orchv1.FlowRunInput]
-	flows    *store.Collection[*orchv1.Flow]
-	tasks    *store.Collection[*orchv1.TaskRun]
-	source   page.Source[*orchv1.FlowRun]
-	words    vocabulary.Vocabulary
-	names    flowNames
-	hydrator *parameters.Hydrator
-	slots    slots
-	hurry    outbox.Hurry
+	runs      *store.Collection[*orchv1.FlowRun]
+	history   states.Log[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]
+	inputs    *store.Collection[*orchv1.FlowRunInput]
+	flows     *store.Collection[*orchv1.Flow]
+	tasks     *store.Collection[*orchv1.TaskRun]
+	source    page.Source[*orchv1.FlowRun]
+	words     vocabulary.Vocabulary
+	hydrator  *parameters.Hydrator
+	slots     slots
+	hurry     outbox.Hurry
+	relatives relatives
 
 	onCancelled func(ctx context.Context, ws uuid.UUID, runs []uuid.UUID) error
 }
@@ -98,58 +96,4 @@ func (s *Service) ReadFlowRun(ctx context.Context, r *orchv1.ReadFlowRunRequest)
 		return nil, translate(err)
 	}
 	return present(run, s.runs.Store().Now()), nil
-}
-
-// flowNames remembers the names of flows for the events of their runs.
-type flowNames struct {
-	mu    sync.Mutex
-	names map[uuid.UUID]flowName
-}
-
-type flowName struct {
-	name  string
-	until time.Time
-}
-
-const (
-	// flowNamesKept bounds the memory; beyond it the names are forgotten and read again.
-	flowNamesKept = 10_000
-	// flowNameKept is how long a name is believed: flows are hardly ever renamed.
-	flowNameKept = time.Minute
-)
-
-func (n *flowNames) get(id uuid.UUID, now time.Time) (string, bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	known, ok := n.names[id]
-	return known.name, ok && now.Before(known.until)
-}
-
-func (n *flowNames) put(id uuid.UUID, name string, now time.Time) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.names == nil || len(n.names) >= flowNamesKept {
-		n.names = map[uuid.UUID]flowName{}
-	}
-	n.names[id] = flowName{name, now.Add(flowNameKept)}
-}
-
-// flowName is the name of a run's flow; empty when the flow is gone.
-func (s *Service) flowName(ctx context.Context, ws uuid.UUID, flowID string) (string, error) {
-	id, err := uuid.Parse(flowID)
-	if err != nil {
-		return "", fmt.Errorf("read the id of a flow: %w", err)
-	}
-	if name, ok := s.names.get(id, s.runs.Store().Now()); ok {
-		return name, nil
-	}
-	flow, err := s.flows.Get(ctx, ws, id)
-	if errors.Is(err, store.ErrNotFound) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	s.names.put(id, flow.GetName(), s.runs.Store().Now())
-	return flow.GetName(), nil
 }

@@ -62,11 +62,11 @@ func (s *Service) transit(ctx context.Context, ws, id uuid.UUID, policy rules.Po
 		if !t.Written() {
 			return nil, nil
 		}
-		name, err := s.flowName(ctx, ws, current.GetFlowId())
+		kin, err := s.kinOf(ctx, ws, current)
 		if err != nil {
 			return nil, err
 		}
-		effects, err := s.effects(ws, t, name, revision)
+		effects, err := s.effects(ws, t, kin, revision)
 		if err != nil {
 			return nil, err
 		}
