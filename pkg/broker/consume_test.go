@@ -2,6 +2,8 @@ package broker
 
 import (
 	"context"
+	"math"
+	"runtime"
 	"testing"
 	"time"
 
@@ -55,4 +57,36 @@ func TestPacedConsumerTakesManyFramesAtOnce(t *testing.T) {
 		return nil
 	}))
 	require.Greater(t, largest, events/2)
+}
+
+// A consumer that yields rests also when what came meanwhile fits into one batch: it is a burst all the same.
+func TestYieldingConsumerRestsWhileFramesWait(t *testing.T) {
+	t.Parallel()
+	c := connectInProcess(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	k := &consumption{conn: c, durable: DurablePersist, opts: ConsumeOptions{MaxEvents: 100, Yield: time.Hour}, log: c.log}
+	var took time.Duration
+	var ended time.Time
+	k.handle = func(ctx context.Context, _ []Delivery) error {
+		if !ended.IsZero() {
+			cancel()
+			return nil
+		}
+		began := time.Now()
+		for range 2 {
+			if err := c.Publisher().Publish(ctx, testEvent()); err != nil {
+				return err
+			}
+		}
+		for !k.hand.holds(3, math.MaxInt) { // When the last is in hand the one before waits for the handler.
+			runtime.Gosched()
+		}
+		ended = time.Now()
+		took = ended.Sub(began)
+		return nil
+	}
+	require.NoError(t, c.Publisher().Publish(t.Context(), testEvent()))
+	require.ErrorIs(t, k.consume(ctx), context.Canceled)
+	require.GreaterOrEqual(t, time.Since(ended), yielding*took)
 }

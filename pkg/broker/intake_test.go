@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -52,6 +53,53 @@ func takesAllInOrder(t *testing.T, rest time.Duration) {
 	<-done
 	require.NoError(t, in.broken)
 	require.False(t, in.hand.holds(1, 1), "nothing is left")
+}
+
+// counted notes how often somebody begins to fetch.
+type counted struct {
+	jetstream.Consumer
+	begun atomic.Int64
+}
+
+func (c *counted) Messages(opts ...jetstream.PullMessagesOpt) (jetstream.MessagesContext, error) {
+	c.begun.Add(1)
+	return c.Consumer.Messages(opts...)
+}
+
+// Who is quick enough to make room is fetched for without a break: to stop and begin takes longer than to handle all that is
+// in hand.
+func TestIntakeGoesOnForQuickHandlers(t *testing.T) {
+	t.Parallel()
+	const events, limit = 200, 10
+	c := connectInProcess(t)
+	for range events {
+		require.NoError(t, c.Publisher().Publish(t.Context(), testEvent()))
+	}
+	consumer, err := c.js.Consumer(t.Context(), StreamEvents, DurablePersist)
+	require.NoError(t, err)
+	counting := &counted{Consumer: consumer}
+	in := newIntake(counting, newHand(), limit, prefetchBytes, time.Hour) // Even the slowest is quick enough.
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		in.run(ctx)
+	}()
+	var held []jetstream.Msg
+	for range events {
+		held = append(held, <-in.frames)
+		if len(held) < limit {
+			continue // The hand is full before any of it is put down.
+		}
+		for _, msg := range held {
+			require.NoError(t, msg.Ack())
+			in.hand.put(msg)
+		}
+		held = nil
+	}
+	cancel()
+	<-done
+	require.EqualValues(t, 1, counting.begun.Load())
 }
 
 // waiting is a message that notes what the broker hears of it.
