@@ -62,7 +62,8 @@ func filters() []string {
 	return append(list, `{"flows":{"name":{"any_":["flow-3"]}}}`, `{"flows":{"id":{"any_":[`+quote("flow", 3)+`]}}}`)
 }
 
-// combined are bodies as a dashboard sends them: several conditions, windows of time, what runs belong to, other orders.
+// combined are bodies as a dashboard sends them: several conditions, windows of time, what runs belong to, other orders. They ask
+// for pages so small that the small store fills them too.
 func combined() []string {
 	quote := func(kind string, n int) string { return `"` + known(kind, n).String() + `"` }
 	from := func(d time.Duration) string { return `"` + newest.Add(-d).Format(time.RFC3339) + `"` }
@@ -124,7 +125,7 @@ func questions() []question {
 		} else {
 			list = append(list, question{name: "count " + name, body: f, count: true, grows: true})
 		}
-		list = append(list, question{name: name, body: strings.TrimSuffix(f, "}") + `,"limit":200` + sort + `}`})
+		list = append(list, question{name: name, body: strings.TrimSuffix(f, "}") + `,"limit":20` + sort + `}`})
 	}
 	return list
 }

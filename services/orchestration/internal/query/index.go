@@ -65,8 +65,8 @@ func Indexes() []Index {
 		},
 		{Collection: FlowRun, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},
 		{
-			Collection: FlowRun, Keys: scoped("expected_start_time", "_id", "deployment_id", "flow_id"),
-			For: "EXPECTED_START_TIME_*; expected_start_time, deployment and flow tested",
+			Collection: FlowRun, Keys: scoped("expected_start_time", "_id", "deployment_id", "flow_id", "work_queue_id"),
+			For: "EXPECTED_START_TIME_*; expected_start_time; what runs belong to is tested",
 		},
 		{
 			Collection: FlowRun, Keys: scoped("next_scheduled_start_time", "_id"),
