@@ -47,6 +47,7 @@ func TestVersions(t *testing.T) {
 			fmt.Fprintf(w, "%s\t", said)
 		}
 	}
+	fmt.Fprintln(w)
 	w.Flush()
 	t.Log(text.String())
 }

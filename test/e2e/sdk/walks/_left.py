@@ -1,7 +1,7 @@
 """What a story leaves on the server, read by plain HTTP: runs with their states, what became of their tasks, events, logs, artifacts.
 """
 from _walk import *
-from _walk import _API, _MADE_UP
+from _walk import _API, _ID, _MADE_UP
 
 http = httpx.Client(base_url=_API, timeout=60)
 _TAIL = re.compile(r"(?<=-)[0-9a-f]{3}\b") # Of a task run's name, unless it was given one.
@@ -36,6 +36,11 @@ def _named(message):
     return message and re.sub(r"will start [0-9.]+ second", "will start <number> second", re.sub(r"\b[a-z]+-[a-z]+\b(?=')", "<made up>", _TAIL.sub("<n>", message)))
 
 
+def _kind(value):
+    """a resource's id without that of the thing, since which of several alike is which differs from run to run"""
+    return value.rsplit(".", 1)[0] if _ID.search(value) else value
+
+
 def _flow_run(run):
     kept = {k: run[k] for k in ("name", "tags", "parameters", "run_count", "labels", "empirical_policy", "idempotency_key", "context",
                                 "state_type", "state_name", "auto_scheduled", "created_by", "job_variables", "work_queue_name")}
@@ -68,7 +73,8 @@ def _settled(run, count):
 
 
 def _events(run, tasks):
-    """what happened to a run and its tasks, in order for each of them, once there is an event of every state"""
+    """what happened to a run, its tasks and what they used, once there is an event of every state; in order for each but for what
+    tasks use at once"""
     awaited = {s["id"] for s in states("flow", run)} | {s["id"] for t in tasks if not t["state"]["state_details"]["child_flow_run_id"] for s in states("task", t)}
     end = time.time() + 15
     while time.time() < end:
@@ -84,9 +90,11 @@ def _events(run, tasks):
         if e["event"].endswith(".heartbeat"): continue
         about = e["resource"]["prefect.resource.id"]
         of.setdefault(about, []).append({"event": e["event"], "follows": e["follows"] is not None, "payload": sorted(e["payload"]),
-                                         "labels": {k: _named(_TAIL.sub("<n>", v)) if k in ("prefect.resource.name", "prefect.state-message") else v
+                                         "labels": {k: _named(_TAIL.sub("<n>", v)) if k in ("prefect.resource.name", "prefect.state-message") else _kind(v)
                                                     for k, v in e["resource"].items() if k != "prefect.state-timestamp"},
                                          "related": sorted([r["prefect.resource.role"], r["prefect.resource.id"].rsplit(".", 1)[0]] for r in e["related"])})
+    for about, events in of.items():
+        if not about.startswith(("prefect.flow-run.", "prefect.task-run.")): events.sort(key=lambda e: (e["event"], e["follows"]))
     return sorted(of.values(), key=lambda events: json.dumps(plain(events), sort_keys=True))
 
 
