@@ -55,7 +55,7 @@ func TestValidate(t *testing.T) {
 	}{
 		"plain":                   {func(*orchv1.Event) {}, nil},
 		"longest name":            {func(e *orchv1.Event) { e.Event = strings.Repeat("é", 1024) }, nil},
-		"name too long":           {func(e *orchv1.Event) { e.Event = strings.Repeat("é", 1025) }, []string{"event: String should have at most 1024 characters"}},
+		"name too long":           {func(e *orchv1.Event) { e.Event = strings.Repeat("é", 1025) }, []string{"event: Event name must be at most 1024 characters"}},
 		"no name":                 {func(e *orchv1.Event) { e.Event = "" }, []string{"event: String should have at least 1 character"}},
 		"nil id":                  {func(e *orchv1.Event) { e.Id = uuid.Nil.String() }, []string{"id: The id must not be nil"}},
 		"no resource":             {func(e *orchv1.Event) { e.Resource = nil }, []string{"resource: Resources must include the orch.resource.id label"}},
@@ -65,7 +65,7 @@ func TestValidate(t *testing.T) {
 		"too many labels":         {func(e *orchv1.Event) { e.Resource.Labels = resource("r", many(500)...) }, []string{"resource: The maximum number of labels per resource is 500"}},
 		"most related":            {func(e *orchv1.Event) { e.Related = related(100, resource("r", role, "x")) }, nil},
 		"too many related":        {func(e *orchv1.Event) { e.Related = related(101, resource("r", role, "x")) }, []string{"related: The maximum number of related resources is 100"}},
-		"related without role":    {func(e *orchv1.Event) { e.Related = related(1, resource("r")) }, []string{"related.0: Resources must include the orch.resource.role label"}},
+		"related without role":    {func(e *orchv1.Event) { e.Related = related(1, resource("r")) }, []string{"related.0: Related Resources must include the orch.resource.role label"}},
 		"related with empty role": {func(e *orchv1.Event) { e.Related = related(1, resource("r", role, "")) }, []string{"related.0: The orch.resource.role label must be non-empty"}},
 		"1.4 MB":                  {func(e *orchv1.Event) { e.Payload = []byte(`{"x":"` + strings.Repeat("x", 1_400_000) + `"}`) }, nil},
 		"1.6 MB":                  {func(e *orchv1.Event) { e.Payload = []byte(`{"x":"` + strings.Repeat("x", 1_600_000) + `"}`) }, []string{"The maximum size of an event is 1500000 bytes"}},

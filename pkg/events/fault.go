@@ -9,7 +9,7 @@ import (
 type Fault struct {
 	// Path leads from the event to the place: keys (string) and indexes (int).
 	Path []any
-	// Type is the kind of fault in the words of the API, such as "string_too_long".
+	// Type is the kind of fault in the words of the API, such as "string_too_short".
 	Type string
 	// Message says what is wrong, for a person. It does not repeat values.
 	Message string

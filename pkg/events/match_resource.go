@@ -100,17 +100,10 @@ func (c compiler) labels(ids, prefixes []string, spec *orchv1.ResourceSpecificat
 			return false
 		}
 		for name, values := range wanted {
-			if value, has := of[name]; !has || !values.meets(value) {
+			if value, has := of[name]; !has || !values.Met(value) {
 				return false
 			}
 		}
 		return true
 	}
-}
-
-func (v Values) meets(value string) bool {
-	if v.Empty() || slices.Contains(v.NotExact, value) || hasPrefix(value, v.NotPrefixes) {
-		return false
-	}
-	return len(v.Exact)+len(v.Prefixes) == 0 || slices.Contains(v.Exact, value) || hasPrefix(value, v.Prefixes)
 }

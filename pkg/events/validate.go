@@ -22,10 +22,7 @@ func Validate(v vocabulary.Vocabulary, e *orchv1.Event, limits Limits) []Fault {
 	case n == 0:
 		faults = append(faults, Fault{Path: []any{"event"}, Type: "string_too_short", Message: "String should have at least 1 character"})
 	case limits.NameLength > 0 && n > limits.NameLength:
-		faults = append(faults, Fault{
-			Path: []any{"event"}, Type: "string_too_long",
-			Message: fmt.Sprintf("String should have at most %d characters", limits.NameLength),
-		})
+		faults = append(faults, refused(fmt.Sprintf("Event name must be at most %d characters", limits.NameLength), "event"))
 	}
 	faults = append(faults, labels(v, e.GetResource().GetLabels(), limits, false, func() []any { return []any{"resource"} })...)
 	if limits.Related > 0 && len(e.GetRelated()) > limits.Related {
@@ -54,13 +51,14 @@ func labels(v vocabulary.Vocabulary, labels map[string]string, limits Limits, re
 	if limits.Labels > 0 && len(labels) > limits.Labels {
 		faults = append(faults, refused(fmt.Sprintf("The maximum number of labels per resource is %d", limits.Labels), at()...))
 	}
-	needed := [...]string{v.ResourceID(), v.ResourceRole()}
-	for i, name := range needed {
+	needed := [...]struct{ name, by string }{{v.ResourceID(), "Resources"}, {v.ResourceRole(), "Related Resources"}}
+	for i, label := range needed {
 		if i > 0 && !related {
 			break
 		}
+		name := label.name
 		if value, ok := labels[name]; !ok {
-			faults = append(faults, refused("Resources must include the "+name+" label", at()...))
+			faults = append(faults, refused(label.by+" must include the "+name+" label", at()...))
 		} else if value == "" {
 			faults = append(faults, refused("The "+name+" label must be non-empty", at()...))
 		}

@@ -125,10 +125,12 @@ func TestCountEvents(t *testing.T) {
 		Filter: filter, TimeUnit: orchv1.TimeUnit_TIME_UNIT_SECOND, TimeInterval: 10,
 	})
 	require.NoError(t, err)
-	require.Len(t, byTime, 3)
+	var all int64
 	for _, c := range byTime {
-		require.Equal(t, int64(10), c.GetCount())
+		require.LessOrEqual(t, c.GetCount(), int64(10))
+		all += c.GetCount()
 	}
+	require.Equal(t, int64(30), all)
 
 	byDay, err := d.counts(orchv1.Countable_COUNTABLE_DAY, &orchv1.EventCountQuery{Filter: testEvents()})
 	require.NoError(t, err)
@@ -139,7 +141,7 @@ func TestCountEvents(t *testing.T) {
 	})
 	code, text := status(err)
 	require.Equal(t, 422, code)
-	require.Contains(t, text, "at most 1000")
+	require.Contains(t, text, "would create 15552000 buckets, which is too many")
 }
 
 func TestEventsThatAreNoneAreRefusedTogether(t *testing.T) {

@@ -3,11 +3,7 @@ package events
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"math"
-	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,13 +13,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/request"
-	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
-
-// maxBuckets bounds the answer of a count by time.
-const maxBuckets = 1000
 
 // CountEvents counts the events that match by day, by another stretch of time, by name, or by resource.
 func (s *Service) CountEvents(ctx context.Context, r *orchv1.CountEventsRequest) (*orchv1.EventCountList, error) {
@@ -46,18 +38,9 @@ func (s *Service) CountEvents(ctx context.Context, r *orchv1.CountEventsRequest)
 	case orchv1.Countable_COUNTABLE_RESOURCE:
 		return s.countByField(ctx, info.Workspace, filter, "$resource_id")
 	case orchv1.Countable_COUNTABLE_DAY:
-		return s.countByTime(ctx, info.Workspace, filter, unitLength[orchv1.TimeUnit_TIME_UNIT_DAY])
+		return s.countByTime(ctx, info.Workspace, filter, orchv1.TimeUnit_TIME_UNIT_DAY, 1)
 	}
-	step := time.Duration(q.GetTimeInterval() * float64(unitLength[q.GetTimeUnit()]))
-	return s.countByTime(ctx, info.Workspace, filter, step)
-}
-
-var unitLength = map[orchv1.TimeUnit]time.Duration{
-	orchv1.TimeUnit_TIME_UNIT_WEEK:   7 * 24 * time.Hour,
-	orchv1.TimeUnit_TIME_UNIT_DAY:    24 * time.Hour,
-	orchv1.TimeUnit_TIME_UNIT_HOUR:   time.Hour,
-	orchv1.TimeUnit_TIME_UNIT_MINUTE: time.Minute,
-	orchv1.TimeUnit_TIME_UNIT_SECOND: time.Second,
+	return s.countByTime(ctx, info.Workspace, filter, q.GetTimeUnit(), q.GetTimeInterval())
 }
 
 type group struct {
@@ -65,11 +48,15 @@ type group struct {
 	N     int64  `bson:"n"`
 	First int64  `bson:"first"`
 	Last  int64  `bson:"last"`
-	// Resource holds the labels of one of the events, for the resource's name.
-	Resource []struct {
-		K string `bson:"k"`
-		V string `bson:"v"`
-	} `bson:"resource"`
+	// Latest holds the labels of the last event, for the resource's name.
+	Latest struct {
+		Resource []pair `bson:"resource"`
+	} `bson:"latest"`
+}
+
+type pair struct {
+	K string `bson:"k"`
+	V string `bson:"v"`
 }
 
 // countByName counts the events of each name, the most frequent first. As long as there are few names, each is counted by
@@ -92,9 +79,7 @@ func (s *Service) countByName(ctx context.Context, ws uuid.UUID, filter *orchv1.
 			list.Counts = append(list.Counts, c)
 		}
 	}
-	slices.SortFunc(list.Counts, func(a, b *orchv1.EventCount) int {
-		return cmp.Or(cmp.Compare(b.GetCount(), a.GetCount()), strings.Compare(a.GetValue(), b.GetValue()))
-	})
+	mostFrequentFirst(list)
 	return list, nil
 }
 
@@ -137,9 +122,11 @@ func (s *Service) countByField(ctx context.Context, ws uuid.UUID, filter *orchv1
 			{Key: "n", Value: bson.D{{Key: "$sum", Value: 1}}},
 			{Key: "first", Value: bson.D{{Key: "$min", Value: "$occurred"}}},
 			{Key: "last", Value: bson.D{{Key: "$max", Value: "$occurred"}}},
-			{Key: "resource", Value: bson.D{{Key: "$first", Value: "$resource"}}},
+			// Documents are compared by their first field before the second.
+			{Key: "latest", Value: bson.D{{Key: "$max", Value: bson.D{
+				{Key: "occurred", Value: "$occurred"}, {Key: "resource", Value: "$resource"},
+			}}}},
 		}}},
-		{{Key: "$sort", Value: bson.D{{Key: "n", Value: -1}, {Key: "_id", Value: 1}}}},
 	}, &rows)
 	if err != nil {
 		return nil, err
@@ -148,58 +135,31 @@ func (s *Service) countByField(ctx context.Context, ws uuid.UUID, filter *orchv1
 	for _, row := range rows {
 		label := row.ID
 		if field == "$resource_id" {
-			for _, l := range row.Resource {
-				if l.K == s.words.ResourceName() {
-					label = l.V
-				}
-			}
+			label = s.nameOf(row)
 		}
 		list.Counts = append(list.Counts, &orchv1.EventCount{
 			Value: row.ID, Label: label, Count: row.N,
 			StartTime: timestamppb.New(time.UnixMicro(row.First)), EndTime: timestamppb.New(time.UnixMicro(row.Last)),
 		})
 	}
+	mostFrequentFirst(list)
 	return list, nil
 }
 
-// countByTime cuts the range into stretches of equal length; those without events are listed too.
-func (s *Service) countByTime(ctx context.Context, ws uuid.UUID, filter *orchv1.EventFilter, step time.Duration) (*orchv1.EventCountList, error) {
-	since, until := filter.GetOccurred().GetSince().AsTime(), filter.GetOccurred().GetUntil().AsTime()
-	if step < time.Microsecond {
-		return nil, rpc.Detail(http.StatusUnprocessableEntity, "The time interval is too short.")
-	}
-	buckets := int64(math.Ceil(float64(until.Sub(since)+time.Microsecond) / float64(step)))
-	if buckets > maxBuckets {
-		return nil, rpc.Detail(http.StatusUnprocessableEntity, fmt.Sprintf(
-			"The time interval would give %d counts; at most %d are answered.", buckets, maxBuckets))
-	}
-	list := &orchv1.EventCountList{}
-	for i := range max(buckets, 0) {
-		start := since.Add(time.Duration(i) * step)
-		n, err := s.countWithin(ctx, ws, filter, start, start.Add(step), until)
-		if err != nil {
-			return nil, err
+// nameOf is how a resource is shown: by its name, else by the older label for one, else by its id.
+func (s *Service) nameOf(of group) string {
+	for _, label := range []string{s.words.ResourceName(), s.words.Name("name")} {
+		at := slices.IndexFunc(of.Latest.Resource, func(l pair) bool { return l.K == label })
+		if at >= 0 {
+			return of.Latest.Resource[at].V
 		}
-		list.Counts = append(list.Counts, &orchv1.EventCount{
-			Value: strconv.FormatInt(i, 10), Label: start.Format(time.RFC3339Nano), Count: n,
-			StartTime: timestamppb.New(start), EndTime: timestamppb.New(start.Add(step)),
-		})
 	}
-	return list, nil
+	return of.ID
 }
 
-// countWithin counts the events from start on and before end, as far as the range of the filter goes. Each stretch is
-// counted by itself: an index does that without looking at events, which it could not group.
-func (s *Service) countWithin(ctx context.Context, ws uuid.UUID, filter *orchv1.EventFilter, start, end, until time.Time) (int64, error) {
-	last := end.Add(-time.Microsecond)
-	if last.After(until) {
-		last = until
-	}
-	within := proto.CloneOf(filter)
-	within.Occurred = &orchv1.EventOccurredFilter{Since: timestamppb.New(start), Until: timestamppb.New(last)}
-	compiled, err := s.compile(ws, within)
-	if err != nil {
-		return 0, err
-	}
-	return s.events.Count(ctx, ws, compiled)
+func mostFrequentFirst(list *orchv1.EventCountList) {
+	slices.SortFunc(list.Counts, func(a, b *orchv1.EventCount) int {
+		return cmp.Or(cmp.Compare(b.GetCount(), a.GetCount()), strings.Compare(a.GetLabel(), b.GetLabel()),
+			strings.Compare(a.GetValue(), b.GetValue()))
+	})
 }

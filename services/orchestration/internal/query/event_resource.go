@@ -1,6 +1,7 @@
 package query
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -176,7 +177,7 @@ func pair(path, k string, v node) node {
 
 // label matches documents whose list of pairs at path has the label k with one of the values.
 func label(path, k string, values events.Values) (node, error) {
-	if values.Empty() {
+	if len(values) == 0 {
 		return never(path), nil
 	}
 	v, err := specified("v", values)
@@ -186,31 +187,48 @@ func label(path, k string, values events.Values) (node, error) {
 	return pair(path, k, v), nil
 }
 
-// specified matches the string at path against what a ResourceSpecification asks of a label.
+// specified matches the string at path against what a ResourceSpecification asks of a label: it meets one of the values.
 func specified(path string, values events.Values) (node, error) {
-	if values.Empty() {
+	if len(values) == 0 {
 		return never(path), nil
 	}
-	var wanted, kids []node
-	if len(values.Exact) > 0 {
-		wanted = append(wanted, criterion(path, "$in", values.Exact))
-	}
-	if len(values.Prefixes) > 0 {
-		n, err := prefixed(path, values.Prefixes)
+	var exact []string
+	kids := make([]node, 0, len(values))
+	for _, v := range values {
+		if v.Exact() && !v.Unwanted {
+			exact = append(exact, v.Glob)
+			continue
+		}
+		n, err := valued(path, v)
 		if err != nil {
 			return nil, err
 		}
-		wanted = append(wanted, n)
+		kids = append(kids, n)
 	}
-	for _, value := range values.NotExact {
-		kids = append(kids, criterion(path, "$ne", value))
+	if len(exact) > 0 {
+		kids = slices.Insert(kids, 0, node(criterion(path, "$in", exact)))
 	}
-	for _, prefix := range values.NotPrefixes {
-		within, err := begins(path, prefix)
-		if err != nil {
+	return or(kids...), nil
+}
+
+// valued matches the string at path against one value. As far as they can, criteria are values and ranges, which an
+// index answers.
+func valued(path string, v events.Value) (node, error) {
+	if v.Exact() {
+		return criterion(path, "$ne", v.Glob), nil
+	}
+	if len(v.Glob) > maxPattern {
+		return nil, fmt.Errorf("%w: a label's value of %d bytes is too long to be searched for", ErrOperand, len(v.Glob))
+	}
+	within := regex(path, v.Pattern(), "")
+	if prefix, ok := v.Prefix(); ok {
+		var err error
+		if within, err = begins(path, prefix); err != nil {
 			return nil, err
 		}
-		kids = append(kids, match{{Key: path, Value: not(within)}})
 	}
-	return and(append(kids, or(wanted...))...), nil
+	if v.Unwanted {
+		return match{{Key: path, Value: not(within)}}, nil
+	}
+	return within, nil
 }

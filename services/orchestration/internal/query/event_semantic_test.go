@@ -121,7 +121,7 @@ func generateEventFilter(t *rapid.T) *orchv1.EventFilter {
 		}
 		s := &orchv1.ResourceSpecification{Labels: map[string]*orchv1.StringOrList{}}
 		for _, name := range pick(t, "spec", append([]string{"orch.resource.id"}, knownNames...), 2) {
-			values := pick(t, name, []string{"a", "a*", "!a", "!ab*", "$where", "*", "!"}, 2)
+			values := pick(t, name, []string{"a", "a*", "!a", "!ab*", "$where", "*", "!", "*b", "?", "!a?", "*w*e*", "[a]*"}, 2)
 			s.Labels[name] = &orchv1.StringOrList{Kind: &orchv1.StringOrList_List{List: &orchv1.StringList{Values: values}}}
 			if len(values) == 1 {
 				s.Labels[name] = &orchv1.StringOrList{Kind: &orchv1.StringOrList_StringValue{StringValue: values[0]}}
@@ -249,25 +249,25 @@ func meetsSpec(spec *orchv1.ResourceSpecification, labels map[string]string) boo
 		if !present || len(values) == 0 {
 			return false
 		}
-		wanted, hit := false, false
-		for _, v := range values {
+		if !slices.ContainsFunc(values, func(v string) bool {
 			v, negated := strings.CutPrefix(v, "!")
-			prefix, wild := strings.CutSuffix(v, "*")
-			is := have == v || wild && strings.HasPrefix(have, prefix)
-			if wild && prefix+"*" == have {
-				is = true
-			}
-			if negated && is {
-				return false
-			}
-			wanted = wanted || !negated
-			hit = hit || !negated && is
-		}
-		if wanted && !hit {
+			return globbed([]rune(v), []rune(have)) != negated
+		}) {
 			return false
 		}
 	}
 	return true
+}
+
+// globbed tells whether a text is one that a glob stands for.
+func globbed(glob, text []rune) bool {
+	switch {
+	case len(glob) == 0:
+		return len(text) == 0
+	case glob[0] == '*':
+		return globbed(glob[1:], text) || len(text) > 0 && globbed(glob, text[1:])
+	}
+	return len(text) > 0 && (glob[0] == '?' || glob[0] == text[0]) && globbed(glob[1:], text[1:])
 }
 
 func textIncluded(query string, e *orchv1.ReceivedEvent) bool {

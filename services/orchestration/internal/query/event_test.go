@@ -36,8 +36,9 @@ func TestCompileEvents(t *testing.T) {
 		},
 		{"resource label", `{"resource": {"labels": {"$where": "1"}}}`, `"resource":` + elem("$where", `{"$in":["1"]}`)},
 		{
-			"resource label: one of, and none of", `{"resource": {"labels": {"l": ["a", "b*", "!c", "!d*"]}}}`,
-			`"resource":{"$elemMatch":{"k":{"$eq":"l"},"v":{"$ne":"c"},"$or":[{"v":{"$in":["a"]}},{"v":{"$gte":"b","$lt":"c"}}],"$and":[{"v":{"$not":{"$gte":"d","$lt":"e"}}}]}}`,
+			"resource label: one of several", `{"resource": {"labels": {"l": ["a", "b*", "!c", "!d*", "*e?", "x"]}}}`,
+			`"resource":{"$elemMatch":{"k":{"$eq":"l"},"$or":[{"v":{"$in":["a","x"]}},{"v":{"$gte":"b","$lt":"c"}},{"v":{"$ne":"c"}},` +
+				`{"v":{"$not":{"$gte":"d","$lt":"e"}}},{"v":{"$regex":"\\A[\\s\\S]*e[\\s\\S]\\z"}}]}}`,
 		},
 		{"resource label without values", `{"resource": {"labels": {"l": []}}}`, `"resource":{"$in":[]}`},
 		{"resource id as label", `{"resource": {"labels": {"orch.resource.id": "orch.flow.*"}}}`, `"resource_id":{"$gte":"orch.flow.","$lt":"orch.flow/"}`},
