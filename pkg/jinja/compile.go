@@ -16,8 +16,8 @@ type compiler struct {
 	unfolded bool
 	tracked  []map[string]bool // names assigned by the statement being compiled
 	reads    map[string]bool   // names looked up in the context
-	// loops are the for statements so far, loopDepth those around the one being compiled.
-	loops, loopDepth int
+	// loops are the for statements so far, loopDepth those around the one being compiled, deepestLoop the most there were.
+	loops, loopDepth, deepestLoop int
 }
 
 // cframe is a scope while it is compiled.
@@ -65,6 +65,9 @@ func compile(e *Engine, src *source, body []stmt) (*Template, error) {
 		if err := c.compileBlock(b); err != nil {
 			return nil, err
 		}
+	}
+	if err := c.checkLoops(); err != nil {
+		return nil, err
 	}
 	t := &Template{engine: e, src: src, slots: f.sym.fn.n, blocks: c.blocks, reads: c.reads, usesContext: c.usesContext}
 	t.body = append([]execFn{func(fr *frame) error {

@@ -24,9 +24,7 @@ type loopTest struct {
 }
 
 func (c *compiler) forStmt(s *forStmt, f cframe) (execFn, error) {
-	if err := c.countLoop(); err != nil {
-		return nil, err
-	}
+	c.enterLoop()
 	defer func() { c.loopDepth-- }()
 	if err := c.checkLoopNames(s); err != nil {
 		return nil, err
@@ -77,16 +75,22 @@ func (c *compiler) forStmt(s *forStmt, f cframe) (execFn, error) {
 	}, nil
 }
 
-// countLoop refuses a for statement beyond what the engine allows, and otherwise takes it as entered.
-func (c *compiler) countLoop() error {
+// enterLoop counts a for statement; leave it again.
+func (c *compiler) enterLoop() {
 	c.loops++
-	if c.engine.loops > 0 && c.loops > c.engine.loops {
-		return budgetErr("the template has more than %d for loops", c.engine.loops)
-	}
-	if c.engine.loopDepth > 0 && c.loopDepth >= c.engine.loopDepth {
-		return budgetErr("the template nests for loops more than %d deep", c.engine.loopDepth)
-	}
 	c.loopDepth++
+	c.deepestLoop = max(c.deepestLoop, c.loopDepth)
+}
+
+// checkLoops refuses a template with more for statements, or deeper ones, than the engine allows.
+func (c *compiler) checkLoops() error {
+	if most := c.engine.loops; most > 0 && c.loops > most {
+		return budgetErr("Contains %d for loops. Templates can contain no more than %d for loops.", c.loops, most)
+	}
+	if most := c.engine.loopDepth; most > 0 && c.deepestLoop > most {
+		return budgetErr("Contains nested for loops at a depth of %d. Templates can nest for loops no more than %d loops deep.",
+			c.deepestLoop, most)
+	}
 	return nil
 }
 

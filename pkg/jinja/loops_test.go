@@ -28,4 +28,11 @@ func TestLoopsAreBounded(t *testing.T) {
 		_, err = New(Options{}).Compile(source)
 		require.NoError(t, err, "without bounds")
 	}
+	for source, want := range map[string]string{
+		strings.Repeat(loop(""), 5): "Contains 5 for loops.",
+		loop(loop(loop(""))):        "a depth of 3.",
+	} {
+		_, err := bounded.Compile(source)
+		require.ErrorContains(t, err, want)
+	}
 }

@@ -66,10 +66,14 @@ func TestTaskWorkersKeepToTheProtocol(t *testing.T) {
 		code, _ := c.closed()
 		require.EqualValues(t, 4001, code)
 	}
+	idle := s.worker("idle", "nothing")
+	idle.send(`{"type":"quit"}`)
+	code, _ := idle.closed()
+	require.Equal(t, websocket.StatusNormalClosure, code)
 	quits := s.worker("w", "violated")
 	require.Equal(t, id, quits.run())
 	quits.send(`{"type":"quit"}`)
-	code, _ := quits.closed()
+	code, _ = quits.closed()
 	require.Equal(t, websocket.StatusNormalClosure, code)
 	require.Equal(t, id, s.worker("w", "violated").run())
 }

@@ -3,6 +3,8 @@ package stream
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 
 	"github.com/coder/websocket"
 	"google.golang.org/protobuf/proto"
@@ -31,7 +33,19 @@ func (k *socket) readFilter(ctx context.Context, f proto.Message) (backfill bool
 		return refuse("Invalid filter: it is missing")
 	}
 	if err := restjson.Unmarshal(first.Filter, f); err != nil {
-		return refuse("Invalid filter: " + err.Error())
+		return refuse("Invalid filter: " + counted(err) + err.Error())
 	}
 	return first.Backfill == nil || *first.Backfill, ending{}
+}
+
+// counted introduces faults by their number, which a client can tell although the reason of a close frame is cut short.
+func counted(err error) string {
+	var faults *restjson.Errors
+	if !errors.As(err, &faults) {
+		return ""
+	}
+	if n := len(faults.List); n != 1 {
+		return fmt.Sprintf("%d validation errors: ", n)
+	}
+	return "1 validation error: "
 }

@@ -123,7 +123,10 @@ func (w *taskWorker) serve(ctx context.Context, violation ending) ending {
 			if end := w.news.ending(); !end.ok() {
 				return end
 			}
-		case <-w.messages:
+		case data := <-w.messages:
+			if messageType(data) == "quit" {
+				return ending{}
+			}
 			return violation // There is nothing to be acknowledged.
 		case <-poll.C:
 			w.news.idle.Store(false)
@@ -149,13 +152,7 @@ func (w *taskWorker) offer(ctx context.Context, claimed *orchv1.ClaimTaskRunResp
 	defer late.Stop()
 	select {
 	case data := <-w.messages:
-		var answer struct {
-			Type string `json:"type"`
-		}
-		if err := json.Unmarshal(data, &answer); err != nil {
-			return violation, false
-		}
-		switch answer.Type {
+		switch messageType(data) {
 		case "ack":
 			taken = true
 			return ending{}, true
@@ -168,6 +165,17 @@ func (w *taskWorker) offer(ctx context.Context, claimed *orchv1.ClaimTaskRunResp
 	case <-ctx.Done():
 		return gone, false
 	}
+}
+
+// messageType is what a message says that it is, empty where it says nothing.
+func messageType(data []byte) string {
+	var m struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(data, &m) != nil {
+		return ""
+	}
+	return m.Type
 }
 
 // settle ends a claim; it does so even when the socket has ended. If it fails, the claim ends by itself.

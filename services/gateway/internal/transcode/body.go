@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -83,7 +84,15 @@ func tooLarge() error {
 // decodeBody reads the body into its field. It returns the faults of the request, and an error only when the server
 // is at fault.
 func (op *Operation) decodeBody(m protoreflect.Message, r *http.Request, body []byte) ([]*orchv1.FieldError, error) {
-	if !op.rawBody && len(body) > 0 && !isJSON(r.Header.Get("Content-Type")) {
+	json := op.rawBody || len(body) == 0 || isJSON(r.Header.Get("Content-Type"))
+	if !json && op.textBody {
+		if !utf8.Valid(body) {
+			return []*orchv1.FieldError{rpc.BodyFault("string_unicode", "Input should be a valid string, unable to parse raw data as a unicode string")}, nil
+		}
+		m.Set(op.body, protoreflect.ValueOfString(string(body)))
+		return nil, nil
+	}
+	if !json {
 		return []*orchv1.FieldError{rpc.BodyFault("model_attributes_type",
 			"Input should be a valid dictionary or object to extract fields from")}, nil
 	}

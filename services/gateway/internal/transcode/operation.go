@@ -41,6 +41,7 @@ type Operation struct {
 	params       []param
 	body         protoreflect.FieldDescriptor // nil: a body is ignored.
 	rawBody      bool                         // The body is a google.api.HttpBody: any content type.
+	textBody     bool                         // The body is a string, which comes as JSON or, under another content type, as it is.
 	optionalBody bool
 	status       int
 	altStatus    []int32
@@ -136,6 +137,7 @@ func (op *Operation) bindBodies(md protoreflect.MethodDescriptor, rule *annotati
 		if op.body == nil {
 			return fmt.Errorf("the body %q is no field of %s", name, md.Input().FullName())
 		}
+		op.textBody = op.body.Kind() == protoreflect.StringKind && !op.body.IsList()
 		if m := op.body.Message(); m != nil && !op.body.IsMap() {
 			op.rawBody = m.FullName() == httpBodyName
 			op.redact = redactorOf(m)

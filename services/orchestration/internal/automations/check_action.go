@@ -76,7 +76,7 @@ func (s *Service) prepareRun(run *orchv1.RunDeployment, at place, found *faults)
 
 func (s *Service) checkTemplate(field, template string, at place, found *faults) {
 	if _, err := s.templates.Compile(template); err != nil {
-		found.add(at.key(field), "'%s' is not a valid template: %v", field, err)
+		found.add(at.key(field), "'%s' is not a valid template: %s", field, templateFault(err))
 	}
 }
 
@@ -132,6 +132,6 @@ func (s *Service) checkMarker(v *jsontree.Object, where string, tell func(where,
 
 func (s *Service) tellTemplate(template, where string, tell func(where, what string)) {
 	if _, err := s.templates.Compile(template); err != nil {
-		tell(where, "Invalid jinja: "+err.Error())
+		tell(where, "Invalid jinja: "+templateFault(err))
 	}
 }

@@ -65,12 +65,12 @@ func prepareWithin(e *orchv1.EventTrigger, at place, found *faults) {
 	within := e.GetWithin().AsDuration()
 	proactive := e.GetPosture() == orchv1.Posture_POSTURE_PROACTIVE
 	switch {
-	case within < 0:
-		found.add(at.key("within"), "Input should be greater than or equal to 0 seconds")
 	case proactive && within == 0:
 		e.Within = durationpb.New(minProactive)
 	case proactive && within < minProactive:
 		found.add(at, "`within` for Proactive triggers must be greater than or equal to 10 seconds")
+	case within < 0:
+		found.add(at.key("within"), "Input should be greater than or equal to 0 seconds")
 	}
 }
 

@@ -66,3 +66,15 @@ func (s *Service) validate(template string) (*emptypb.Empty, error) {
 	}
 	return nil, rpc.Error(&orchv1.HttpError{Status: http.StatusUnprocessableEntity, Form: &orchv1.HttpError_Body{Body: body}})
 }
+
+// templateFault is what is wrong with a template and, behind it, where.
+func templateFault(err error) string {
+	var fault *jinja.Error
+	switch {
+	case !errors.As(err, &fault):
+		return err.Error()
+	case fault.Line == 0:
+		return fault.Message
+	}
+	return fmt.Sprintf("%s (line %d, column %d)", fault.Message, fault.Line, fault.Column)
+}
