@@ -50,6 +50,14 @@ func (d *domain) latest(q *orchv1.ArtifactCollectionQuery) map[string]string {
 	return shown
 }
 
+func TestLongMetadataIsCut(t *testing.T) {
+	t.Parallel()
+	a := newDomain(t).artifact("long", "1", func(c *orchv1.ArtifactCreate) {
+		c.Metadata_ = &orchv1.StringMap{Values: map[string]string{"long": strings.Repeat("é", 501), "most": strings.Repeat("é", 500)}}
+	})
+	require.Equal(t, map[string]string{"long": strings.Repeat("é", 500) + "...", "most": strings.Repeat("é", 500)}, a.GetMetadata_().GetValues())
+}
+
 func TestKeyShowsItsLatestArtifact(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)

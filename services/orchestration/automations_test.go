@@ -211,6 +211,16 @@ func TestAutomationsAreReplacedSwitchedAndDeleted(t *testing.T) {
 	_, err = tryIgnored(d, orchv1.AutomationService_DeleteAutomation_FullMethodName, &orchv1.DeleteAutomationRequest{Id: id})
 	require.NoError(t, err)
 	d.happened("orch.automation.deleted", "orch.automation."+id)
+	for _, e := range d.events(&orchv1.EventFilter{
+		Resource: &orchv1.EventResourceFilter{Id: &orchv1.StringList{Values: []string{"orch.automation." + id}}},
+	}).GetEvents() {
+		var told map[string]any
+		require.NoError(t, json.Unmarshal(e.GetPayload(), &told))
+		require.Equal(t, e.GetResource().GetLabels()["orch.resource.name"], told["name"], e.GetEvent())
+		require.Contains(t, told, "enabled", e.GetEvent())
+		require.Contains(t, told, "trigger", e.GetEvent())
+		require.Equal(t, e.GetEvent() == "orch.automation.updated", told["updated_fields"] != nil, e.GetEvent())
+	}
 	_, err = tryIgnored(d, orchv1.AutomationService_DeleteAutomation_FullMethodName, &orchv1.DeleteAutomationRequest{Id: id})
 	_, readErr := d.tryReadAutomation(id)
 	for _, err := range []error{err, readErr, put(id), d.switchAutomation(uuid.NewString(), true)} {

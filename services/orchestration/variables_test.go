@@ -102,8 +102,9 @@ func TestVariableNameIsTakenOnce(t *testing.T) {
 	d := newDomain(t)
 	first := d.variable("once", "1")
 	_, _, err := d.tryVariable("once", "2")
-	code, _ := status(err)
+	code, text := status(err)
 	require.Equal(t, http.StatusConflict, code)
+	require.Equal(t, "A variable with the name 'once' already exists.", text)
 	_, err = tryIgnored(d, orchv1.VariableService_DeleteVariable_FullMethodName, &orchv1.DeleteVariableRequest{Id: first.GetId()})
 	require.NoError(t, err)
 	d.variable("once", "3") // The name is free at once.

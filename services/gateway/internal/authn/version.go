@@ -24,7 +24,7 @@ func Version(header http.Header) error {
 		}
 		if minimum, _ := vocabulary.ParseVersion(vocabulary.APIVersionMinimum); version.Compare(minimum) < 0 {
 			return rpc.Detail(http.StatusBadRequest, fmt.Sprintf(
-				"The client speaks version %s of the API; this server understands %s and later.", text, vocabulary.APIVersionMinimum))
+				"The request specified API version %s but this server requires version %s or higher.", text, vocabulary.APIVersionMinimum))
 		}
 		return nil
 	}

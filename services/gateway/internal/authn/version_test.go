@@ -18,7 +18,7 @@ func TestVersion(t *testing.T) {
 		"0.8.4":      "",
 		"0.9.0":      "",
 		"9.0.0":      "",
-		"0.7.99":     "understands 0.8.0 and later",
+		"0.7.99":     "requires version 0.8.0 or higher",
 		"0.8":        "Invalid",
 		"0.8.4.1":    "Invalid",
 		"v0.8.4":     "Invalid",

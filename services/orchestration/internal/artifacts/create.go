@@ -3,6 +3,7 @@ package artifacts
 import (
 	"context"
 	"net/http"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -47,8 +48,21 @@ func newArtifact(id uuid.UUID, create *orchv1.ArtifactCreate) *orchv1.Artifact {
 		Type:        create.Type,
 		Description: create.Description,
 		Data:        create.Data,
-		Metadata_:   create.GetMetadata_(),
+		Metadata_:   shortened(create.GetMetadata_()),
 		FlowRunId:   create.FlowRunId,
 		TaskRunId:   create.TaskRunId,
 	}
+}
+
+// maxMetadata is how many characters of a value of an artifact's metadata are kept.
+const maxMetadata = 500
+
+// shortened cuts what is too long in the metadata of an artifact, and shows that it did.
+func shortened(metadata *orchv1.StringMap) *orchv1.StringMap {
+	for key, value := range metadata.GetValues() {
+		if utf8.RuneCountInString(value) > maxMetadata {
+			metadata.Values[key] = string([]rune(value)[:maxMetadata]) + "..."
+		}
+	}
+	return metadata
 }

@@ -22,7 +22,7 @@ func (s *Service) CreateAutomation(ctx context.Context, r *orchv1.CreateAutomati
 	if err := s.prepare(automation); err != nil {
 		return nil, err
 	}
-	created, err := s.lifecycle(info.Workspace, automation, "created")
+	created, err := s.lifecycle(info.Workspace, automation, nil, "created")
 	if err != nil {
 		return nil, err
 	}

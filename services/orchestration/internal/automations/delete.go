@@ -47,7 +47,7 @@ func (s *Service) DeleteAutomationsOwnedByResource(
 
 func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 	return s.automations.Delete(ctx, ws, id, func(current *orchv1.Automation) ([]store.Effect, error) {
-		deleted, err := s.lifecycle(ws, current, "deleted")
+		deleted, err := s.lifecycle(ws, current, nil, "deleted")
 		return []store.Effect{deleted}, err
 	})
 }

@@ -51,13 +51,18 @@ func translate(err error) error {
 }
 
 // lifecycle is the effect that tells what happened to an automation.
-func (s *Service) lifecycle(ws uuid.UUID, automation *orchv1.Automation, verb string) (store.Effect, error) {
+func (s *Service) lifecycle(ws uuid.UUID, automation, before *orchv1.Automation, verb string) (store.Effect, error) {
 	id, err := call.ParseID(automation.GetId())
+	if err != nil {
+		return store.Effect{}, err
+	}
+	payload, err := events.Payload(automation, before,
+		"id", "name", "description", "enabled", "tags", "trigger", "actions", "actions_on_trigger", "actions_on_resolve")
 	if err != nil {
 		return store.Effect{}, err
 	}
 	of := s.automations.Store()
 	return events.Publish(ws, events.Lifecycle{
-		ID: of.NewID(), Kind: "automation", Verb: verb, Of: id, Name: automation.GetName(), At: of.Now(),
+		ID: of.NewID(), Kind: "automation", Verb: verb, Of: id, Name: automation.GetName(), At: of.Now(), Payload: payload,
 	}.Event(s.words))
 }

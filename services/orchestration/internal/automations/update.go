@@ -45,8 +45,8 @@ func (s *Service) PatchAutomation(ctx context.Context, r *orchv1.PatchAutomation
 
 // change writes what edit makes of an automation, unless that is nothing.
 func (s *Service) change(ctx context.Context, ws, id uuid.UUID, edit func(next *orchv1.Automation) error) (*emptypb.Empty, error) {
-	_, err := s.automations.Mutate(ctx, ws, id, store.Edit(edit, func(_, next *orchv1.Automation) ([]store.Effect, error) {
-		updated, err := s.lifecycle(ws, next, "updated")
+	_, err := s.automations.Mutate(ctx, ws, id, store.Edit(edit, func(before, next *orchv1.Automation) ([]store.Effect, error) {
+		updated, err := s.lifecycle(ws, next, before, "updated")
 		return []store.Effect{updated}, err
 	}))
 	if err != nil {

@@ -2,11 +2,16 @@ package variables
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net/http"
 
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // CreateVariable stores a variable. A name that another one has is refused.
@@ -27,7 +32,13 @@ func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, create *orchv1.V
 	if err != nil {
 		return nil, err
 	}
-	return variable, s.variables.Insert(ctx, ws, variable, created)
+	if err := s.variables.Insert(ctx, ws, variable, created); err != nil {
+		if errors.Is(err, store.ErrDuplicate) {
+			return nil, rpc.Detail(http.StatusConflict, fmt.Sprintf("A variable with the name '%s' already exists.", variable.GetName()))
+		}
+		return nil, err
+	}
+	return variable, nil
 }
 
 // newVariable is the variable as it was asked for.
