@@ -120,7 +120,10 @@ func TestCountEvents(t *testing.T) {
 	require.Equal(t, "Thing 0", byResource[0].GetLabel())
 
 	filter := testEvents()
-	filter.Occurred = &orchv1.EventOccurredFilter{Since: timestamppb.New(now.Add(-29 * time.Second)), Until: timestamppb.New(now)}
+	// A bucket that begins where the range ends is not of the range.
+	filter.Occurred = &orchv1.EventOccurredFilter{
+		Since: timestamppb.New(now.Add(-29 * time.Second)), Until: timestamppb.New(now.Add(time.Millisecond)),
+	}
 	byTime, err := d.counts(orchv1.Countable_COUNTABLE_TIME, &orchv1.EventCountQuery{
 		Filter: filter, TimeUnit: orchv1.TimeUnit_TIME_UNIT_SECOND, TimeInterval: 10,
 	})
