@@ -18,6 +18,7 @@ ABSENT = uuid.UUID("00000000-0000-4000-8000-000000000404")
 _API = os.environ["PREFECT_API_URL"]
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.I)
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?( ?(Z|[+-]\d\d:?\d\d))?")
+_STORED = re.compile(r"(?<=storage/)[0-9a-f]{32}\b") # Where a result is kept.
 _CHECKSUM = re.compile(r"sha256:[0-9a-f]{64}") # Of a schema that names UID.
 _MADE_UP = re.compile(r"^[a-z]+-[a-z]+$")
 # Numbers that no two runs share: durations, and averages of them.
@@ -47,7 +48,7 @@ def plain(value, place=""):
 def text(value, place=""):
     if place in ("name", "prefect.resource.name") and _MADE_UP.match(value): return "<made up>"
     if "page-token=" in value: value = re.sub(r"page-token=[^&]*", "page-token=<token>", value)
-    value = _CHECKSUM.sub("<checksum>", value).replace(_API, "<api>").replace(_API.removesuffix("/api"), "<server>").replace(UID, "UID").replace(HOME, "<home>")
+    value = _STORED.sub("<key>", _CHECKSUM.sub("<checksum>", value)).replace(_API, "<api>").replace(_API.removesuffix("/api"), "<server>").replace(UID, "UID").replace(HOME, "<home>")
     if len(value) > 4000: value = f"{value[:40]}… ({len(value)} characters)"
     value = _TIME.sub("<time>", re.sub(r"(DateTime|datetime\.datetime)\([^)]*(\([^)]*\))?\)|datetime\.timedelta\([^)]*\)", "<time>", value))
     return _ID.sub(lambda m: _known.setdefault(m.group().lower(), f"<{place} of {_step}>"), value)
