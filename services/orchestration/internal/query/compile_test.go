@@ -70,9 +70,11 @@ func TestCompile(t *testing.T) {
 		{"is_null_ of a list", run, `{"tags": {"is_null_": true}}`, `{"tags.0":{"$exists":false}}`},
 		{"is_null_ false of a list", run, `{"tags": {"is_null_": false}}`, `{"tags.0":{"$exists":true}}`},
 		{
-			"like_ means every character", flow, `{"name": {"like_": "a.b%_*$\\"}}`,
-			`{"name":{"$regex":"a\\.b%_\\*\\$\\\\","$options":"i"}}`,
+			"like_ means every character", flow, `{"name": {"like_": "a.b_*$\\"}}`,
+			`{"name":{"$regex":"a\\.b_\\*\\$\\\\","$options":"i"}}`,
 		},
+		{"like_ with %", flow, `{"name": {"like_": "%a%%b.%"}}`, `{"name":{"$regex":"a[\\s\\S]*b\\.","$options":"i"}}`},
+		{"like_ with % alone", flow, `{"name": {"like_": "%"}}`, `{"name":{"$regex":"","$options":"i"}}`},
 		{"like_ with NUL", flow, `{"name": {"like_": "a\u0000"}}`, `{"name":{"$regex":"a\\x00","$options":"i"}}`},
 		{
 			"startswith_", queue, `{"name": {"startswith_": ["a+", "b"]}}`,

@@ -20,8 +20,8 @@
 //	exists_       the contrary of is_null_.
 //	before_       at or before; le_ likewise.
 //	after_        at or after; ge_ likewise.
-//	like_         the text is a part of the value, in any case. Every character stands for itself, % and _ included:
-//	              the reference's wildcards there are an accident of SQL, and names are full of underscores.
+//	like_         the text is a part of the value, in any case. % stands for any run of characters, as clients of the
+//	              reference write it; every other character for itself, _ too, of which names are full.
 //	startswith_   the value begins with one of the texts, in any case. [] matches nothing.
 //
 // `operator` joins the criteria of its own message; and_ when it is unspecified. An unset criterion is absent; a set

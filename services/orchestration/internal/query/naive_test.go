@@ -165,11 +165,23 @@ func operatorHolds(op string, operand any, doc fields, path string, list bool) b
 	case "after_":
 		return v.(int64) >= operand.(int64)
 	case "like_":
-		return strings.Contains(strings.ToLower(v.(string)), strings.ToLower(operand.(string)))
+		return containsInOrder(strings.ToLower(v.(string)), strings.Split(strings.ToLower(operand.(string)), "%"))
 	case "startswith_":
 		return slices.ContainsFunc(operands, func(p string) bool {
 			return strings.HasPrefix(strings.ToLower(v.(string)), strings.ToLower(p))
 		})
 	}
 	panic(fmt.Sprintf("no meaning for %s", op))
+}
+
+// containsInOrder tells whether a text holds parts one after the other.
+func containsInOrder(text string, parts []string) bool {
+	for _, part := range parts {
+		at := strings.Index(text, part)
+		if at < 0 {
+			return false
+		}
+		text = text[at+len(part):]
+	}
+	return true
 }

@@ -29,14 +29,21 @@ func regex(path, pattern, options string) match {
 	return match{{Key: path, Value: d}}
 }
 
-// contains matches values of which text is a part, in any case.
+// anything is the pattern of any run of characters, ends of lines among them.
+const anything = `[\s\S]*`
+
+// contains matches values that text is a part of, in any case. Each % of the text stands for any run of characters, so those
+// at its ends say nothing.
 func contains(path, text string) (node, error) {
-	pattern, err := literal(text)
+	pattern, err := literal(strings.Trim(text, "%"))
 	if err != nil {
 		return nil, err
 	}
-	return regex(path, pattern, "i"), nil
+	return regex(path, wildcards.ReplaceAllLiteralString(pattern, anything), "i"), nil
 }
+
+// wildcards are one or several in a row. A literal pattern leaves % as it is.
+var wildcards = regexp.MustCompile("%+")
 
 // not is the operator document that negates a regex criterion.
 func not(m match) bson.D { return bson.D{{Key: "$not", Value: m[0].Value}} }
