@@ -50,7 +50,10 @@ func TestTaskRunsAreMadeOfTheEventsOfClients(t *testing.T) {
 	for _, batch := range [][]*orchv1.Event{{completed, pending}, {running, completed, running}, {pending, waiting}} {
 		call[*emptypb.Empty](d, orchv1.EventService_CreateEvents_FullMethodName, &orchv1.CreateEventsRequest{Events: batch})
 	}
-	eventually(t, func() bool { return len(d.taskStates(id)) == 4 }, "the states are recorded")
+	eventually(t, func() bool {
+		run, _, err := try[*orchv1.TaskRun](d, orchv1.TaskRunService_ReadTaskRun_FullMethodName, &orchv1.ReadTaskRunRequest{Id: id})
+		return err == nil && run.GetStateId() == completed.GetId() && len(d.taskStates(id)) == 4
+	}, "the run and its states are recorded")
 
 	run := d.readTask(id)
 	require.Equal(t, "flaky-305", run.GetName())

@@ -114,7 +114,7 @@ func TestFields(t *testing.T) {
 		with(`, "related": null`):                                                  "related must be a list, not null",
 		with(`, "related": {}`):                                                    "related must be a list, not an object",
 		with(`, "related": [1]`):                                                   "an entry of related must be an object, not a number",
-		with(`, "related": [{"orch.resource.id": "r"}]`):                           "related.0: Resources must include the orch.resource.role label",
+		with(`, "related": [{"orch.resource.id": "r"}]`):                           "related.0: Related Resources must include the orch.resource.role label",
 		with(`, "related": [{"orch.resource.id": "r", "orch.resource.role": ""}]`): "orch.resource.role label must be non-empty",
 		with(`, "payload": []`):                                                    "payload must be an object, not a list",
 		with(`, "payload": "x"`):                                                   "payload must be an object, not a string",

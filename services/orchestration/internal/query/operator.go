@@ -53,7 +53,7 @@ func compileOperator(m protoreflect.Message, fd protoreflect.FieldDescriptor, pa
 	case "exists_":
 		return null(path, list, !v.Bool()), nil
 	case "like_":
-		return contains(path, v.String())
+		return like(path, v.String())
 	case "startswith_":
 		return startsWith(fd, v, path)
 	}

@@ -29,18 +29,26 @@ func regex(path, pattern, options string) match {
 	return match{{Key: path, Value: d}}
 }
 
-// anything is the pattern of any run of characters, ends of lines among them.
-const anything = `[\s\S]*`
-
-// contains matches values that text is a part of, in any case. Each % of the text stands for any run of characters, so those
-// at its ends say nothing.
+// contains matches values of which text is a part, in any case.
 func contains(path, text string) (node, error) {
+	pattern, err := literal(text)
+	if err != nil {
+		return nil, err
+	}
+	return regex(path, pattern, "i"), nil
+}
+
+// like is contains with wildcards: each % of the text stands for any run of characters, so those at its ends say nothing.
+func like(path, text string) (node, error) {
 	pattern, err := literal(strings.Trim(text, "%"))
 	if err != nil {
 		return nil, err
 	}
 	return regex(path, wildcards.ReplaceAllLiteralString(pattern, anything), "i"), nil
 }
+
+// anything is the pattern of any run of characters, ends of lines among them.
+const anything = `[\s\S]*`
 
 // wildcards are one or several in a row. A literal pattern leaves % as it is.
 var wildcards = regexp.MustCompile("%+")
