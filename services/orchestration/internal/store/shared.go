@@ -33,9 +33,9 @@ func (c *Collection[M]) InsertChosen(ctx context.Context, docs []Chosen) error {
 	if err != nil || len(docs) == 0 {
 		return err
 	}
-	raws := make([]bson.Raw, len(docs))
+	raws := make([]bson.Raw, 0, len(docs))
 	for i := range docs {
-		raws[i] = docs[i].Doc
+		raws = append(raws, docs[i].Doc)
 	}
 	taken, err := c.insertMany(ctx, raws)
 	if err != nil || len(taken) == 0 {

@@ -55,7 +55,9 @@ func TestAlive(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	keys := []*orchv1.ApiKey{
-		{Id: "for ever"}, {Id: "now", Expiration: timestamppb.New(now)}, {Id: "later", Expiration: timestamppb.New(now.Add(1))},
+		{Id: "for ever"},
+		{Id: "now", Expiration: timestamppb.New(now)},
+		{Id: "later", Expiration: timestamppb.New(now.Add(1))},
 		{Id: "before", Expiration: timestamppb.New(now.Add(-time.Hour))},
 	}
 	alive := tenancy.Alive(keys, now)
