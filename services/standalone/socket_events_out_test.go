@@ -188,7 +188,7 @@ func TestSlowSubscribersAreClosed(t *testing.T) {
 	for range 130 {
 		in.send(event(uuid.NewString(), "large", "payload", `{"a":"`+largeText+`"}`))
 	}
-	for range 300 {
+	for range 4400 {
 		in.send(event(uuid.NewString(), "tiny"))
 	}
 	in.send(event(uuid.NewString(), "small"))

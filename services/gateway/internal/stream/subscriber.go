@@ -8,11 +8,14 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/broker"
 )
 
 const (
-	// maxQueue and maxQueueBytes bound what waits for a subscriber. One message always fits.
-	maxQueue      = 256
+	// maxQueue and maxQueueBytes bound what waits for a subscriber. One message always fits. The feed brings whole frames of
+	// up to broker.MaxFrameEvents at once, so a subscriber that reads well has the messages of several waiting.
+	maxQueue      = 16 * broker.MaxFrameEvents
 	maxQueueBytes = 16 << 20
 	// maxBehind and maxBehindBytes bound it while the subscriber is shown the past, and until it has caught up.
 	maxBehind      = 1 << 16
