@@ -13,8 +13,8 @@ import (
 
 	"github.com/orch-project/orch/pkg/access"
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/clientaddr"
 	"github.com/orch-project/orch/pkg/clock"
-	"github.com/orch-project/orch/pkg/peer"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -64,7 +64,7 @@ type Directory struct {
 	access   map[pair]grant                    // Workspace and actor → workspace role.
 	roles    map[string]access.Set             // Roles that accounts made, by id.
 	teams    map[pair][]string                 // Account and actor → ids of teams.
-	allowed  map[string]peer.Networks          // Account → where it may be used from; accounts that enforce it alone.
+	allowed  map[string]clientaddr.Networks    // Account → where it may be used from; accounts that enforce it alone.
 }
 
 // pair is a place, an account or a workspace, and an actor.
@@ -104,7 +104,7 @@ func New(o Options) *Directory {
 		access:  map[pair]grant{},
 		roles:   map[string]access.Set{},
 		teams:   map[pair][]string{},
-		allowed: map[string]peer.Networks{},
+		allowed: map[string]clientaddr.Networks{},
 	}
 }
 
@@ -234,6 +234,6 @@ func (d *Directory) add(at string, e *orchv1.DirectoryEntry) {
 	}
 	if a := e.GetAccount(); a.GetEnforceIpAllowlist() {
 		// Of a list that cannot be read nothing is allowed: it is nil then.
-		d.allowed[e.GetId()], _ = peer.ParseNetworks(a.GetAllowedNetworks())
+		d.allowed[e.GetId()], _ = clientaddr.ParseNetworks(a.GetAllowedNetworks())
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/services/gateway/internal/authn"
-	"github.com/orch-project/orch/services/gateway/internal/forward"
+	"github.com/orch-project/orch/services/gateway/internal/hooksproxy"
 )
 
 // openTimeout bounds how long New waits for the broker to open the directory.
@@ -66,7 +66,7 @@ func (g *Gateway) connect() error {
 	}
 	g.hooks = g.deps.Hooks
 	if g.hooks == nil {
-		proxy, err := forward.New(g.cfg.HooksAddr, g.log)
+		proxy, err := hooksproxy.New(g.cfg.HooksAddr, g.log)
 		if err != nil {
 			return err
 		}

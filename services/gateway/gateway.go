@@ -30,10 +30,10 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/about"
 	"github.com/orch-project/orch/services/gateway/internal/address"
 	"github.com/orch-project/orch/services/gateway/internal/authn"
-	"github.com/orch-project/orch/services/gateway/internal/observe"
+	"github.com/orch-project/orch/services/gateway/internal/requestlog"
+	"github.com/orch-project/orch/services/gateway/internal/serverinfo"
 	"github.com/orch-project/orch/services/gateway/internal/stream"
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
 	"github.com/orch-project/orch/services/gateway/internal/web"
@@ -148,7 +148,7 @@ func (g *Gateway) build() error {
 		}
 	}
 	g.about = rpc.NewLocal(rpc.Recover(g.log))
-	orchv1.RegisterServerServiceServer(g.about, &about.Server{
+	orchv1.RegisterServerServiceServer(g.about, &serverinfo.Server{
 		Version:    g.deps.Version,
 		Vocabulary: g.cfg.Vocabulary,
 		Settings:   settings,
@@ -178,7 +178,7 @@ func (g *Gateway) build() error {
 		return fmt.Errorf("build the site: %w", err)
 	}
 	g.openSockets()
-	g.handler = observe.Handler(observe.Options{
+	g.handler = requestlog.Handler(requestlog.Options{
 		Log:        g.log,
 		Registry:   g.deps.Registry,
 		Slow:       g.cfg.SlowRequest,

@@ -12,7 +12,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/gateway/internal/address"
 	"github.com/orch-project/orch/services/gateway/internal/authn"
-	"github.com/orch-project/orch/services/gateway/internal/observe"
+	"github.com/orch-project/orch/services/gateway/internal/requestlog"
 	"github.com/orch-project/orch/services/gateway/internal/stream"
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
 	"github.com/orch-project/orch/services/gateway/internal/web"
@@ -21,7 +21,7 @@ import (
 // route sends a request to the part that answers it.
 func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 	if below(r.URL.Path, "/hooks") {
-		observe.SetRoute(w, "/hooks/{slug}")
+		requestlog.SetRoute(w, "/hooks/{slug}")
 		g.hooks.ServeHTTP(w, r)
 		return
 	}
@@ -62,7 +62,7 @@ func below(path, root string) bool {
 func (g *Gateway) serveAPI(w http.ResponseWriter, r *http.Request) {
 	place, ok := address.Split(r.URL)
 	if !ok {
-		observe.SetRoute(w, transcode.Unmatched)
+		requestlog.SetRoute(w, transcode.Unmatched)
 		if err := g.authorize(r, nil, authn.Need{}); err != nil {
 			transcode.WriteError(w, rpc.HTTPError(err))
 			return
@@ -75,7 +75,7 @@ func (g *Gateway) serveAPI(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if place.URL.Path == "/openapi.json" {
-		observe.SetRoute(w, "/openapi.json")
+		requestlog.SetRoute(w, "/openapi.json")
 		if err := g.authorize(r, nil, authn.Need{}); err != nil {
 			transcode.WriteError(w, rpc.HTTPError(err))
 			return
@@ -98,7 +98,7 @@ func (g *Gateway) info(w http.ResponseWriter, r *http.Request, prefix string) re
 		UserAgent:  printable(r.UserAgent()),
 		Peer:       g.book.Client(r),
 		APIVersion: printable(vocabulary.ClientVersion(r.Header)),
-		ID:         observe.RequestID(w),
+		ID:         requestlog.RequestID(w),
 	}
 	if id, name, ok := vocabulary.Automation(r.Header); ok {
 		info.Automation = request.Automation{ID: id, Name: name}

@@ -9,7 +9,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/services/gateway/internal/address"
 	"github.com/orch-project/orch/services/gateway/internal/authn"
-	"github.com/orch-project/orch/services/gateway/internal/observe"
+	"github.com/orch-project/orch/services/gateway/internal/requestlog"
 	"github.com/orch-project/orch/services/gateway/internal/stream"
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
 )
@@ -43,17 +43,17 @@ func (g *Gateway) closeSockets(ctx context.Context) error {
 // what does not exist is 404 to everybody; workers' own channel is among it, and they do without.
 func (g *Gateway) serveSocket(w http.ResponseWriter, r *http.Request, place address.Place) {
 	if g.sockets == nil {
-		observe.SetRoute(w, transcode.Unmatched)
+		requestlog.SetRoute(w, transcode.Unmatched)
 		transcode.NotFound(w)
 		return
 	}
 	route, ok := g.sockets.Route(place.URL.Path)
 	if !ok {
-		observe.SetRoute(w, transcode.Unmatched)
+		requestlog.SetRoute(w, transcode.Unmatched)
 		transcode.NotFound(w)
 		return
 	}
-	observe.SetRoute(w, route)
+	requestlog.SetRoute(w, route)
 	info := g.info(w, r, place.Prefix)
 	err := g.sockets.Serve(w, r, route, func(token string, legacy bool, scope string) (request.Info, error) {
 		return g.admitSocket(r, info, place, token, legacy, scope)

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/clientaddr"
 	"github.com/orch-project/orch/pkg/config"
-	"github.com/orch-project/orch/pkg/peer"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -51,10 +51,10 @@ func (c *Config) Validate() error {
 	if c.AccountRate < 0 || c.AccountRate > 1_000_000 {
 		errs = append(errs, errors.New("ORCH_HOOKS_ACCOUNT_RATE: must be between 0 and 1000000"))
 	}
-	if _, err := peer.ParseNetworks(c.AllowedIPs); err != nil {
+	if _, err := clientaddr.ParseNetworks(c.AllowedIPs); err != nil {
 		errs = append(errs, fmt.Errorf("ORCH_HOOKS_ALLOWED_IPS: %w", err))
 	}
-	if _, err := peer.ParseNetworks(c.TrustedProxies); err != nil {
+	if _, err := clientaddr.ParseNetworks(c.TrustedProxies); err != nil {
 		errs = append(errs, fmt.Errorf("ORCH_TRUSTED_PROXIES: %w", err))
 	}
 	return errors.Join(errs...)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/auth"
 	"github.com/orch-project/orch/pkg/directory"
-	"github.com/orch-project/orch/services/hooks/internal/catalog"
+	"github.com/orch-project/orch/services/hooks/internal/definitioncache"
 	"github.com/orch-project/orch/services/hooks/internal/guard"
 	"github.com/orch-project/orch/services/hooks/internal/publish"
 )
@@ -16,7 +16,7 @@ import (
 // errCredential means that a request did not prove that it may post to the webhook.
 var errCredential = errors.New("the request carries no valid key of the webhook's service account")
 
-// authorize decides whether the request may post to the webhook: nil, errCredential, or catalog.ErrUnavailable when that
+// authorize decides whether the request may post to the webhook: nil, errCredential, or definitioncache.ErrUnavailable when that
 // cannot be told. Before a key is refused the directory catches up: it may have been made a moment ago.
 func (d *delivery) authorize() error {
 	if d.hook.ServiceAccountId == nil {
@@ -38,7 +38,7 @@ func (d *delivery) authorize() error {
 func (d *delivery) judge(token string) error {
 	caller, err := d.known.Identify(token)
 	if errors.Is(err, directory.ErrStale) {
-		return fmt.Errorf("%w: %w", catalog.ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", definitioncache.ErrUnavailable, err)
 	}
 	if err != nil || !caller.ServiceAccount || caller.ID != d.hook.GetServiceAccountId() || caller.Account != d.hook.GetAccount() {
 		return errCredential
@@ -51,7 +51,7 @@ func (d *delivery) judge(token string) error {
 
 // unauthorized answers a request whose credential or signature is not good, or cannot be judged.
 func (d *delivery) unauthorized(ctx context.Context, err error) int {
-	if errors.Is(err, catalog.ErrUnavailable) {
+	if errors.Is(err, definitioncache.ErrUnavailable) {
 		return d.unavailable(ctx, err)
 	}
 	d.tellOwner(ctx, err)

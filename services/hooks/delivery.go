@@ -10,7 +10,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/hooks/internal/catalog"
+	"github.com/orch-project/orch/services/hooks/internal/definitioncache"
 	"github.com/orch-project/orch/services/hooks/internal/deliveries"
 	"github.com/orch-project/orch/services/hooks/internal/guard"
 	"github.com/orch-project/orch/services/hooks/internal/publish"
@@ -45,7 +45,7 @@ func (d *delivery) run() int {
 	ctx := context.WithoutCancel(d.r.Context())
 	var err error
 	switch d.hook, err = d.catalog.Find(ctx, d.slug); {
-	case errors.Is(err, catalog.ErrNotFound):
+	case errors.Is(err, definitioncache.ErrNotFound):
 		d.metrics.notFound(d.catalog.Disabled(d.slug))
 		return d.refuse(http.StatusNotFound)
 	case err != nil:

@@ -18,9 +18,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/orch-project/orch/pkg/catalogue"
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/secrets"
+	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/hooks"
 )
@@ -40,7 +40,7 @@ func withKeys(t *testing.T) (secrets.Keyring, func(*hooks.Config, *hooks.Deps)) 
 
 func seal(t *testing.T, ring secrets.Keyring, field, secret string) string {
 	t.Helper()
-	sealed, err := ring.Seal(catalogue.SecretPlace(uuid.MustParse(workspace), uuid.MustParse(hookID), field), []byte(secret))
+	sealed, err := ring.Seal(webhookdef.SecretPlace(uuid.MustParse(workspace), uuid.MustParse(hookID), field), []byte(secret))
 	require.NoError(t, err)
 	return base64.StdEncoding.EncodeToString(sealed)
 }
@@ -52,7 +52,7 @@ func signed(t *testing.T, ring secrets.Keyring, template string) *orchv1.Webhook
 		Template:      template,
 		Verification:  &orchv1.WebhookVerification{Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_GITHUB, Tolerance: 300},
 		Deduplication: orchv1.WebhookDeduplication_WEBHOOK_DEDUPLICATION_DELIVERY_ID.Enum(),
-		SealedSecrets: []string{seal(t, ring, catalogue.FieldSecrets, signing), seal(t, ring, catalogue.FieldSecrets, signing2)},
+		SealedSecrets: []string{seal(t, ring, webhookdef.FieldSecrets, signing), seal(t, ring, webhookdef.FieldSecrets, signing2)},
 	}
 }
 
@@ -190,7 +190,7 @@ func TestHandshakesThatAreAskedFor(t *testing.T) {
 		meta  = "?hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token="
 	)
 	all := &orchv1.WebhookDefinition{
-		Template: static, SealedVerifyToken: proto.String(seal(t, ring, catalogue.FieldVerifyToken, "meatyhamhock")),
+		Template: static, SealedVerifyToken: proto.String(seal(t, ring, webhookdef.FieldVerifyToken, "meatyhamhock")),
 		Handshakes: []orchv1.WebhookHandshake{
 			orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SLACK, orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_SNS, orchv1.WebhookHandshake_WEBHOOK_HANDSHAKE_META,
 		},
@@ -263,9 +263,9 @@ func TestRates(t *testing.T) {
 
 func (w *world) putAccount(d *orchv1.AccountDefinition) {
 	w.t.Helper()
-	entry, err := catalogue.EncodeAccount(d)
+	entry, err := webhookdef.EncodeAccount(d)
 	require.NoError(w.t, err)
-	_, err = w.bucket.Put(w.t.Context(), catalogue.AccountKey(uuid.MustParse(d.GetId())), entry)
+	_, err = w.bucket.Put(w.t.Context(), webhookdef.AccountKey(uuid.MustParse(d.GetId())), entry)
 	require.NoError(w.t, err)
 }
 

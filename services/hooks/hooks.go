@@ -28,20 +28,20 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/orch-project/orch/pkg/broker"
-	"github.com/orch-project/orch/pkg/catalogue"
+	"github.com/orch-project/orch/pkg/clientaddr"
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/id"
 	"github.com/orch-project/orch/pkg/jinja"
-	"github.com/orch-project/orch/pkg/peer"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhook/render"
-	"github.com/orch-project/orch/services/hooks/internal/catalog"
+	"github.com/orch-project/orch/pkg/webhookdef"
+	"github.com/orch-project/orch/services/hooks/internal/dedup"
+	"github.com/orch-project/orch/services/hooks/internal/definitioncache"
 	"github.com/orch-project/orch/services/hooks/internal/deliveries"
 	"github.com/orch-project/orch/services/hooks/internal/guard"
 	"github.com/orch-project/orch/services/hooks/internal/publish"
-	"github.com/orch-project/orch/services/hooks/internal/repeats"
 )
 
 // openTimeout bounds how long New waits for the broker to open the bucket.
@@ -68,13 +68,13 @@ type Hooks struct {
 	clock     clock.Clock
 	ids       *id.Source
 	broker    *broker.Conn
-	catalog   *catalog.Catalog
+	catalog   *definitioncache.Cache
 	known     *directory.Directory // The keys of service accounts.
 	renderer  *render.Engine
 	publisher *publish.Publisher
 	guards    *guard.Book
-	proxies   peer.Networks
-	repeats   repeats.Memory
+	proxies   clientaddr.Networks
+	repeats   dedup.Window
 	recorder  *deliveries.Recorder
 	throttle  *throttle
 	metrics   *metrics
@@ -105,7 +105,7 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
-	bucket, err := deps.Broker.KeyValue(ctx, catalogue.Bucket, broker.KVConfig{Description: "webhooks, for the hooks service"})
+	bucket, err := deps.Broker.KeyValue(ctx, webhookdef.Bucket, broker.KVConfig{Description: "webhooks, for the hooks service"})
 	if err != nil {
 		return nil, fmt.Errorf("open the catalogue of webhooks: %w", err)
 	}
@@ -113,7 +113,7 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the delivery log: %w", err)
 	}
-	proxies, err := peer.ParseNetworks(cfg.TrustedProxies)
+	proxies, err := clientaddr.ParseNetworks(cfg.TrustedProxies)
 	if err != nil {
 		return nil, fmt.Errorf("read the trusted proxies: %w", err)
 	}
@@ -134,7 +134,7 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 		return nil, err
 	}
 	h.recorder = deliveries.New(deliveries.Options{Journal: journal, Log: h.log, Forgotten: h.metrics.forgotten})
-	h.catalog = catalog.New(catalog.Options{Bucket: bucket, Log: h.log, Gone: h.guards.Forget})
+	h.catalog = definitioncache.New(definitioncache.Options{Bucket: bucket, Log: h.log, Gone: h.guards.Forget})
 	h.renderer = render.New(render.Options{
 		Vocabulary: cfg.Vocabulary, IDs: deps.IDs, Budget: jinja.Budget{Timeout: cfg.TemplateTimeout},
 	})

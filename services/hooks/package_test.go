@@ -17,10 +17,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/orch-project/orch/pkg/broker"
-	"github.com/orch-project/orch/pkg/catalogue"
 	"github.com/orch-project/orch/pkg/embeddednats"
 	"github.com/orch-project/orch/pkg/events"
 	"github.com/orch-project/orch/pkg/testkit"
+	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/hooks"
 )
@@ -82,7 +82,7 @@ func newWorld(t *testing.T, change ...func(*hooks.Config, *hooks.Deps)) *world {
 	w.conn, err = broker.Connect(t.Context(), broker.Config{InProcess: w.nats, Logger: log})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, w.conn.Close()) })
-	w.bucket, err = w.conn.KeyValue(t.Context(), catalogue.Bucket, broker.KVConfig{})
+	w.bucket, err = w.conn.KeyValue(t.Context(), webhookdef.Bucket, broker.KVConfig{})
 	require.NoError(t, err)
 
 	cfg, deps := hooks.Config{}, hooks.Deps{Broker: w.conn, Log: log, Registry: w.registry}
@@ -172,9 +172,9 @@ func (w *world) disable(slug string) {
 
 func (w *world) putAs(slug string, d *orchv1.WebhookDefinition) {
 	w.t.Helper()
-	entry, err := catalogue.Encode(d)
+	entry, err := webhookdef.Encode(d)
 	require.NoError(w.t, err)
-	_, err = w.bucket.Put(w.t.Context(), catalogue.Key(slug), entry)
+	_, err = w.bucket.Put(w.t.Context(), webhookdef.Key(slug), entry)
 	require.NoError(w.t, err)
 }
 

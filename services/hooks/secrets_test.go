@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/orch-project/orch/pkg/catalogue"
 	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -46,17 +46,17 @@ func TestSecretsAreShownNowhere(t *testing.T) {
 		id := uuid.New()
 		d := &orchv1.WebhookDefinition{Id: id.String(), Account: account, Workspace: workspace, Name: "a hook", Enabled: true, Template: static}
 		sealed := func(field string) string {
-			box, err := ring.Seal(catalogue.SecretPlace(uuid.MustParse(workspace), id, field), []byte(s.secret))
+			box, err := ring.Seal(webhookdef.SecretPlace(uuid.MustParse(workspace), id, field), []byte(s.secret))
 			require.NoError(t, err)
 			return base64.StdEncoding.EncodeToString(box)
 		}
 		if scheme == orchv1.WebhookScheme_WEBHOOK_SCHEME_UNSPECIFIED {
-			d.SealedVerifyToken = proto.String(sealed(catalogue.FieldVerifyToken))
+			d.SealedVerifyToken = proto.String(sealed(webhookdef.FieldVerifyToken))
 		} else {
 			d.Verification = &orchv1.WebhookVerification{
 				Scheme: scheme, Tolerance: 300, Header: proto.String("X-Acme-Proof"), Prefix: proto.String("sig "), SignedContent: proto.String("{body}"),
 			}
-			d.SealedSecrets = []string{sealed(catalogue.FieldSecrets)}
+			d.SealedSecrets = []string{sealed(webhookdef.FieldSecrets)}
 		}
 		own := "slug-" + strings.ToLower(scheme.String())
 		w.putAs(own, d)

@@ -8,20 +8,20 @@ import (
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/orch-project/orch/pkg/broker"
-	"github.com/orch-project/orch/pkg/catalogue"
 	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 // accountDefinition is what the catalogue holds of the default account; nil when nothing.
 func (d *domain) accountDefinition(kv *broker.KV) *orchv1.AccountDefinition {
 	d.t.Helper()
-	entry, err := kv.Get(d.t.Context(), catalogue.AccountKey(request.DefaultAccount))
+	entry, err := kv.Get(d.t.Context(), webhookdef.AccountKey(request.DefaultAccount))
 	if err != nil {
 		require.ErrorIs(d.t, err, broker.ErrNotFound)
 		return nil
 	}
-	definition, err := catalogue.DecodeAccount(entry)
+	definition, err := webhookdef.DecodeAccount(entry)
 	require.NoError(d.t, err)
 	return definition
 }
@@ -54,7 +54,7 @@ func TestAccountIntakeReachesTheCatalogue(t *testing.T) {
 	require.Equal(t, 422, code)
 	require.Equal(t, networks, d.accountDefinition(kv).GetAllowedIps())
 
-	require.NoError(t, kv.Delete(t.Context(), catalogue.AccountKey(request.DefaultAccount)))
+	require.NoError(t, kv.Delete(t.Context(), webhookdef.AccountKey(request.DefaultAccount)))
 	require.NoError(t, d.service.Reconcile(t.Context()))
 	require.Equal(t, networks, d.accountDefinition(kv).GetAllowedIps())
 

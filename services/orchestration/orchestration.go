@@ -24,15 +24,15 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/orch-project/orch/pkg/broker"
-	"github.com/orch-project/orch/pkg/catalogue"
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/id"
 	wirelogs "github.com/orch-project/orch/pkg/logs"
-	"github.com/orch-project/orch/pkg/offers"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/secrets"
+	"github.com/orch-project/orch/pkg/taskdispatch"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
+	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/admin"
 	"github.com/orch-project/orch/services/orchestration/internal/artifacts"
@@ -41,7 +41,6 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/deployments"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
-	"github.com/orch-project/orch/services/orchestration/internal/fault"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/flows"
 	"github.com/orch-project/orch/services/orchestration/internal/graph"
@@ -50,6 +49,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/savedsearches"
+	"github.com/orch-project/orch/services/orchestration/internal/statuserr"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/taskruns"
 	"github.com/orch-project/orch/services/orchestration/internal/taskworkers"
@@ -147,7 +147,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	if err := o.store.EnsureIndexes(ctx, query.Indexes()); err != nil {
 		return nil, err
 	}
-	definitions, err := deps.Broker.KeyValue(ctx, catalogue.Bucket, broker.KVConfig{Description: "webhooks, for the hooks service"})
+	definitions, err := deps.Broker.KeyValue(ctx, webhookdef.Bucket, broker.KVConfig{Description: "webhooks, for the hooks service"})
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +249,7 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 
 // Interceptors are what the service's calls pass through, the first one outermost.
 func (o *Orchestration) Interceptors() []grpc.UnaryServerInterceptor {
-	return []grpc.UnaryServerInterceptor{rpc.Recover(o.log), fault.Interceptor(o.log)}
+	return []grpc.UnaryServerInterceptor{rpc.Recover(o.log), statuserr.Interceptor(o.log)}
 }
 
 // Workers are what runs beside the calls, in the order of dependence.
@@ -267,7 +267,7 @@ func (o *Orchestration) Workers() []run.Worker {
 
 // offered wakes a task worker that waits. One that is not woken asks by itself a little later.
 func (o *Orchestration) offered(ws uuid.UUID, taskKey string) {
-	if err := o.broker.Live(offers.Feed).Publish(ws, []byte(taskKey)); err != nil {
+	if err := o.broker.Live(taskdispatch.Feed).Publish(ws, []byte(taskKey)); err != nil {
 		o.log.Warn("waking a task worker", "error", err)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
-	"github.com/orch-project/orch/pkg/catalogue"
 	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -64,13 +64,13 @@ func TestSigningSecretsAreSealed(t *testing.T) {
 	require.NotContains(t, shown["verification"], "secrets")
 
 	definition := d.definition(kv, w.GetSlug())
-	entry, err := kv.Get(t.Context(), catalogue.Key(w.GetSlug()))
+	entry, err := kv.Get(t.Context(), webhookdef.Key(w.GetSlug()))
 	require.NoError(t, err)
 	require.NotContains(t, string(entry), "nobody sees")
 	require.Len(t, definition.GetSealedSecrets(), 1)
 	raw, err := base64.StdEncoding.DecodeString(definition.GetSealedSecrets()[0])
 	require.NoError(t, err)
-	place := catalogue.SecretPlace(uuid.MustParse(w.GetWorkspace()), uuid.MustParse(w.GetId()), catalogue.FieldSecrets)
+	place := webhookdef.SecretPlace(uuid.MustParse(w.GetWorkspace()), uuid.MustParse(w.GetId()), webhookdef.FieldSecrets)
 	plain, err := d.keys.Open(place, raw)
 	require.NoError(t, err)
 	require.Equal(t, signingSecret, string(plain))

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/orch-project/orch/pkg/broker"
-	"github.com/orch-project/orch/pkg/catalogue"
 	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -25,19 +25,19 @@ func (d *domain) webhook(name string) *orchv1.Webhook {
 // definition is what the catalogue holds for a slug; nil when nothing.
 func (d *domain) definition(kv *broker.KV, slug string) *orchv1.WebhookDefinition {
 	d.t.Helper()
-	entry, err := kv.Get(d.t.Context(), catalogue.Key(slug))
+	entry, err := kv.Get(d.t.Context(), webhookdef.Key(slug))
 	if err != nil {
 		require.ErrorIs(d.t, err, broker.ErrNotFound)
 		return nil
 	}
-	definition, err := catalogue.Decode(entry)
+	definition, err := webhookdef.Decode(entry)
 	require.NoError(d.t, err)
 	return definition
 }
 
 func (d *domain) catalogue() *broker.KV {
 	d.t.Helper()
-	kv, err := d.broker.KeyValue(d.t.Context(), catalogue.Bucket, broker.KVConfig{})
+	kv, err := d.broker.KeyValue(d.t.Context(), webhookdef.Bucket, broker.KVConfig{})
 	require.NoError(d.t, err)
 	return kv
 }
@@ -132,7 +132,7 @@ func TestLostCatalogueIsWrittenAgain(t *testing.T) {
 	d := newDomain(t)
 	kv := d.catalogue()
 	w := d.webhook("gh")
-	require.NoError(t, kv.Delete(t.Context(), catalogue.Key(w.GetSlug())))
+	require.NoError(t, kv.Delete(t.Context(), webhookdef.Key(w.GetSlug())))
 	require.Nil(t, d.definition(kv, w.GetSlug()))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()

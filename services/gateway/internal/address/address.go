@@ -13,7 +13,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/orch-project/orch/pkg/peer"
+	"github.com/orch-project/orch/pkg/clientaddr"
 )
 
 // Options are the configured addresses.
@@ -32,7 +32,7 @@ type Options struct {
 type Book struct {
 	public  string // Without a slash at the end; empty: from the request.
 	hooks   string
-	trusted peer.Networks
+	trusted clientaddr.Networks
 }
 
 // New reads the configured addresses.
@@ -46,7 +46,7 @@ func New(opts Options) (*Book, error) {
 	if b.hooks, err = root(opts.HooksURL); err != nil {
 		return nil, fmt.Errorf("read the hooks URL: %w", err)
 	}
-	if b.trusted, err = peer.ParseNetworks(opts.TrustedProxies); err != nil {
+	if b.trusted, err = clientaddr.ParseNetworks(opts.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("read the trusted proxies: %w", err)
 	}
 	return b, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/broker"
-	"github.com/orch-project/orch/pkg/offers"
 	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/taskdispatch"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -19,7 +19,7 @@ const (
 	// maxSubscription bounds the messages of a task worker, in bytes.
 	maxSubscription = 1 << 20
 	// ackTimeout is how long a worker may take to take a run; its claim lasts longer.
-	ackTimeout = offers.Claim - 5*time.Second
+	ackTimeout = taskdispatch.Claim - 5*time.Second
 	// settleTimeout is how long the end of a claim, or of a worker, may take to be noted when its socket has ended.
 	settleTimeout = 5 * time.Second
 )
@@ -115,7 +115,7 @@ func (w *taskWorker) serve(ctx context.Context, violation ending) ending {
 			}
 			continue
 		}
-		poll.Reset(offers.Poll)
+		poll.Reset(taskdispatch.Poll)
 		w.news.idle.Store(true)
 		select {
 		case <-w.news.news:
@@ -205,7 +205,7 @@ func (w *taskWorker) leave(ctx context.Context) {
 
 // feedOffers is the source of the feed of task keys. One waiting worker a message is enough: the run is for one.
 func (s *Server) feedOffers(ctx context.Context, ready func()) error {
-	return s.opts.Broker.Live(offers.Feed).Subscribe(ctx, func(workspace uuid.UUID, key []byte) {
+	return s.opts.Broker.Live(taskdispatch.Feed).Subscribe(ctx, func(workspace uuid.UUID, key []byte) {
 		s.offers.wakeOne(workspace, string(key))
 	}, broker.OnReady(ready))
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/observe"
+	"github.com/orch-project/orch/services/gateway/internal/requestlog"
 )
 
 // MaxBody is the size in bytes of the largest body that is read, also after inflating.
@@ -73,7 +73,7 @@ func (t *Transcoder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if found.op != nil {
 		route = found.op.Template
 	}
-	observe.SetRoute(w, route)
+	requestlog.SetRoute(w, route)
 	ctx, err := t.opts.Admit(r, found.op, found.vars)
 	switch {
 	case err != nil:
@@ -178,7 +178,7 @@ var answers = sync.Pool{New: func() any { return new([]byte) }}
 func (t *Transcoder) fail(ctx context.Context, w http.ResponseWriter, op *Operation, body []byte, err error) {
 	e := rpc.HTTPError(err)
 	if e.GetStatus() == http.StatusInternalServerError {
-		t.opts.Log.ErrorContext(ctx, "a call went wrong", "method", op.RPC, "request_id", observe.RequestID(w), "error", err)
+		t.opts.Log.ErrorContext(ctx, "a call went wrong", "method", op.RPC, "request_id", requestlog.RequestID(w), "error", err)
 	}
 	op.refuse(w, e, body)
 }

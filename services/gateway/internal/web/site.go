@@ -17,7 +17,7 @@ import (
 	"github.com/orch-project/orch/pkg/run"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/gateway/internal/observe"
+	"github.com/orch-project/orch/services/gateway/internal/requestlog"
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
 )
 
@@ -88,7 +88,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header())
 	path := r.URL.Path
 	if path == "/" {
-		observe.SetRoute(w, "/")
+		requestlog.SetRoute(w, "/")
 		if readOnly(w, r) {
 			s.status(w, r)
 		}
@@ -99,12 +99,12 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	for prefix, files := range map[string]map[string]*asset{"/docs/": s.explorer, "/static/": s.static} {
 		if name, found := strings.CutPrefix(path, prefix); found && files[name] != nil {
-			observe.SetRoute(w, prefix+"{file}")
+			requestlog.SetRoute(w, prefix+"{file}")
 			files[name].ServeHTTP(w, r)
 			return
 		}
 	}
-	observe.SetRoute(w, transcode.Unmatched)
+	requestlog.SetRoute(w, transcode.Unmatched)
 	transcode.NotFound(w)
 }
 
@@ -133,7 +133,7 @@ func (s *Site) render(w http.ResponseWriter, r *http.Request, name string, value
 }
 
 func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
-	s.opts.Log.ErrorContext(r.Context(), "a page could not be made", "request_id", observe.RequestID(w), "error", err)
+	s.opts.Log.ErrorContext(r.Context(), "a page could not be made", "request_id", requestlog.RequestID(w), "error", err)
 	transcode.WriteError(w, &orchv1.HttpError{
 		Status: http.StatusInternalServerError,
 		Form:   &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "Internal Server Error"},

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/orch-project/orch/pkg/peer"
+	"github.com/orch-project/orch/pkg/clientaddr"
 	"github.com/orch-project/orch/pkg/secrets"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -21,7 +21,7 @@ type Rules struct {
 type Book struct {
 	keys     secrets.Keyring
 	operator Rules
-	networks peer.Networks // Those of the operator's rules.
+	networks clientaddr.Networks // Those of the operator's rules.
 
 	mu       sync.RWMutex
 	hooks    map[string]*Guard   // By the webhook's id.
@@ -31,7 +31,7 @@ type Book struct {
 // account is what holds for one account: its own rules, and the operator's, which it cannot lift.
 type account struct {
 	definition *orchv1.AccountDefinition
-	networks   peer.Networks
+	networks   clientaddr.Networks
 	window     *window
 	operator   *window
 	fault      error
@@ -39,7 +39,7 @@ type account struct {
 
 // NewBook makes a book that opens secrets with these keys, and in which the operator's rules hold for each account.
 func NewBook(keys secrets.Keyring, operator Rules) (*Book, error) {
-	networks, err := peer.ParseNetworks(operator.AllowedIPs)
+	networks, err := clientaddr.ParseNetworks(operator.AllowedIPs)
 	if err != nil {
 		return nil, fmt.Errorf("read the addresses that may post to webhooks: %w", err)
 	}
@@ -85,7 +85,7 @@ func (b *Book) Admit(g *Guard, own *orchv1.AccountDefinition, from netip.Addr, n
 	if a.fault != nil {
 		return a.fault
 	}
-	for _, networks := range [...]peer.Networks{b.networks, a.networks, g.networks} {
+	for _, networks := range [...]clientaddr.Networks{b.networks, a.networks, g.networks} {
 		if len(networks) > 0 && !networks.Contain(from) { // The address that is not valid is on no list.
 			return ErrForbidden
 		}
@@ -118,7 +118,7 @@ func (b *Book) account(id string, d *orchv1.AccountDefinition) *account {
 		return before
 	}
 	a = &account{definition: d, window: before.window.follow(d.GetRateLimit()), operator: before.operator}
-	if a.networks, a.fault = peer.ParseNetworks(d.GetAllowedIps()); a.fault != nil {
+	if a.networks, a.fault = clientaddr.ParseNetworks(d.GetAllowedIps()); a.fault != nil {
 		a.fault = fmt.Errorf("%w: its account: %w", ErrClosed, a.fault)
 	}
 	b.accounts[id] = a

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/orch-project/orch/pkg/catalogue"
 	"github.com/orch-project/orch/pkg/secrets"
+	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -122,7 +122,7 @@ func TestWhatCannotBeGuardedIsClosed(t *testing.T) {
 	t.Parallel()
 	keys := ring(t)
 	seal := func(d *orchv1.WebhookDefinition, field string) string {
-		place := catalogue.SecretPlace(uuid.MustParse(d.GetWorkspace()), uuid.MustParse(d.GetId()), field)
+		place := webhookdef.SecretPlace(uuid.MustParse(d.GetWorkspace()), uuid.MustParse(d.GetId()), field)
 		sealed, err := keys.Seal(place, []byte("a secret that is long enough"))
 		require.NoError(t, err)
 		return base64.StdEncoding.EncodeToString(sealed)
@@ -134,17 +134,17 @@ func TestWhatCannotBeGuardedIsClosed(t *testing.T) {
 		open   bool
 	}{
 		"as it should be": {func(d *orchv1.WebhookDefinition) {
-			d.Verification, d.SealedSecrets = github, []string{seal(d, catalogue.FieldSecrets)}
+			d.Verification, d.SealedSecrets = github, []string{seal(d, webhookdef.FieldSecrets)}
 		}, keys, true},
 		"another key": {func(d *orchv1.WebhookDefinition) {
-			d.Verification, d.SealedSecrets = github, []string{seal(d, catalogue.FieldSecrets)}
+			d.Verification, d.SealedSecrets = github, []string{seal(d, webhookdef.FieldSecrets)}
 		}, ring(t), false},
 		"another webhook's secret": {func(d *orchv1.WebhookDefinition) {
 			other := definition()
-			d.Verification, d.SealedSecrets = github, []string{seal(other, catalogue.FieldSecrets)}
+			d.Verification, d.SealedSecrets = github, []string{seal(other, webhookdef.FieldSecrets)}
 		}, keys, false},
 		"a secret of another field": {func(d *orchv1.WebhookDefinition) {
-			d.Verification, d.SealedSecrets = github, []string{seal(d, catalogue.FieldVerifyToken)}
+			d.Verification, d.SealedSecrets = github, []string{seal(d, webhookdef.FieldVerifyToken)}
 		}, keys, false},
 		"no secret":          {func(d *orchv1.WebhookDefinition) { d.Verification = github }, keys, false},
 		"a broken token":     {func(d *orchv1.WebhookDefinition) { d.SealedVerifyToken = proto.String("*") }, keys, false},

@@ -8,11 +8,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/orch-project/orch/pkg/catalogue"
-	"github.com/orch-project/orch/pkg/peer"
+	"github.com/orch-project/orch/pkg/clientaddr"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	"github.com/orch-project/orch/pkg/webhook/verify"
+	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -37,7 +37,7 @@ type Guard struct {
 	definition  *orchv1.WebhookDefinition
 	id          uuid.UUID
 	verifier    *verify.Verifier // Nil: requests need no signature.
-	networks    peer.Networks
+	networks    clientaddr.Networks
 	window      *window
 	verifyToken string
 	secrets     []string // Those of the signature, and the verify token, in all spellings.
@@ -60,14 +60,14 @@ func (g *Guard) prepare(keys secrets.Keyring) (err error) {
 	if g.id, err = uuid.Parse(d.GetId()); err != nil {
 		return fmt.Errorf("%w: its id: %w", ErrClosed, err)
 	}
-	if g.networks, err = peer.ParseNetworks(d.GetAllowedIps()); err != nil {
+	if g.networks, err = clientaddr.ParseNetworks(d.GetAllowedIps()); err != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
 	workspace, err := uuid.Parse(d.GetWorkspace())
 	if err != nil {
 		return fmt.Errorf("%w: its workspace: %w", ErrClosed, err)
 	}
-	signing, verifyToken, err := catalogue.OpenSecrets(keys, workspace, g.id, d)
+	signing, verifyToken, err := webhookdef.OpenSecrets(keys, workspace, g.id, d)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call/calltest"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid/requesttest"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
@@ -21,7 +21,7 @@ func TestTheDefaultStorageOfAWorkspace(t *testing.T) {
 	t.Parallel()
 	everyBlock := func(context.Context, uuid.UUID, uuid.UUID) ([]string, error) { return []string{keepsResults}, nil }
 	s := New(storetest.Embedded(t, clock.System{}), everyBlock)
-	here, there := calltest.Incoming(t, uuid.New()), calltest.Incoming(t, uuid.New())
+	here, there := requesttest.Incoming(t, uuid.New()), requesttest.Incoming(t, uuid.New())
 	block := uuid.NewString()
 	read := func() *orchv1.ServerDefaultResultStorage {
 		storage, err := s.ReadServerDefaultResultStorage(here, &emptypb.Empty{})

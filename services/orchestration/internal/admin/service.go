@@ -15,8 +15,8 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -56,7 +56,7 @@ func (s *Service) ReadServerDefaultResultStorage(ctx context.Context, _ *emptypb
 		return nil, err
 	}
 	// A block that was deleted since keeps nothing. Its id is never given again.
-	id, err := call.ParseID(storage.GetDefaultResultStorageBlockId())
+	id, err := resourceid.Parse(storage.GetDefaultResultStorageBlockId())
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (s *Service) ReadServerDefaultResultStorage(ctx context.Context, _ *emptypb
 func (s *Service) UpdateServerDefaultResultStorage(
 	ctx context.Context, r *orchv1.UpdateServerDefaultResultStorageRequest,
 ) (*orchv1.ServerDefaultResultStorage, error) {
-	ws, id, err := call.Locate(ctx, r.GetStorage().GetDefaultResultStorageBlockId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetStorage().GetDefaultResultStorageBlockId())
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/spelling"
+	"github.com/orch-project/orch/services/orchestration/internal/namecheck"
 )
 
 // CreateArtifact stores an artifact. The runs that it names need not exist: those that clients judge themselves are
@@ -25,7 +25,7 @@ func (s *Service) CreateArtifact(ctx context.Context, r *orchv1.CreateArtifactRe
 
 // insert stores a new artifact and answers 201.
 func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, create *orchv1.ArtifactCreate) (*orchv1.Artifact, error) {
-	if err := spelling.Dashed(create.GetKey(), "Artifact key", "key"); err != nil {
+	if err := namecheck.Dashed(create.GetKey(), "Artifact key", "key"); err != nil {
 		return nil, err
 	}
 	artifact := newArtifact(id, create)

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -93,7 +93,7 @@ func (s *Service) show(ctx context.Context, ws uuid.UUID, key string) error {
 
 // refresh shows the newest artifact in the document of its key, or deletes the document when there is none.
 func (s *Service) refresh(ctx context.Context, ws uuid.UUID, shown *orchv1.ArtifactCollection) error {
-	id, err := call.ParseID(shown.GetId())
+	id, err := resourceid.Parse(shown.GetId())
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call/calltest"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid/requesttest"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 func TestFollowLooksAtWhatIsStored(t *testing.T) {
 	t.Parallel()
 	ws := uuid.New()
-	ctx := calltest.Incoming(t, ws)
+	ctx := requesttest.Incoming(t, ws)
 	s := New(Deps{
 		Store: storetest.Embedded(t, clock.System{}), Words: vocabulary.Orch, Log: slog.New(slog.DiscardHandler),
 		Flush: func(context.Context, query.Collection, uuid.UUID) error { return nil }, // The test carries effects out.

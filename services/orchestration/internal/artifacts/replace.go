@@ -5,18 +5,18 @@ import (
 	"errors"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
-	"github.com/orch-project/orch/services/orchestration/internal/spelling"
+	"github.com/orch-project/orch/services/orchestration/internal/namecheck"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // ReplaceArtifact makes an artifact of that id what was asked for, or creates it: 200 or 201.
 func (s *Service) ReplaceArtifact(ctx context.Context, r *orchv1.ReplaceArtifactRequest) (*orchv1.Artifact, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}
-	if err := spelling.Dashed(r.GetArtifact().GetKey(), "Artifact key", "key"); err != nil {
+	if err := namecheck.Dashed(r.GetArtifact().GetKey(), "Artifact key", "key"); err != nil {
 		return nil, err
 	}
 	artifact, err := s.change(ctx, ws, id, store.Become(newArtifact(id, r.GetArtifact())))

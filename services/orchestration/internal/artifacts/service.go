@@ -20,10 +20,10 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
-	"github.com/orch-project/orch/services/orchestration/internal/page"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -31,9 +31,9 @@ import (
 type Service struct {
 	orchv1.UnimplementedArtifactServiceServer
 	artifacts *store.Collection[*orchv1.Artifact]
-	all       page.Source[*orchv1.Artifact]
+	all       pagination.Source[*orchv1.Artifact]
 	latest    *store.Collection[*orchv1.ArtifactCollection]
-	keys      page.Source[*orchv1.ArtifactCollection]
+	keys      pagination.Source[*orchv1.ArtifactCollection]
 	words     vocabulary.Vocabulary
 	flush     func(ctx context.Context, collection query.Collection, id uuid.UUID) error
 	log       *slog.Logger
@@ -54,9 +54,9 @@ func New(d Deps) *Service {
 	latest := store.NewCollection(d.Store, query.ArtifactLatest, &orchv1.ArtifactCollection{})
 	return &Service{
 		artifacts: artifacts,
-		all:       page.NewSource(artifacts, orchv1.ArtifactSort_ARTIFACT_SORT_ID_DESC),
+		all:       pagination.NewSource(artifacts, orchv1.ArtifactSort_ARTIFACT_SORT_ID_DESC),
 		latest:    latest,
-		keys:      page.NewSource(latest, orchv1.ArtifactCollectionSort_ARTIFACT_COLLECTION_SORT_ID_DESC),
+		keys:      pagination.NewSource(latest, orchv1.ArtifactCollectionSort_ARTIFACT_COLLECTION_SORT_ID_DESC),
 		words:     d.Words,
 		flush:     d.Flush,
 		log:       d.Log,
@@ -80,7 +80,7 @@ func (s *Service) effects(ctx context.Context, ws uuid.UUID, before, artifact *o
 	if before != nil && before.Key != nil && (artifact.Key == nil || artifact.GetKey() != before.GetKey()) {
 		caused = append(caused, s.followed(ws, before.GetKey()))
 	}
-	if verb != "deleted" && call.Client(ctx).TellsOfArtifacts() {
+	if verb != "deleted" && resourceid.Client(ctx).TellsOfArtifacts() {
 		return caused, nil
 	}
 	payload, err := events.Payload(artifact, before, "key", "type", "description")
@@ -111,7 +111,7 @@ type kept interface {
 
 // lifecycle is the effect that tells what happened to one. The runs that it is of are related.
 func (s *Service) lifecycle(ws uuid.UUID, kind, verb string, of kept, payload []byte, related ...*orchv1.RelatedResource) (store.Effect, error) {
-	id, err := call.ParseID(of.GetId())
+	id, err := resourceid.Parse(of.GetId())
 	if err != nil {
 		return store.Effect{}, err
 	}

@@ -16,10 +16,10 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
-	"github.com/orch-project/orch/services/orchestration/internal/page"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -27,7 +27,7 @@ import (
 type Service struct {
 	orchv1.UnimplementedAutomationServiceServer
 	automations *store.Collection[*orchv1.Automation]
-	source      page.Source[*orchv1.Automation]
+	source      pagination.Source[*orchv1.Automation]
 	templates   *jinja.Engine
 	words       vocabulary.Vocabulary
 }
@@ -37,7 +37,7 @@ func New(s *store.Store, words vocabulary.Vocabulary) *Service {
 	automations := store.NewCollection(s, query.Automation, &orchv1.Automation{})
 	return &Service{
 		automations: automations,
-		source:      page.NewSource(automations, orchv1.AutomationSort_AUTOMATION_SORT_NAME_ASC),
+		source:      pagination.NewSource(automations, orchv1.AutomationSort_AUTOMATION_SORT_NAME_ASC),
 		templates:   newTemplates(),
 		words:       words,
 	}
@@ -52,7 +52,7 @@ func translate(err error) error {
 
 // lifecycle is the effect that tells what happened to an automation.
 func (s *Service) lifecycle(ws uuid.UUID, automation, before *orchv1.Automation, verb string) (store.Effect, error) {
-	id, err := call.ParseID(automation.GetId())
+	id, err := resourceid.Parse(automation.GetId())
 	if err != nil {
 		return store.Effect{}, err
 	}

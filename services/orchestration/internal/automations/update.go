@@ -9,13 +9,13 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // UpdateAutomation replaces an automation; whose it is stays.
 func (s *Service) UpdateAutomation(ctx context.Context, r *orchv1.UpdateAutomationRequest) (*emptypb.Empty, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -30,7 +30,7 @@ func (s *Service) UpdateAutomation(ctx context.Context, r *orchv1.UpdateAutomati
 
 // PatchAutomation switches an automation on or off. One that may not be on is refused.
 func (s *Service) PatchAutomation(ctx context.Context, r *orchv1.PatchAutomationRequest) (*emptypb.Empty, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}

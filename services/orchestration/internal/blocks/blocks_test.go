@@ -11,7 +11,7 @@ import (
 	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
-	"github.com/orch-project/orch/services/orchestration/internal/spelling"
+	"github.com/orch-project/orch/services/orchestration/internal/namecheck"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -64,7 +64,7 @@ func TestSystemTypesAreWhole(t *testing.T) {
 	for _, s := range systemTypes() {
 		require.False(t, slugs[s.Slug], s.Slug)
 		slugs[s.Slug] = true
-		require.NoError(t, spelling.Dashed(s.Slug, "slug", "slug"))
+		require.NoError(t, namecheck.Dashed(s.Slug, "slug", "slug"))
 		require.NotEmpty(t, s.Name)
 		require.NotEmpty(t, s.Description)
 		fields := object(t, string(s.Fields))

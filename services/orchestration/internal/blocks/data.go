@@ -7,13 +7,13 @@ import (
 
 	"github.com/orch-project/orch/pkg/secrets"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
 
 // place is where the data of a document is kept.
 func place(ws uuid.UUID, document *orchv1.BlockDocument) (secrets.Place, error) {
-	id, err := call.ParseID(document.GetId())
+	id, err := resourceid.Parse(document.GetId())
 	return secrets.Place{Workspace: ws, Document: id, Field: "block_document.data"}, err
 }
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -76,7 +76,7 @@ func (s *Service) DeleteBlockSchema(ctx context.Context, r *orchv1.DeleteBlockSc
 	if err != nil {
 		return nil, missing(err, noSchema)
 	}
-	typeID, err := call.ParseID(schema.GetBlockTypeId())
+	typeID, err := resourceid.Parse(schema.GetBlockTypeId())
 	if err != nil {
 		return nil, err
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
-	"github.com/orch-project/orch/services/orchestration/internal/spelling"
+	"github.com/orch-project/orch/services/orchestration/internal/namecheck"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -28,7 +28,7 @@ func (s *Service) CreateBlockDocument(ctx context.Context, r *orchv1.CreateBlock
 	if create.GetName() == "" && !create.GetIsAnonymous() {
 		return nil, rpc.Invalid(rpc.BodyFault("value_error", "Value error, Names must be provided for block documents."))
 	}
-	if err := spelling.Dashed(create.GetName(), "Block document name", "name"); err != nil {
+	if err := namecheck.Dashed(create.GetName(), "Block document name", "name"); err != nil {
 		return nil, err
 	}
 	blockType, err := s.typeOf(ctx, ws, create)
@@ -72,7 +72,7 @@ func (s *Service) CreateBlockDocument(ctx context.Context, r *orchv1.CreateBlock
 
 // typeOf reads the type of a document that is to be made, whose schema must be one of that type.
 func (s *Service) typeOf(ctx context.Context, ws uuid.UUID, create *orchv1.BlockDocumentCreate) (*orchv1.BlockType, error) {
-	typeID, err := call.ParseID(create.GetBlockTypeId())
+	typeID, err := resourceid.Parse(create.GetBlockTypeId())
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (s *Service) typeOf(ctx context.Context, ws uuid.UUID, create *orchv1.Block
 
 // checkSchema refuses a schema that is not there, or of another type.
 func (s *Service) checkSchema(ctx context.Context, ws uuid.UUID, schema, blockType string) error {
-	id, err := call.ParseID(schema)
+	id, err := resourceid.Parse(schema)
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -106,7 +106,7 @@ func (s *Service) changeData(ctx context.Context, ws uuid.UUID, current, next *o
 
 // shown is the data of a document as clients read it, by the schema that it has.
 func (s *Service) shown(ctx context.Context, ws uuid.UUID, document *orchv1.BlockDocument, data *jsontree.Object) (*jsontree.Object, error) {
-	schemaID, err := call.ParseID(document.GetBlockSchemaId())
+	schemaID, err := resourceid.Parse(document.GetBlockSchemaId())
 	if err != nil {
 		return nil, err
 	}

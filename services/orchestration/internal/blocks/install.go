@@ -12,7 +12,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -40,7 +40,7 @@ func (s *Service) in(ctx context.Context) (uuid.UUID, error) {
 
 // locate is in for a call about something with an id.
 func (s *Service) locate(ctx context.Context, id string) (ws, parsed uuid.UUID, err error) {
-	if ws, parsed, err = call.Locate(ctx, id); err != nil {
+	if ws, parsed, err = resourceid.FromRequest(ctx, id); err != nil {
 		return uuid.Nil, uuid.Nil, err
 	}
 	return ws, parsed, s.ensure(ctx, ws)
@@ -102,7 +102,7 @@ func (s *Service) installType(ctx context.Context, ws uuid.UUID, t systemType, r
 
 // restoreType presents a type as the server does.
 func (s *Service) restoreType(ctx context.Context, ws uuid.UUID, blockType *orchv1.BlockType, t systemType) error {
-	id, err := call.ParseID(blockType.GetId())
+	id, err := resourceid.Parse(blockType.GetId())
 	if err != nil {
 		return err
 	}

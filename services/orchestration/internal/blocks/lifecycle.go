@@ -9,15 +9,15 @@ import (
 
 	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // typeHappened is the effect that tells what happened to a type. It says how the type is presented.
 func (s *Service) typeHappened(ws uuid.UUID, blockType *orchv1.BlockType, verb string) (store.Effect, error) {
-	id, err := call.ParseID(blockType.GetId())
+	id, err := resourceid.Parse(blockType.GetId())
 	if err != nil {
 		return store.Effect{}, err
 	}
@@ -81,10 +81,10 @@ func (s *Service) documentHappened(ctx context.Context, ws uuid.UUID, document *
 }
 
 func documentIDs(document *orchv1.BlockDocument) (id, schema uuid.UUID, err error) {
-	if id, err = call.ParseID(document.GetId()); err != nil {
+	if id, err = resourceid.Parse(document.GetId()); err != nil {
 		return uuid.Nil, uuid.Nil, err
 	}
-	schema, err = call.ParseID(document.GetBlockSchemaId())
+	schema, err = resourceid.Parse(document.GetBlockSchemaId())
 	return id, schema, err
 }
 

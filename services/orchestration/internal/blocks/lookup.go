@@ -7,7 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -38,7 +38,7 @@ func byID[M interface {
 		wanted = wanted[len(batch):]
 		keys := make(bson.A, 0, len(batch))
 		for _, id := range batch {
-			parsed, err := call.ParseID(id)
+			parsed, err := resourceid.Parse(id)
 			if err != nil {
 				return nil, err
 			}

@@ -26,7 +26,7 @@ import (
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/page"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -42,9 +42,9 @@ type Service struct {
 	schemas   *store.Collection[*orchv1.BlockSchema]
 	documents *store.Collection[*orchv1.BlockDocument]
 
-	typeSource     page.Source[*orchv1.BlockType]
-	schemaSource   page.Source[*orchv1.BlockSchema]
-	documentSource page.Source[*orchv1.BlockDocument]
+	typeSource     pagination.Source[*orchv1.BlockType]
+	schemaSource   pagination.Source[*orchv1.BlockSchema]
+	documentSource pagination.Source[*orchv1.BlockDocument]
 
 	keys  secrets.Keyring
 	words vocabulary.Vocabulary
@@ -77,9 +77,9 @@ func New(d Deps) *Service {
 		log:       d.Log,
 	}
 	// All three are listed by name, but for schemas, of which the newest counts.
-	s.typeSource = page.NewSource(s.types, orchv1.BlockDocumentSort_BLOCK_DOCUMENT_SORT_NAME_ASC)
-	s.schemaSource = page.NewSource(s.schemas, orchv1.BlockDocumentSort_BLOCK_DOCUMENT_SORT_CREATED_DESC)
-	s.documentSource = page.NewSource(s.documents, orchv1.BlockDocumentSort_BLOCK_DOCUMENT_SORT_NAME_ASC)
+	s.typeSource = pagination.NewSource(s.types, orchv1.BlockDocumentSort_BLOCK_DOCUMENT_SORT_NAME_ASC)
+	s.schemaSource = pagination.NewSource(s.schemas, orchv1.BlockDocumentSort_BLOCK_DOCUMENT_SORT_CREATED_DESC)
+	s.documentSource = pagination.NewSource(s.documents, orchv1.BlockDocumentSort_BLOCK_DOCUMENT_SORT_NAME_ASC)
 	return s
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/page"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 )
 
 // byName is the order of limits in lists.
@@ -31,7 +31,7 @@ func (s *Service) page(ctx context.Context, filter bson.D, offset int64, limit *
 	if err != nil {
 		return nil, err
 	}
-	size, err := page.Limit(limit)
+	size, err := pagination.Limit(limit)
 	if err != nil {
 		return nil, err
 	}

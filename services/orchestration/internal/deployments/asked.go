@@ -14,10 +14,10 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -46,7 +46,7 @@ var everything = func() []string {
 
 // prepare checks what a deployment refers to.
 func (s *Service) prepare(ctx context.Context, ws uuid.UUID, create *orchv1.DeploymentCreate, mask []string) (*asked, error) {
-	flowID, err := call.ParseID(create.GetFlowId())
+	flowID, err := resourceid.Parse(create.GetFlowId())
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (s *Service) checkBlock(ctx context.Context, ws uuid.UUID, use, id string) 
 	if id == "" {
 		return nil
 	}
-	parsed, err := call.ParseID(id)
+	parsed, err := resourceid.Parse(id)
 	if err != nil {
 		return err
 	}

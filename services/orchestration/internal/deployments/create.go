@@ -12,8 +12,8 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -41,7 +41,7 @@ func (s *Service) CreateDeployment(ctx context.Context, r *orchv1.CreateDeployme
 	if err != nil {
 		return nil, err
 	}
-	flowID, err := call.ParseID(asked.create.GetFlowId())
+	flowID, err := resourceid.Parse(asked.create.GetFlowId())
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (s *Service) CreateDeployment(ctx context.Context, r *orchv1.CreateDeployme
 		if err != nil {
 			return nil, err
 		}
-		id, err := call.ParseID(existing.GetId())
+		id, err := resourceid.Parse(existing.GetId())
 		if err != nil {
 			return nil, err
 		}

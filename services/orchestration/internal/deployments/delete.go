@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -17,7 +17,7 @@ const kindDeleteOfFlow = "deployments_delete"
 
 // DeleteDeployment deletes a deployment and the runs of it that have not begun. The others keep its id.
 func (s *Service) DeleteDeployment(ctx context.Context, r *orchv1.DeleteDeploymentRequest) (*emptypb.Empty, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}

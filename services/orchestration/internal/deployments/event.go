@@ -4,14 +4,14 @@ import (
 	"github.com/google/uuid"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // lifecycle is the effect that tells what happened to a deployment.
 func (s *Service) lifecycle(ws uuid.UUID, d *orchv1.Deployment, verb string, payload []byte) (store.Effect, error) {
-	id, err := call.ParseID(d.GetId())
+	id, err := resourceid.Parse(d.GetId())
 	if err != nil {
 		return store.Effect{}, err
 	}

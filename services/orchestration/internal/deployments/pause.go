@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
 
 // PauseDeployment makes the schedules rest, and deletes their runs that have not begun.
@@ -20,7 +20,7 @@ func (s *Service) ResumeDeployment(ctx context.Context, r *orchv1.ResumeDeployme
 }
 
 func (s *Service) pause(ctx context.Context, deployment string, paused bool) (*emptypb.Empty, error) {
-	ws, id, err := call.Locate(ctx, deployment)
+	ws, id, err := resourceid.FromRequest(ctx, deployment)
 	if err != nil {
 		return nil, translate(err)
 	}

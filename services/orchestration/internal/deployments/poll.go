@@ -11,7 +11,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -51,7 +51,7 @@ func (s *Service) GetScheduledFlowRunsForDeployments(ctx context.Context, r *orc
 
 // polled marks a deployment as ready. That is no change of the deployment, so the time of its last change stays.
 func (s *Service) polled(ctx context.Context, ws uuid.UUID, deployment string) error {
-	id, err := call.ParseID(deployment)
+	id, err := resourceid.Parse(deployment)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -25,7 +25,7 @@ func (s *Service) ReadDeployment(ctx context.Context, r *orchv1.ReadDeploymentRe
 
 // read finds the deployment that a call is about, in its workspace.
 func (s *Service) read(ctx context.Context, id string) (ws uuid.UUID, d *orchv1.Deployment, err error) {
-	ws, parsed, err := call.Locate(ctx, id)
+	ws, parsed, err := resourceid.FromRequest(ctx, id)
 	if err == nil {
 		d, err = s.deployments.Get(ctx, ws, parsed)
 	}
@@ -53,7 +53,7 @@ func (s *Service) ReadDeploymentByName(ctx context.Context, r *orchv1.ReadDeploy
 	if err != nil {
 		return nil, translate(err)
 	}
-	flowID, err := call.ParseID(flow.GetId())
+	flowID, err := resourceid.Parse(flow.GetId())
 	if err != nil {
 		return nil, err
 	}

@@ -9,14 +9,14 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // ReplaceDeployment makes a deployment of that id what was asked for, or creates it: 200 or 201. A name that another
 // deployment of the flow has is refused. What the server itself knows of the deployment stays.
 func (s *Service) ReplaceDeployment(ctx context.Context, r *orchv1.ReplaceDeploymentRequest) (*orchv1.Deployment, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}

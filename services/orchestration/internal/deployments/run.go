@@ -13,9 +13,9 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
 
 // CreateFlowRunFromDeployment makes a run, or answers the run of the same flow and idempotency key: 201 or 200.
@@ -36,7 +36,7 @@ const maxBulk = 100
 
 // CreateFlowRunsFromDeployment makes runs. One that is refused does not keep the others from being made.
 func (s *Service) CreateFlowRunsFromDeployment(ctx context.Context, r *orchv1.CreateFlowRunsFromDeploymentRequest) (*orchv1.FlowRunBulkCreateResponse, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
 
 // ReadDeploymentSchedules answers the schedules of a deployment.
@@ -38,7 +38,7 @@ func latestFirst(schedules []*orchv1.DeploymentSchedule) []*orchv1.DeploymentSch
 
 // CreateDeploymentSchedules adds schedules to a deployment, and answers those.
 func (s *Service) CreateDeploymentSchedules(ctx context.Context, r *orchv1.CreateDeploymentSchedulesRequest) (*orchv1.DeploymentScheduleList, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -87,7 +87,7 @@ func (s *Service) DeleteDeploymentSchedule(ctx context.Context, r *orchv1.Delete
 }
 
 func (s *Service) changeSchedule(ctx context.Context, deployment string, edit func(*orchv1.Deployment) error) (*emptypb.Empty, error) {
-	ws, id, err := call.Locate(ctx, deployment)
+	ws, id, err := resourceid.FromRequest(ctx, deployment)
 	if err != nil {
 		return nil, translate(err)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
-	"github.com/orch-project/orch/services/orchestration/internal/page"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -32,7 +32,7 @@ type Service struct {
 	deployments *store.Collection[*orchv1.Deployment]
 	flows       *store.Collection[*orchv1.Flow]
 	runs        *flowruns.Service
-	source      page.Source[*orchv1.Deployment]
+	source      pagination.Source[*orchv1.Deployment]
 	words       vocabulary.Vocabulary
 	hydrator    *parameters.Hydrator
 	block       Block
@@ -81,7 +81,7 @@ func New(d Deps) *Service {
 		deployments: deployments,
 		flows:       store.NewCollection(d.Store, query.Flow, &orchv1.Flow{}),
 		runs:        d.Runs,
-		source:      page.NewSource(deployments, orchv1.DeploymentSort_DEPLOYMENT_SORT_NAME_ASC),
+		source:      pagination.NewSource(deployments, orchv1.DeploymentSort_DEPLOYMENT_SORT_NAME_ASC),
 		words:       d.Words,
 		hydrator:    parameters.NewHydrator(d.Variable),
 		block:       d.Block,

@@ -11,14 +11,14 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
 
 // UpdateDeployment changes what was sent. Parameters are stored with their values in the places of markers.
 func (s *Service) UpdateDeployment(ctx context.Context, r *orchv1.UpdateDeploymentRequest) (*emptypb.Empty, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}

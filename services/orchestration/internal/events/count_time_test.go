@@ -13,7 +13,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call/calltest"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid/requesttest"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
@@ -85,7 +85,7 @@ func TestBucketsOfTime(t *testing.T) {
 		}},
 		"a range that ends before it begins": {day, 1, "2026-03-10T00:00:00Z", "2026-03-09T00:00:00Z", nil},
 	} {
-		list, err := s.CountEvents(calltest.Incoming(t, ws), &orchv1.CountEventsRequest{
+		list, err := s.CountEvents(requesttest.Incoming(t, ws), &orchv1.CountEventsRequest{
 			Countable: orchv1.Countable_COUNTABLE_TIME,
 			Query: &orchv1.EventCountQuery{TimeUnit: c.unit, TimeInterval: c.interval, Filter: &orchv1.EventFilter{
 				Occurred: &orchv1.EventOccurredFilter{Since: timestamppb.New(moment(t, c.since)), Until: timestamppb.New(moment(t, c.until))},
@@ -104,7 +104,7 @@ func TestBucketsAreBounded(t *testing.T) {
 	t.Parallel()
 	s, ws := counted(t, nil)
 	count := func(since string, interval float64) error {
-		_, err := s.CountEvents(calltest.Incoming(t, ws), &orchv1.CountEventsRequest{
+		_, err := s.CountEvents(requesttest.Incoming(t, ws), &orchv1.CountEventsRequest{
 			Countable: orchv1.Countable_COUNTABLE_TIME,
 			Query: &orchv1.EventCountQuery{TimeUnit: orchv1.TimeUnit_TIME_UNIT_SECOND, TimeInterval: interval, Filter: &orchv1.EventFilter{
 				Occurred: &orchv1.EventOccurredFilter{Since: timestamppb.New(moment(t, since)), Until: timestamppb.New(moment(t, "2026-03-11T12:00:00Z"))},
@@ -123,7 +123,7 @@ func TestResourcesAreCountedUnderTheirLastName(t *testing.T) {
 	t.Parallel()
 	for last, want := range map[string]string{"new": "new", "": "thing"} {
 		s, ws := counted(t, map[string]string{"2026-03-02T00:00:00Z": "old", "2026-03-03T00:00:00Z": "zz", "2026-03-04T00:00:00Z": last})
-		list, err := s.CountEvents(calltest.Incoming(t, ws), &orchv1.CountEventsRequest{
+		list, err := s.CountEvents(requesttest.Incoming(t, ws), &orchv1.CountEventsRequest{
 			Countable: orchv1.Countable_COUNTABLE_RESOURCE, Query: &orchv1.EventCountQuery{},
 		})
 		require.NoError(t, err)

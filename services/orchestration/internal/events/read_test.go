@@ -9,7 +9,7 @@ import (
 	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call/calltest"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid/requesttest"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
@@ -37,7 +37,7 @@ func TestNamesOfEvents(t *testing.T) {
 	} {
 		f := &orchv1.EventFilter{}
 		require.NoError(t, restjson.Unmarshal([]byte(`{"event": `+filter+`}`), f), filter)
-		page, err := s.ReadEvents(calltest.Incoming(t, w.ws), &orchv1.ReadEventsRequest{Query: &orchv1.EventQuery{Filter: f, Limit: maxPage}})
+		page, err := s.ReadEvents(requesttest.Incoming(t, w.ws), &orchv1.ReadEventsRequest{Query: &orchv1.EventQuery{Filter: f, Limit: maxPage}})
 		require.NoError(t, err, filter)
 		require.Equal(t, want, page.GetTotal(), filter)
 		require.Len(t, page.GetEvents(), int(min(want, maxPage)), filter)

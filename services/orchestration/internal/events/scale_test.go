@@ -18,8 +18,8 @@ import (
 	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call/calltest"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid/requesttest"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
@@ -143,7 +143,7 @@ func timed(t *testing.T, rounds int, ask func() error) (median, slowest time.Dur
 // takes a look at very many events or keys, the time after which the store gives up.
 func TestFirstPagesOfManyEvents(t *testing.T) {
 	s, w, n := scaled(t)
-	ctx := calltest.Incoming(t, w.ws)
+	ctx := requesttest.Incoming(t, w.ws)
 	run := func(i int) string { return "orch.flow-run." + w.runs[i] }
 	for _, c := range []struct {
 		name, filter string
@@ -215,7 +215,7 @@ func TestFirstPagesOfManyEvents(t *testing.T) {
 // event within the range: when there are too many, it is given up.
 func TestCountsOfManyEvents(t *testing.T) {
 	s, w, n := scaled(t)
-	ctx := calltest.Incoming(t, w.ws)
+	ctx := requesttest.Incoming(t, w.ws)
 	for _, c := range []struct {
 		name      string
 		countable orchv1.Countable

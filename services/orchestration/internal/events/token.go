@@ -11,8 +11,8 @@ import (
 
 	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -36,7 +36,7 @@ type position struct {
 
 // goOnAfter lets the next page begin after an event.
 func (p *position) goOnAfter(e *orchv1.ReceivedEvent) error {
-	id, err := call.ParseID(e.GetId())
+	id, err := resourceid.Parse(e.GetId())
 	if err != nil {
 		return err
 	}

@@ -7,13 +7,13 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/history"
+	"github.com/orch-project/orch/services/orchestration/internal/runhistogram"
 )
 
 // ReadFlowRunHistory counts the runs that match by time and state.
 func (s *Service) ReadFlowRunHistory(ctx context.Context, r *orchv1.ReadFlowRunHistoryRequest) (*orchv1.HistoryList, error) {
 	q := r.GetQuery()
-	span, err := history.NewSpan(q.GetHistoryStart(), q.GetHistoryEnd(), q.GetHistoryIntervalSeconds())
+	span, err := runhistogram.NewSpan(q.GetHistoryStart(), q.GetHistoryEnd(), q.GetHistoryIntervalSeconds())
 	if err != nil {
 		return nil, err
 	}
@@ -21,7 +21,7 @@ func (s *Service) ReadFlowRunHistory(ctx context.Context, r *orchv1.ReadFlowRunH
 	if err != nil {
 		return nil, err
 	}
-	return history.Buckets(ctx, selection, span, s.runs.Store().Now())
+	return runhistogram.Buckets(ctx, selection, span, s.runs.Store().Now())
 }
 
 // AverageFlowRunLateness is the mean of what the runs that match show as their lateness; null when none matches.
@@ -35,7 +35,7 @@ func (s *Service) AverageFlowRunLateness(ctx context.Context, r *orchv1.AverageF
 	err = selection.Aggregate(ctx, nil, []bson.D{{{Key: "$group", Value: bson.D{
 		{Key: "_id", Value: nil},
 		{Key: "count", Value: bson.D{{Key: "$sum", Value: int64(1)}}},
-		{Key: "seconds", Value: bson.D{{Key: "$sum", Value: history.Lateness(s.runs.Store().Now())}}},
+		{Key: "seconds", Value: bson.D{{Key: "$sum", Value: runhistogram.Lateness(s.runs.Store().Now())}}},
 	}}}}, func(raw bson.Raw) error {
 		var row struct {
 			Count   int64   `bson:"count"`

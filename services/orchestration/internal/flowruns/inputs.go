@@ -15,8 +15,8 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -30,7 +30,7 @@ func inputNotFound(err error) error {
 
 // CreateFlowRunInput stores a value under a key of a run that is free.
 func (s *Service) CreateFlowRunInput(ctx context.Context, r *orchv1.CreateFlowRunInputRequest) (*emptypb.Empty, error) {
-	ws, run, err := call.Locate(ctx, r.GetId())
+	ws, run, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -52,7 +52,7 @@ func (s *Service) CreateFlowRunInput(ctx context.Context, r *orchv1.CreateFlowRu
 
 // ReadFlowRunInputs answers the inputs of a run whose keys begin alike, oldest first.
 func (s *Service) ReadFlowRunInputs(ctx context.Context, r *orchv1.ReadFlowRunInputsRequest) (*orchv1.FlowRunInputList, error) {
-	ws, run, err := call.Locate(ctx, r.GetId())
+	ws, run, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -93,7 +93,7 @@ func (s *Service) ReadFlowRunInputs(ctx context.Context, r *orchv1.ReadFlowRunIn
 
 // ReadFlowRunInput answers the value of an input as it was sent.
 func (s *Service) ReadFlowRunInput(ctx context.Context, r *orchv1.ReadFlowRunInputRequest) (*httpbody.HttpBody, error) {
-	ws, run, err := call.Locate(ctx, r.GetId())
+	ws, run, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, inputNotFound(err)
 	}
@@ -106,7 +106,7 @@ func (s *Service) ReadFlowRunInput(ctx context.Context, r *orchv1.ReadFlowRunInp
 
 // DeleteFlowRunInput deletes an input.
 func (s *Service) DeleteFlowRunInput(ctx context.Context, r *orchv1.DeleteFlowRunInputRequest) (*emptypb.Empty, error) {
-	ws, run, err := call.Locate(ctx, r.GetId())
+	ws, run, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, inputNotFound(err)
 	}

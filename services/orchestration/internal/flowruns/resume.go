@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -37,7 +37,7 @@ func (r *refusal) result() *orchv1.OrchestrationResult {
 // ResumeFlowRun lets a paused run go on: a run whose process waits becomes Running, one that was suspended is scheduled.
 // A run that waits for input gets it in the same write, once it fits the schema that the run stored.
 func (s *Service) ResumeFlowRun(ctx context.Context, r *orchv1.ResumeFlowRunRequest) (*orchv1.OrchestrationResult, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, unknownRun(err, r.GetId())
 	}

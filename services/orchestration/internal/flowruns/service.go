@@ -16,13 +16,13 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
-	"github.com/orch-project/orch/services/orchestration/internal/page"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/services/orchestration/internal/states"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
+	"github.com/orch-project/orch/services/orchestration/internal/statehistory"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -33,11 +33,11 @@ type Service struct {
 	orchv1.UnimplementedFlowRunInputServiceServer
 	orchv1.UnimplementedUiFlowServiceServer
 	runs      *store.Collection[*orchv1.FlowRun]
-	history   states.Log[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]
+	history   statehistory.Log[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]
 	inputs    *store.Collection[*orchv1.FlowRunInput]
 	flows     *store.Collection[*orchv1.Flow]
 	tasks     *store.Collection[*orchv1.TaskRun]
-	source    page.Source[*orchv1.FlowRun]
+	source    pagination.Source[*orchv1.FlowRun]
 	words     vocabulary.Vocabulary
 	hydrator  *parameters.Hydrator
 	slots     slots
@@ -52,13 +52,13 @@ func New(s *store.Store, words vocabulary.Vocabulary, limits *concurrency.Limits
 	runs := store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}).Remembering()
 	return &Service{
 		runs: runs,
-		history: states.Log[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]{
+		history: statehistory.Log[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]{
 			Runs: runs, Rows: store.NewCollection(s, query.FlowRunState, &orchv1.FlowRunStateRecord{}), Kind: KindHistory, RunField: "flow_run_id",
 		},
 		inputs:   store.NewCollection(s, query.FlowRunInput, &orchv1.FlowRunInput{}),
 		flows:    store.NewCollection(s, query.Flow, &orchv1.Flow{}),
 		tasks:    store.NewCollection(s, query.TaskRun, &orchv1.TaskRun{}),
-		source:   page.NewSource(runs, orchv1.FlowRunSort_FLOW_RUN_SORT_ID_DESC),
+		source:   pagination.NewSource(runs, orchv1.FlowRunSort_FLOW_RUN_SORT_ID_DESC),
 		words:    words,
 		slots:    slots{limits: limits, deployments: store.NewCollection(s, query.Deployment, &orchv1.Deployment{})},
 		hydrator: parameters.NewHydrator(parameters.NoVariables),
@@ -87,7 +87,7 @@ func unknown(id string) error {
 
 // ReadFlowRun answers a run.
 func (s *Service) ReadFlowRun(ctx context.Context, r *orchv1.ReadFlowRunRequest) (*orchv1.FlowRun, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}

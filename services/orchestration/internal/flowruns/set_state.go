@@ -9,14 +9,14 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // SetFlowRunState lets the rules judge a proposed state: 201 when a state was written, 200 when none was.
 func (s *Service) SetFlowRunState(ctx context.Context, r *orchv1.SetFlowRunStateRequest) (*orchv1.OrchestrationResult, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, unknownRun(err, r.GetId())
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -37,7 +37,7 @@ type attempt struct {
 }
 
 func (s slots) attempt(ctx context.Context, ws uuid.UUID) *attempt {
-	a := &attempt{slots: s, ws: ws, client: call.Client(ctx)}
+	a := &attempt{slots: s, ws: ws, client: resourceid.Client(ctx)}
 	// What the server proposes by itself comes without a client.
 	if info, err := request.Incoming(ctx); err == nil {
 		a.api, _ = vocabulary.ParseVersion(info.APIVersion) // The gateway has refused what is none.

@@ -9,13 +9,13 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // ReadFlowRunStates answers a run's history, oldest first.
 func (s *Service) ReadFlowRunStates(ctx context.Context, r *orchv1.ReadFlowRunStatesRequest) (*orchv1.StateList, error) {
-	ws, run, err := call.Locate(ctx, r.GetFlowRunId())
+	ws, run, err := resourceid.FromRequest(ctx, r.GetFlowRunId())
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (s *Service) States(ctx context.Context, ws, run uuid.UUID) (*orchv1.StateL
 
 // ReadFlowRunState answers one state of a run.
 func (s *Service) ReadFlowRunState(ctx context.Context, r *orchv1.ReadFlowRunStateRequest) (*orchv1.State, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, err
 	}

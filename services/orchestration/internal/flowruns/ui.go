@@ -12,7 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/page"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -118,7 +118,7 @@ func (s *Service) ReadSimpleFlowRuns(ctx context.Context, r *orchv1.ReadSimpleFl
 	if q.GetLimit() < 0 {
 		return nil, rpc.Invalid(rpc.BodyFault("greater_than_equal", "Input should be greater than or equal to 0", "limit"))
 	}
-	order := page.Order(q.GetSort(), orchv1.FlowRunSort_FLOW_RUN_SORT_EXPECTED_START_TIME_DESC)
+	order := pagination.Order(q.GetSort(), orchv1.FlowRunSort_FLOW_RUN_SORT_EXPECTED_START_TIME_DESC)
 	runs, err := s.source.Read(ctx, q, order, q.GetOffset(), min(q.GetLimit(), maxSimple))
 	if err != nil {
 		return nil, err

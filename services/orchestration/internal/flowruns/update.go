@@ -11,16 +11,16 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
-	"github.com/orch-project/orch/services/orchestration/internal/nickname"
+	"github.com/orch-project/orch/services/orchestration/internal/randomname"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // UpdateFlowRun changes what was sent; the state is not among it.
 func (s *Service) UpdateFlowRun(ctx context.Context, r *orchv1.UpdateFlowRunRequest) (*emptypb.Empty, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -61,7 +61,7 @@ func overlay(run *orchv1.FlowRun, update *orchv1.FlowRunUpdate, mask []string) {
 		case "name":
 			// A run always has a name; clients send null for one that they do not change.
 			if update.Name != nil {
-				run.Name = cmp.Or(update.GetName(), nickname.New())
+				run.Name = cmp.Or(update.GetName(), randomname.New())
 			}
 		case "empirical_policy":
 			run.EmpiricalPolicy = policy(update.GetEmpiricalPolicy())

@@ -13,9 +13,9 @@ import (
 	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call/calltest"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid/requesttest"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
@@ -37,7 +37,7 @@ func caused(t *testing.T, s *Service, id string) []string {
 func TestAFlowIsKnownByItsNameWithinAWorkspace(t *testing.T) {
 	t.Parallel()
 	s := New(storetest.Embedded(t, clock.System{}), vocabulary.Orch, outbox.Hurry{})
-	here, there := calltest.Incoming(t, uuid.New()), calltest.Incoming(t, uuid.New())
+	here, there := requesttest.Incoming(t, uuid.New()), requesttest.Incoming(t, uuid.New())
 	create := &orchv1.CreateFlowRequest{Flow: &orchv1.FlowCreate{Name: "etl", Tags: []string{"a"}}}
 	first, err := s.CreateFlow(here, create)
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestAFlowIsKnownByItsNameWithinAWorkspace(t *testing.T) {
 func TestOnlyAChangeIsToldOf(t *testing.T) {
 	t.Parallel()
 	s := New(storetest.Embedded(t, clock.System{}), vocabulary.Orch, outbox.Hurry{})
-	ctx := calltest.Incoming(t, uuid.New())
+	ctx := requesttest.Incoming(t, uuid.New())
 	flow, err := s.CreateFlow(ctx, &orchv1.CreateFlowRequest{Flow: &orchv1.FlowCreate{Name: "etl", Tags: []string{"a"}}})
 	require.NoError(t, err)
 	update := func(mask []string, tags ...string) {
@@ -79,7 +79,7 @@ func TestOnlyAChangeIsToldOf(t *testing.T) {
 func TestDeletingTakesWhatBelongsToTheFlowAlong(t *testing.T) {
 	t.Parallel()
 	s := New(storetest.Embedded(t, clock.System{}), vocabulary.Orch, outbox.Hurry{})
-	ctx := calltest.Incoming(t, uuid.New())
+	ctx := requesttest.Incoming(t, uuid.New())
 	flow, err := s.CreateFlow(ctx, &orchv1.CreateFlowRequest{Flow: &orchv1.FlowCreate{Name: "etl"}})
 	require.NoError(t, err)
 	_, err = s.DeleteFlow(ctx, &orchv1.DeleteFlowRequest{Id: flow.GetId()})

@@ -7,14 +7,14 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // ReplaceFlow makes a flow of that id what was asked for, or creates it: 200 or 201. A name that another flow has is
 // refused.
 func (s *Service) ReplaceFlow(ctx context.Context, r *orchv1.ReplaceFlowRequest) (*orchv1.Flow, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
-	"github.com/orch-project/orch/services/orchestration/internal/page"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -27,7 +27,7 @@ import (
 type Service struct {
 	orchv1.UnimplementedFlowServiceServer
 	flows  *store.Collection[*orchv1.Flow]
-	source page.Source[*orchv1.Flow]
+	source pagination.Source[*orchv1.Flow]
 	words  vocabulary.Vocabulary
 	hurry  outbox.Hurry
 }
@@ -37,7 +37,7 @@ func New(s *store.Store, words vocabulary.Vocabulary, hurry outbox.Hurry) *Servi
 	flows := store.NewCollection(s, query.Flow, &orchv1.Flow{})
 	return &Service{
 		flows:  flows,
-		source: page.NewSource(flows, orchv1.FlowSort_FLOW_SORT_NAME_ASC),
+		source: pagination.NewSource(flows, orchv1.FlowSort_FLOW_SORT_NAME_ASC),
 		words:  words,
 		hurry:  hurry,
 	}
@@ -55,7 +55,7 @@ func translate(err error) error {
 
 // ReadFlow answers a flow by its id.
 func (s *Service) ReadFlow(ctx context.Context, r *orchv1.ReadFlowRequest) (*orchv1.Flow, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, err
 	}

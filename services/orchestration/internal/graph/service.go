@@ -17,8 +17,8 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -56,7 +56,7 @@ func New(s *store.Store, states States) *Service {
 
 // run reads the flow run that a graph is asked for.
 func (s *Service) run(ctx context.Context, id string) (ws, parsed uuid.UUID, run *orchv1.FlowRun, err error) {
-	if ws, parsed, err = call.Locate(ctx, id); err == nil {
+	if ws, parsed, err = resourceid.FromRequest(ctx, id); err == nil {
 		run, err = s.runs.Get(ctx, ws, parsed)
 	}
 	if errors.Is(err, store.ErrNotFound) {

@@ -16,7 +16,7 @@ import (
 	wire "github.com/orch-project/orch/pkg/logs"
 	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call/calltest"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid/requesttest"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
@@ -35,7 +35,7 @@ func TestRetention(t *testing.T) {
 	for _, retention := range []time.Duration{0, time.Hour} {
 		s := service(t, retention)
 		ws := uuid.New()
-		_, err := s.CreateLogs(calltest.Incoming(t, ws), &orchv1.CreateLogsRequest{Logs: []*orchv1.LogCreate{{Message: "a", Timestamp: timestamppb.Now()}}})
+		_, err := s.CreateLogs(requesttest.Incoming(t, ws), &orchv1.CreateLogsRequest{Logs: []*orchv1.LogCreate{{Message: "a", Timestamp: timestamppb.Now()}}})
 		require.NoError(t, err)
 		var rows []struct {
 			Expire *time.Time `bson:"expire_at"`
@@ -57,7 +57,7 @@ func TestFiltersMeanTheSameLive(t *testing.T) {
 	ids := []string{uuid.NewString(), uuid.NewString(), uuid.NewString()}
 	words := []string{"reading", "a FILE", "wrote", "100%", "a.b"}
 	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	incoming := func(ws uuid.UUID) context.Context { return calltest.Incoming(t, ws) }
+	incoming := func(ws uuid.UUID) context.Context { return requesttest.Incoming(t, ws) }
 	rapid.Check(t, func(t *rapid.T) {
 		one := func(name string, from []string) string { return rapid.SampledFrom(from).Draw(t, name) }
 		some := func(name string) bool { return rapid.Bool().Draw(t, name) }

@@ -16,7 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/page"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -27,7 +27,7 @@ type Service struct {
 	orchv1.UnimplementedFlowRunLogServiceServer
 	logs      *store.Collection[*orchv1.Log]
 	flowRuns  *store.Collection[*orchv1.FlowRun]
-	source    page.Source[*orchv1.Log]
+	source    pagination.Source[*orchv1.Log]
 	retention time.Duration
 	show      func(ws uuid.UUID, message []byte) error
 	log       *slog.Logger
@@ -49,7 +49,7 @@ func New(deps Deps) *Service {
 	return &Service{
 		logs:      logs,
 		flowRuns:  store.NewCollection(deps.Store, query.FlowRun, &orchv1.FlowRun{}),
-		source:    page.NewSource(logs, orchv1.LogSort_LOG_SORT_TIMESTAMP_ASC),
+		source:    pagination.NewSource(logs, orchv1.LogSort_LOG_SORT_TIMESTAMP_ASC),
 		retention: deps.Retention,
 		show:      deps.Show,
 		log:       deps.Log,

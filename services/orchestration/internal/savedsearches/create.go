@@ -12,7 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -47,7 +47,7 @@ func (s *Service) replace(ctx context.Context, ws uuid.UUID, by *orchv1.SavedSea
 	if err != nil {
 		return nil, err
 	}
-	id, err := call.ParseID(found.GetId())
+	id, err := resourceid.Parse(found.GetId())
 	if err != nil {
 		return nil, err
 	}

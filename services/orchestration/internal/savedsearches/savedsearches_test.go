@@ -11,7 +11,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call/calltest"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid/requesttest"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
 )
 
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 func TestANameHasOneSearch(t *testing.T) {
 	t.Parallel()
 	s := New(storetest.Embedded(t, clock.System{}))
-	ctx := calltest.Incoming(t, uuid.New())
+	ctx := requesttest.Incoming(t, uuid.New())
 	var wg sync.WaitGroup
 	ids := make([]string, 8)
 	for n := range ids {
@@ -40,7 +40,7 @@ func TestANameHasOneSearch(t *testing.T) {
 		require.Equal(t, list.GetSavedSearches()[0].GetId(), id)
 	}
 
-	elsewhere := calltest.Incoming(t, uuid.New())
+	elsewhere := requesttest.Incoming(t, uuid.New())
 	_, err = s.ReadSavedSearch(elsewhere, &orchv1.ReadSavedSearchRequest{Id: ids[0]})
 	require.Equal(t, int32(404), rpc.HTTPError(err).GetStatus())
 	_, err = s.DeleteSavedSearch(elsewhere, &orchv1.DeleteSavedSearchRequest{Id: ids[0]})

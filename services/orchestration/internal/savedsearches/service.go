@@ -14,9 +14,9 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
-	"github.com/orch-project/orch/services/orchestration/internal/page"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -40,7 +40,7 @@ func translate(err error) error {
 
 // ReadSavedSearch answers a search by its id.
 func (s *Service) ReadSavedSearch(ctx context.Context, r *orchv1.ReadSavedSearchRequest) (*orchv1.SavedSearch, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}
@@ -57,7 +57,7 @@ func (s *Service) ReadSavedSearches(ctx context.Context, r *orchv1.ReadSavedSear
 	if err != nil {
 		return nil, err
 	}
-	limit, err := page.Limit(r.GetQuery().GetLimit())
+	limit, err := pagination.Limit(r.GetQuery().GetLimit())
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (s *Service) ReadSavedSearches(ctx context.Context, r *orchv1.ReadSavedSear
 
 // DeleteSavedSearch deletes a search.
 func (s *Service) DeleteSavedSearch(ctx context.Context, r *orchv1.DeleteSavedSearchRequest) (*emptypb.Empty, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}

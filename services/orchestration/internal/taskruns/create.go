@@ -15,8 +15,8 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
-	"github.com/orch-project/orch/services/orchestration/internal/nickname"
+	"github.com/orch-project/orch/services/orchestration/internal/randomname"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -124,7 +124,7 @@ func (s *Service) insert(
 	t := rules.ProposeTask(run, proposal, rules.TaskFacts{FlowRun: flowRun, Random: s.random}, now, of.NewID)
 	rules.MinimalTaskPolicy.Judge(t)
 	offer(t)
-	effects, err := s.effects(ws, t, 1, call.Client(ctx).TellsOfTaskRuns())
+	effects, err := s.effects(ws, t, 1, resourceid.Client(ctx).TellsOfTaskRuns())
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (s *Service) newRun(create *orchv1.TaskRunCreate) (*orchv1.TaskRun, error) 
 		TaskInputs:      create.GetTaskInputs(),
 	}
 	if run.Name == "" {
-		run.Name = nickname.New()
+		run.Name = randomname.New()
 	}
 	if create.GetEmpiricalPolicy() != nil {
 		run.EmpiricalPolicy = proto.Clone(create.GetEmpiricalPolicy()).(*orchv1.TaskRunPolicy)

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -22,7 +22,7 @@ const (
 
 // DeleteTaskRun deletes a run and, after it, its history. The slots that it holds come back.
 func (s *Service) DeleteTaskRun(ctx context.Context, r *orchv1.DeleteTaskRunRequest) (*emptypb.Empty, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/history"
+	"github.com/orch-project/orch/services/orchestration/internal/runhistogram"
 )
 
 // ReadTaskRuns answers the runs that match, by their own fields and by those of what they belong to.
@@ -51,7 +51,7 @@ func (s *Service) CountTaskRuns(ctx context.Context, r *orchv1.CountTaskRunsRequ
 // TaskRunHistory counts the runs that match by when they were expected to start, and by state.
 func (s *Service) TaskRunHistory(ctx context.Context, r *orchv1.TaskRunHistoryRequest) (*orchv1.HistoryList, error) {
 	q := r.GetQuery()
-	span, err := history.NewSpan(q.GetHistoryStart(), q.GetHistoryEnd(), q.GetHistoryIntervalSeconds())
+	span, err := runhistogram.NewSpan(q.GetHistoryStart(), q.GetHistoryEnd(), q.GetHistoryIntervalSeconds())
 	if err != nil {
 		return nil, err
 	}
@@ -59,5 +59,5 @@ func (s *Service) TaskRunHistory(ctx context.Context, r *orchv1.TaskRunHistoryRe
 	if err != nil {
 		return nil, err
 	}
-	return history.Buckets(ctx, selection, span, s.runs.Store().Now())
+	return runhistogram.Buckets(ctx, selection, span, s.runs.Store().Now())
 }

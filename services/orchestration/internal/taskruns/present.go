@@ -4,7 +4,7 @@ import (
 	"time"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/estimate"
+	"github.com/orch-project/orch/services/orchestration/internal/runtiming"
 )
 
 // present fills in what a run shows and does not store.
@@ -15,8 +15,8 @@ func present(run *orchv1.TaskRun, now time.Time) *orchv1.TaskRun {
 		run.StateType = state.Type.Enum()
 		run.StateName = state.Name
 	}
-	run.EstimatedRunTime = estimate.RunTime(run.GetTotalRunTime(), state, now)
-	run.EstimatedStartTimeDelta = estimate.Lateness(run.ExpectedStartTime, run.StartTime, state, now)
+	run.EstimatedRunTime = runtiming.RunTime(run.GetTotalRunTime(), state, now)
+	run.EstimatedStartTimeDelta = runtiming.Lateness(run.ExpectedStartTime, run.StartTime, state, now)
 	return run
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/broker"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
-	"github.com/orch-project/orch/services/orchestration/internal/nickname"
+	"github.com/orch-project/orch/services/orchestration/internal/randomname"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -172,7 +172,7 @@ func (s *Service) adopt(ctx context.Context, ws uuid.UUID, work *ledger) error {
 	asked := map[string]bool{}
 	for _, e := range work.entries {
 		if e.run.GetName() == "" && e.read.Message == nil {
-			e.run.Name = nickname.New()
+			e.run.Name = randomname.New()
 		}
 		if e.run.FlowRunId == nil || e.run.FlowId != nil || asked[e.run.GetFlowRunId()] {
 			continue

@@ -26,12 +26,12 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
-	"github.com/orch-project/orch/services/orchestration/internal/page"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
-	"github.com/orch-project/orch/services/orchestration/internal/states"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
+	"github.com/orch-project/orch/services/orchestration/internal/statehistory"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -42,10 +42,10 @@ type Service struct {
 	orchv1.UnimplementedUiTaskRunServiceServer
 	runs     *store.Collection[*orchv1.TaskRun]
 	states   *store.Collection[*orchv1.TaskRunStateRecord]
-	history  states.Log[*orchv1.TaskRun, *orchv1.TaskRunStateRecord]
+	history  statehistory.Log[*orchv1.TaskRun, *orchv1.TaskRunStateRecord]
 	cache    *store.Collection[*orchv1.TaskRunCacheEntry]
 	flowRuns *store.Collection[*orchv1.FlowRun]
-	source   page.Source[*orchv1.TaskRun]
+	source   pagination.Source[*orchv1.TaskRun]
 	words    vocabulary.Vocabulary
 	random   func() float64
 	offered  func(ws uuid.UUID, taskKey string) // Nil: nobody is told.
@@ -60,12 +60,12 @@ func New(s *store.Store, words vocabulary.Vocabulary, limits *concurrency.Limits
 	return &Service{
 		runs:   runs,
 		states: rows,
-		history: states.Log[*orchv1.TaskRun, *orchv1.TaskRunStateRecord]{
+		history: statehistory.Log[*orchv1.TaskRun, *orchv1.TaskRunStateRecord]{
 			Runs: runs, Rows: rows, Kind: KindHistory, RunField: "task_run_id",
 		},
 		cache:    store.NewCollection(s, query.TaskRunCache, &orchv1.TaskRunCacheEntry{}),
 		flowRuns: store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}),
-		source:   page.NewSource(runs, orchv1.TaskRunSort_TASK_RUN_SORT_ID_DESC),
+		source:   pagination.NewSource(runs, orchv1.TaskRunSort_TASK_RUN_SORT_ID_DESC),
 		words:    words,
 		random:   random,
 		limits:   limits,
@@ -97,7 +97,7 @@ func translate(err error) error {
 
 // ReadTaskRun answers a run.
 func (s *Service) ReadTaskRun(ctx context.Context, r *orchv1.ReadTaskRunRequest) (*orchv1.TaskRun, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}

@@ -12,15 +12,15 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // SetTaskRunState lets the rules judge a proposed state: 201 when a state was written, 200 when none was.
 func (s *Service) SetTaskRunState(ctx context.Context, r *orchv1.SetTaskRunStateRequest) (*orchv1.OrchestrationResult, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, unknownRun(err, r.GetId())
 	}
@@ -91,7 +91,7 @@ func (s *Service) transition(
 			return nil, nil
 		}
 		offer(t)
-		effects, err := s.effects(ws, t, revision, call.Client(ctx).TellsOfTaskRuns())
+		effects, err := s.effects(ws, t, revision, resourceid.Client(ctx).TellsOfTaskRuns())
 		if err != nil {
 			return nil, err
 		}

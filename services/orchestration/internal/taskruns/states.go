@@ -7,13 +7,13 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // ReadTaskRunStates answers a run's history, oldest first.
 func (s *Service) ReadTaskRunStates(ctx context.Context, r *orchv1.ReadTaskRunStatesRequest) (*orchv1.StateList, error) {
-	ws, run, err := call.Locate(ctx, r.GetTaskRunId())
+	ws, run, err := resourceid.FromRequest(ctx, r.GetTaskRunId())
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +22,7 @@ func (s *Service) ReadTaskRunStates(ctx context.Context, r *orchv1.ReadTaskRunSt
 
 // ReadTaskRunState answers one state of a run.
 func (s *Service) ReadTaskRunState(ctx context.Context, r *orchv1.ReadTaskRunStateRequest) (*orchv1.State, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, err
 	}

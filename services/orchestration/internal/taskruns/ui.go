@@ -12,9 +12,9 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
-	"github.com/orch-project/orch/services/orchestration/internal/history"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
+	"github.com/orch-project/orch/services/orchestration/internal/runhistogram"
 )
 
 // ReadDashboardTaskRunCounts counts the runs that match and have ended, from the minute in which the query begins to the
@@ -35,7 +35,7 @@ func (s *Service) ReadDashboardTaskRunCounts(ctx context.Context, r *orchv1.Read
 	if err != nil {
 		return nil, err
 	}
-	return history.Outcomes(ctx, selection, start, end)
+	return runhistogram.Outcomes(ctx, selection, start, end)
 }
 
 // ended are the types of state in which a run has ended.
@@ -81,7 +81,7 @@ func (s *Service) ReadTaskRunCountsByState(ctx context.Context, r *orchv1.ReadTa
 
 // ReadTaskRunWithFlowRunName answers a run with the name of its flow run, null when it has none.
 func (s *Service) ReadTaskRunWithFlowRunName(ctx context.Context, r *orchv1.ReadTaskRunWithFlowRunNameRequest) (*orchv1.UiTaskRun, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}

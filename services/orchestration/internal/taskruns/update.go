@@ -11,13 +11,13 @@ import (
 
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
 // UpdateTaskRun changes the name; the state is not changed so.
 func (s *Service) UpdateTaskRun(ctx context.Context, r *orchv1.UpdateTaskRunRequest) (*emptypb.Empty, error) {
-	ws, id, err := call.Locate(ctx, r.GetId())
+	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err == nil {
 		_, err = s.runs.Mutate(ctx, ws, id, func(current *orchv1.TaskRun, _ int64) (*store.Change[*orchv1.TaskRun], error) {
 			name := r.GetTaskRun().GetName()

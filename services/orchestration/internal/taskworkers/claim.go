@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/orch-project/orch/pkg/offers"
 	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/taskdispatch"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -55,7 +55,7 @@ func (s *Service) claim(ctx context.Context, ws uuid.UUID, id, claim string) (*o
 			run.GetState().GetType() != orchv1.StateType_STATE_TYPE_SCHEDULED {
 			return false
 		}
-		run.OfferAt, run.Claim = timestamppb.New(now.Add(offers.Claim)), &claim
+		run.OfferAt, run.Claim = timestamppb.New(now.Add(taskdispatch.Claim)), &claim
 		return true
 	})
 }
@@ -87,7 +87,7 @@ func (s *Service) SettleTaskRun(ctx context.Context, r *orchv1.SettleTaskRunRequ
 
 // mutate changes a run where decide says so; nil when it says no, or the run is gone.
 func (s *Service) mutate(ctx context.Context, ws uuid.UUID, id string, decide func(*orchv1.TaskRun) bool) (*orchv1.TaskRun, error) {
-	parsed, err := call.ParseID(id)
+	parsed, err := resourceid.Parse(id)
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/orch-project/orch/pkg/clock"
 	"github.com/orch-project/orch/pkg/embeddedmongo"
 	"github.com/orch-project/orch/pkg/id"
-	"github.com/orch-project/orch/pkg/offers"
 	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/taskdispatch"
 	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -155,7 +155,7 @@ func TestAClaimEnds(t *testing.T) {
 	q := newQueue(t)
 	run := q.wait(time.Second)
 	_, old := q.claim("silent")
-	q.clock.Advance(offers.Claim - time.Second)
+	q.clock.Advance(taskdispatch.Claim - time.Second)
 	again, _ := q.claim("ada")
 	require.Empty(t, again)
 	q.clock.Advance(time.Second)
@@ -193,7 +193,7 @@ func TestOnlyWhatWaitsIsClaimed(t *testing.T) {
 		return nil
 	}, nil))
 	require.NoError(t, err)
-	q.clock.Advance(offers.Claim)
+	q.clock.Advance(taskdispatch.Claim)
 	claimed, _ := q.claim("ada")
 	require.Empty(t, claimed)
 }
@@ -209,7 +209,7 @@ func TestWorkersComeAndGo(t *testing.T) {
 	_, err := q.LeaveTaskWorker(q.ctx, &orchv1.LeaveTaskWorkerRequest{Identifier: "bob"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"ada"}, q.workers())
-	q.clock.Advance(4 * offers.Poll)
+	q.clock.Advance(4 * taskdispatch.Poll)
 	require.Empty(t, q.workers(), "its gateway died with it")
 	q.claim("ada")
 	require.Equal(t, []string{"ada"}, q.workers(), "it is back")

@@ -9,9 +9,9 @@ import (
 
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
-	"github.com/orch-project/orch/services/orchestration/internal/page"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -22,7 +22,7 @@ func Locate(ctx context.Context, id, what string) (request.Info, uuid.UUID, erro
 	if err != nil {
 		return info, uuid.Nil, err
 	}
-	parsed, err := call.ParseID(id)
+	parsed, err := resourceid.Parse(id)
 	return info, parsed, Missing(err, what)
 }
 
@@ -30,7 +30,7 @@ func Locate(ctx context.Context, id, what string) (request.Info, uuid.UUID, erro
 func List[M proto.Message](
 	ctx context.Context, of *store.Collection[M], account uuid.UUID, matching proto.Message, within bson.D, offset int64, limit *orchv1.PageLimit,
 ) ([]M, error) {
-	size, err := page.Limit(limit)
+	size, err := pagination.Limit(limit)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/orch-project/orch/pkg/rpc"
-	"github.com/orch-project/orch/services/orchestration/internal/spelling"
+	"github.com/orch-project/orch/services/orchestration/internal/namecheck"
 )
 
 // maxValue bounds a value, in bytes of JSON without spaces.
@@ -14,7 +14,7 @@ const maxValue = 5000
 
 // check refuses a name or a value that clients could not read again: they would refuse every list that it is in.
 func check(name string, value []byte) error {
-	if err := spelling.DashedOrUnderscored(name, "Variable name", "name"); err != nil {
+	if err := namecheck.DashedOrUnderscored(name, "Variable name", "name"); err != nil {
 		return err
 	}
 	if len(value) <= maxValue {

@@ -16,10 +16,10 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
-	"github.com/orch-project/orch/services/orchestration/internal/page"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -27,7 +27,7 @@ import (
 type Service struct {
 	orchv1.UnimplementedVariableServiceServer
 	variables *store.Collection[*orchv1.Variable]
-	source    page.Source[*orchv1.Variable]
+	source    pagination.Source[*orchv1.Variable]
 	words     vocabulary.Vocabulary
 }
 
@@ -36,7 +36,7 @@ func New(s *store.Store, words vocabulary.Vocabulary) *Service {
 	variables := store.NewCollection(s, query.Variable, &orchv1.Variable{})
 	return &Service{
 		variables: variables,
-		source:    page.NewSource(variables, orchv1.VariableSort_VARIABLE_SORT_NAME_ASC),
+		source:    pagination.NewSource(variables, orchv1.VariableSort_VARIABLE_SORT_NAME_ASC),
 		words:     words,
 	}
 }
@@ -58,7 +58,7 @@ func (s *Service) locateName(ctx context.Context, name string) (ws, id uuid.UUID
 	if err != nil {
 		return uuid.Nil, uuid.Nil, err
 	}
-	id, err = call.ParseID(variable.GetId())
+	id, err = resourceid.Parse(variable.GetId())
 	return info.Workspace, id, err
 }
 
@@ -69,7 +69,7 @@ func (s *Service) byName(ctx context.Context, ws uuid.UUID, name string) (*orchv
 // lifecycle is the effect that tells what happened to a variable; before is what it was, nil where it was not or is as
 // it was.
 func (s *Service) lifecycle(ws uuid.UUID, variable, before *orchv1.Variable, verb string) (store.Effect, error) {
-	id, err := call.ParseID(variable.GetId())
+	id, err := resourceid.Parse(variable.GetId())
 	if err != nil {
 		return store.Effect{}, err
 	}

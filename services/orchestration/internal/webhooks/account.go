@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/orch-project/orch/pkg/catalogue"
+	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
@@ -16,7 +16,7 @@ import (
 // PublishAccounts carries out effects of accounts.KindIntake: it brings the entries of accounts up to date.
 func (s *Service) PublishAccounts(ctx context.Context, effects []store.Effect) error {
 	return store.EachSubject(effects, func(_, account uuid.UUID) error {
-		err := s.catalogue.Swap(ctx, catalogue.AccountKey(account), func([]byte) ([]byte, error) { return s.accountEntry(ctx, account) })
+		err := s.catalogue.Swap(ctx, webhookdef.AccountKey(account), func([]byte) ([]byte, error) { return s.accountEntry(ctx, account) })
 		if err != nil {
 			return fmt.Errorf("bring an account of the catalogue up to date: %w", err)
 		}
@@ -35,7 +35,7 @@ func (s *Service) accountEntry(ctx context.Context, account uuid.UUID) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	return catalogue.EncodeAccount(&orchv1.AccountDefinition{
+	return webhookdef.EncodeAccount(&orchv1.AccountDefinition{
 		Id: account.String(), Revision: revision,
 		RateLimit: a.GetSettings().GetWebhookRateLimit(), AllowedIps: a.GetSettings().GetWebhookAllowedIps(),
 	})
@@ -50,11 +50,11 @@ func (s *Service) reconcileAccounts(ctx context.Context) error {
 			return fmt.Errorf("read the id of an account: %w", err)
 		}
 		ruled := a.GetSettings().GetWebhookRateLimit() != nil || len(a.GetSettings().GetWebhookAllowedIps()) > 0
-		return s.catalogue.Swap(ctx, catalogue.AccountKey(id), func(current []byte) ([]byte, error) {
+		return s.catalogue.Swap(ctx, webhookdef.AccountKey(id), func(current []byte) ([]byte, error) {
 			if len(current) == 0 && !ruled {
 				return nil, nil
 			}
-			if known, err := catalogue.DecodeAccount(current); err == nil && known.GetRevision() >= revision {
+			if known, err := webhookdef.DecodeAccount(current); err == nil && known.GetRevision() >= revision {
 				return nil, nil
 			}
 			return s.accountEntry(ctx, id)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/orch-project/orch/pkg/catalogue"
+	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -22,7 +22,7 @@ const KindCatalogue = "webhook_catalogue"
 func (s *Service) publish(ws, id uuid.UUID, slugs ...string) store.Effect {
 	keys := make([]string, len(slugs))
 	for i, slug := range slugs {
-		keys[i] = catalogue.Key(slug)
+		keys[i] = webhookdef.Key(slug)
 	}
 	body := append(append([]byte(nil), ws[:]...), id[:]...)
 	of := s.webhooks.Store()
@@ -55,7 +55,7 @@ func (s *Service) Publish(ctx context.Context, effects []store.Effect) error {
 func (s *Service) entry(ctx context.Context, ws, id uuid.UUID, key string) ([]byte, error) {
 	w, revision, err := s.webhooks.GetRevision(ctx, ws, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return catalogue.Encode(&orchv1.WebhookDefinition{
+		return webhookdef.Encode(&orchv1.WebhookDefinition{
 			Id: id.String(), Account: uuid.Nil.String(), Workspace: ws.String(), Revision: math.MaxInt64,
 		})
 	}
@@ -63,7 +63,7 @@ func (s *Service) entry(ctx context.Context, ws, id uuid.UUID, key string) ([]by
 		return nil, err
 	}
 	definition := &orchv1.WebhookDefinition{Id: id.String(), Account: w.GetAccount(), Workspace: ws.String(), Revision: revision}
-	if catalogue.Key(w.GetSlug()) == key {
+	if webhookdef.Key(w.GetSlug()) == key {
 		definition.Name = w.GetName()
 		definition.Template = w.GetTemplate()
 		definition.Enabled = w.GetEnabled()
@@ -83,5 +83,5 @@ func (s *Service) entry(ctx context.Context, ws, id uuid.UUID, key string) ([]by
 		definition.SealedSecrets = w.GetSealedSecrets()
 		definition.SealedVerifyToken = w.SealedVerifyToken
 	}
-	return catalogue.Encode(definition)
+	return webhookdef.Encode(definition)
 }

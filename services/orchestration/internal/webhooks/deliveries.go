@@ -11,7 +11,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
 
 // ListDeliveries answers the deliveries of a webhook, newest first.
@@ -74,7 +74,7 @@ func (s *Service) ReadDelivery(ctx context.Context, r *orchv1.ReadDeliveryReques
 // delivery is one of a webhook's deliveries.
 func (s *Service) delivery(ctx context.Context, ws uuid.UUID, webhook, id string) (*orchv1.WebhookDelivery, error) {
 	missing := rpc.Detail(http.StatusNotFound, "Delivery not found")
-	key, err := call.ParseID(id)
+	key, err := resourceid.Parse(id)
 	if err != nil {
 		return nil, missing
 	}

@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/orch-project/orch/pkg/catalogue"
-	"github.com/orch-project/orch/pkg/peer"
+	"github.com/orch-project/orch/pkg/clientaddr"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/webhook/verify"
+	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -41,7 +41,7 @@ func (s *Service) setIntake(ws uuid.UUID, w *orchv1.Webhook, sent intake, fields
 		if err != nil {
 			return "", fmt.Errorf("seal a secret: %w", err)
 		}
-		sealed, err := s.secrets.Seal(catalogue.SecretPlace(ws, id, field), []byte(secret))
+		sealed, err := s.secrets.Seal(webhookdef.SecretPlace(ws, id, field), []byte(secret))
 		return base64.StdEncoding.EncodeToString(sealed), err
 	}
 	for _, field := range fields {
@@ -61,7 +61,7 @@ func (s *Service) setIntake(ws uuid.UUID, w *orchv1.Webhook, sent intake, fields
 			w.RateLimit = sent.GetRateLimit()
 		case "allowed_ips":
 			for i, text := range sent.GetAllowedIps() {
-				if _, err := peer.ParseNetwork(text); err != nil {
+				if _, err := clientaddr.ParseNetwork(text); err != nil {
 					refuse(err.Error(), "allowed_ips", strconv.Itoa(i))
 				}
 			}
@@ -69,7 +69,7 @@ func (s *Service) setIntake(ws uuid.UUID, w *orchv1.Webhook, sent intake, fields
 		case "verify_token":
 			w.SealedVerifyToken = nil
 			if token := sent.GetVerifyToken(); token != "" {
-				sealed, err := seal(catalogue.FieldVerifyToken, token)
+				sealed, err := seal(webhookdef.FieldVerifyToken, token)
 				if err != nil {
 					return err
 				}
@@ -111,7 +111,7 @@ func setVerification(
 	w.SealedSecrets = make([]string, len(in.GetSecrets()))
 	for i, secret := range in.GetSecrets() {
 		var err error
-		if w.SealedSecrets[i], err = seal(catalogue.FieldSecrets, secret); err != nil {
+		if w.SealedSecrets[i], err = seal(webhookdef.FieldSecrets, secret); err != nil {
 			return err
 		}
 	}

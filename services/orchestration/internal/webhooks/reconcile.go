@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/orch-project/orch/pkg/catalogue"
+	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -51,9 +51,9 @@ func (s *Service) Reconcile(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		key := catalogue.Key(w.GetSlug())
+		key := webhookdef.Key(w.GetSlug())
 		return s.catalogue.Swap(ctx, key, func(current []byte) ([]byte, error) {
-			if known, err := catalogue.Decode(current); err == nil && known.GetId() == w.GetId() && known.GetRevision() >= revision {
+			if known, err := webhookdef.Decode(current); err == nil && known.GetId() == w.GetId() && known.GetRevision() >= revision {
 				return nil, nil
 			}
 			return s.entry(ctx, ws, id, key)

@@ -13,14 +13,14 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/broker"
-	"github.com/orch-project/orch/pkg/catalogue"
 	"github.com/orch-project/orch/pkg/events"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	"github.com/orch-project/orch/pkg/webhook/verify"
+	"github.com/orch-project/orch/pkg/webhookdef"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/page"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -48,7 +48,7 @@ func (s *Service) ReplayDeliveries(ctx context.Context, r *orchv1.ReplayDeliveri
 	if err != nil {
 		return nil, err
 	}
-	size, err := page.Limit(r.GetQuery().GetLimit())
+	size, err := pagination.Limit(r.GetQuery().GetLimit())
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (s *Service) replay(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook, d
 		return nil, fmt.Errorf("replay a delivery: %w", err)
 	}
 	// The log knows no slug and no secret that the webhook had when it was written; those of now may be younger.
-	signing, verifyToken, err := catalogue.OpenSecrets(s.secrets, ws, id, w)
+	signing, verifyToken, err := webhookdef.OpenSecrets(s.secrets, ws, id, w)
 	if err != nil {
 		return nil, fmt.Errorf("replay a delivery: %w", err)
 	}

@@ -32,9 +32,9 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/pkg/webhook/render"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
-	"github.com/orch-project/orch/services/orchestration/internal/page"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
@@ -43,7 +43,7 @@ import (
 type Service struct {
 	orchv1.UnimplementedWebhookServiceServer
 	webhooks  *store.Collection[*orchv1.Webhook]
-	source    page.Source[*orchv1.Webhook]
+	source    pagination.Source[*orchv1.Webhook]
 	catalogue *broker.KV
 	tenancy   *tenancy.Registry
 	// compile tells what is wrong with a template, at save rather than at the first request.
@@ -58,7 +58,7 @@ type Service struct {
 	publisher  *broker.Publisher
 	journal    *broker.Journal
 	deliveries *store.Collection[*orchv1.WebhookDelivery]
-	logged     page.Source[*orchv1.WebhookDelivery]
+	logged     pagination.Source[*orchv1.WebhookDelivery]
 	kept       int64
 	retention  time.Duration
 }
@@ -96,7 +96,7 @@ func New(d Deps) *Service {
 	deliveries := store.NewCollection(d.Store, query.WebhookDelivery, &orchv1.WebhookDelivery{})
 	return &Service{
 		webhooks:  webhooks,
-		source:    page.NewSource(webhooks, orchv1.WebhookSort_WEBHOOK_SORT_NAME_ASC),
+		source:    pagination.NewSource(webhooks, orchv1.WebhookSort_WEBHOOK_SORT_NAME_ASC),
 		catalogue: d.Catalogue,
 		tenancy:   d.Tenancy,
 		compile:   d.Compile,
@@ -109,7 +109,7 @@ func New(d Deps) *Service {
 		publisher:  d.Publisher,
 		journal:    d.Journal,
 		deliveries: deliveries,
-		logged:     page.NewSource(deliveries, orchv1.WebhookDeliverySort_WEBHOOK_DELIVERY_SORT_RECEIVED_DESC),
+		logged:     pagination.NewSource(deliveries, orchv1.WebhookDeliverySort_WEBHOOK_DELIVERY_SORT_RECEIVED_DESC),
 		kept:       d.Kept,
 		retention:  d.Retention,
 	}
@@ -130,7 +130,7 @@ func locate(ctx context.Context, id string) (request.Info, uuid.UUID, error) {
 	if err != nil {
 		return info, uuid.Nil, err
 	}
-	parsed, err := call.ParseID(id)
+	parsed, err := resourceid.Parse(id)
 	return info, parsed, err
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/orch-project/orch/pkg/peer"
+	"github.com/orch-project/orch/pkg/clientaddr"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -82,7 +82,7 @@ func beyond(from netip.Addr) string {
 
 func allows(list *orchv1.IpAllowlist, from netip.Addr) bool {
 	return slices.ContainsFunc(list.GetEntries(), func(e *orchv1.IpAllowlistEntry) bool {
-		network, err := peer.ParseNetwork(e.GetIpNetwork())
+		network, err := clientaddr.ParseNetwork(e.GetIpNetwork())
 		return err == nil && e.GetEnabled() && network.Contains(from)
 	})
 }
@@ -92,7 +92,7 @@ func checkEntries(entries []*orchv1.IpAllowlistEntry) error {
 	var faults []*orchv1.FieldError
 	seen := map[netip.Prefix]bool{}
 	for i, e := range entries {
-		network, err := peer.ParseNetwork(e.GetIpNetwork())
+		network, err := clientaddr.ParseNetwork(e.GetIpNetwork())
 		if err == nil && seen[network] {
 			err = fmt.Errorf("%q is on the list twice", e.GetIpNetwork())
 		}

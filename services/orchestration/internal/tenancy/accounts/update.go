@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/orch-project/orch/pkg/clientaddr"
 	"github.com/orch-project/orch/pkg/directory"
-	"github.com/orch-project/orch/pkg/peer"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -74,7 +74,7 @@ func (s *Service) UpdateAccountSettings(ctx context.Context, r *orchv1.UpdateAcc
 func checkNetworks(list []string) error {
 	var faults []*orchv1.FieldError
 	for i, text := range list {
-		if _, err := peer.ParseNetwork(text); err != nil {
+		if _, err := clientaddr.ParseNetwork(text); err != nil {
 			faults = append(faults, rpc.BodyFault("value_error", "Value error, "+err.Error(), "webhook_allowed_ips", strconv.Itoa(i)))
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
@@ -105,7 +105,7 @@ func (s *Service) ReadWorkspaceRole(ctx context.Context, r *orchv1.ReadWorkspace
 	if err != nil {
 		return nil, err
 	}
-	id, err := call.ParseID(r.GetId())
+	id, err := resourceid.Parse(r.GetId())
 	if err != nil {
 		return nil, tenancy.Missing(err, "Workspace role")
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
@@ -66,7 +66,7 @@ func (s *Service) own(ctx context.Context, id string) (request.Info, uuid.UUID, 
 	if _, ok := access.WorkspaceRole(id); ok {
 		return info, uuid.Nil, rpc.Detail(http.StatusForbidden, "The server's own roles cannot be changed.")
 	}
-	parsed, err := call.ParseID(id)
+	parsed, err := resourceid.Parse(id)
 	return info, parsed, tenancy.Missing(err, "Workspace role")
 }
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/orch-project/orch/pkg/directory"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
@@ -28,7 +28,7 @@ func (s *Service) DeleteServiceAccount(ctx context.Context, r *orchv1.DeleteServ
 		if err := of.CheckAccountRoles(ctx, info, current.GetAccountRoleId()); err != nil {
 			return nil, err
 		}
-		actor, err := call.ParseID(current.GetActorId())
+		actor, err := resourceid.Parse(current.GetActorId())
 		if err != nil {
 			return nil, err
 		}

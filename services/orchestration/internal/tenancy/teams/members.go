@@ -13,7 +13,7 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
@@ -57,7 +57,7 @@ func (s *Service) AddTeamMembers(ctx context.Context, r *orchv1.AddTeamMembersRe
 
 // resolve finds a member among the account's.
 func (s *Service) resolve(ctx context.Context, info request.Info, m *orchv1.TeamMember) (*orchv1.TeamMembership, error) {
-	id, err := call.ParseID(m.GetMemberId())
+	id, err := resourceid.Parse(m.GetMemberId())
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
@@ -98,7 +98,7 @@ func (s *Service) ReadAccountMemberships(ctx context.Context, r *orchv1.ReadAcco
 	list := &orchv1.AccountMembershipList{}
 	wanted := r.GetQuery().GetAccountMemberships().GetEmail().GetAny_()
 	for _, m := range members {
-		id, err := call.ParseID(m.GetUserId())
+		id, err := resourceid.Parse(m.GetUserId())
 		if err != nil {
 			return nil, err
 		}
@@ -177,7 +177,7 @@ func (s *Service) DeleteAccountMembership(ctx context.Context, r *orchv1.DeleteA
 			return nil, err
 		}
 		var err error
-		if actor, err = call.ParseID(current.GetActorId()); err != nil {
+		if actor, err = resourceid.Parse(current.GetActorId()); err != nil {
 			return nil, err
 		}
 		effects, err := of.Effects(info, of.Follow(directory.Membership, info.Account, id), deed(current, id, "deleted"))

@@ -12,8 +12,8 @@ import (
 	"github.com/orch-project/orch/pkg/directory"
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
@@ -33,7 +33,7 @@ func self(ctx context.Context, id string) (request.Info, uuid.UUID, error) {
 	if err != nil {
 		return info, uuid.Nil, err
 	}
-	parsed, err := call.ParseID(id)
+	parsed, err := resourceid.Parse(id)
 	if err == nil && info.Caller.Known() && (info.Caller.ServiceAccount || info.Caller.ID != parsed) {
 		err = store.ErrNotFound
 	}

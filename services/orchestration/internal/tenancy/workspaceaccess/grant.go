@@ -13,8 +13,8 @@ import (
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/call"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
@@ -98,20 +98,20 @@ func (s *Service) resolve(ctx context.Context, info request.Info, g grant) (*orc
 	switch {
 	case g.bot != "":
 		field = "bot_id"
-		if id, err = call.ParseID(g.bot); err == nil {
+		if id, err = resourceid.Parse(g.bot); err == nil {
 			var b *orchv1.ServiceAccount
 			b, err = s.registry.ServiceAccounts.Get(ctx, info.Account, id)
 			a.ActorId, a.BotId = b.GetActorId(), proto.String(b.GetId())
 		}
 	case g.team != "":
 		field = "team_id"
-		if id, err = call.ParseID(g.team); err == nil {
+		if id, err = resourceid.Parse(g.team); err == nil {
 			var t *orchv1.Team
 			t, err = s.registry.Teams.Get(ctx, info.Account, id)
 			a.ActorId, a.TeamId = t.GetId(), proto.String(t.GetId())
 		}
 	default:
-		if id, err = call.ParseID(g.user); err == nil {
+		if id, err = resourceid.Parse(g.user); err == nil {
 			var m *orchv1.AccountMembership
 			m, err = s.registry.Memberships.Get(ctx, info.Account, tenancy.MembershipID(info.Account, id))
 			a.ActorId, a.UserId = m.GetActorId(), proto.String(m.GetUserId())
@@ -154,7 +154,7 @@ func (s *Service) upsert(ctx context.Context, info request.Info, wanted *orchv1.
 
 func (s *Service) change(ctx context.Context, info request.Info, text, role string) (*orchv1.WorkspaceAccess, error) {
 	of := s.registry
-	id, err := call.ParseID(text)
+	id, err := resourceid.Parse(text)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/page"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
@@ -28,7 +28,7 @@ func (s *Service) ReadTeamAccesses(ctx context.Context, r *orchv1.ReadTeamAccess
 	if err != nil {
 		return nil, err
 	}
-	size, err := page.Limit(r.GetQuery().GetLimit())
+	size, err := pagination.Limit(r.GetQuery().GetLimit())
 	if err != nil {
 		return nil, err
 	}

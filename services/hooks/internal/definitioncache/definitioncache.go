@@ -1,0 +1,169 @@
+package definitioncache
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	"golang.org/x/time/rate"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/clock"
+	"github.com/orch-project/orch/pkg/webhookdef"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+var (
+	// ErrNotFound means that no enabled webhook has the slug.
+	ErrNotFound = errors.New("catalog: no such webhook")
+	// ErrUnavailable means that it cannot be told whether there is such a webhook.
+	ErrUnavailable = errors.New("catalog: unavailable")
+	// ErrLoading is returned by Ready until the catalogue is complete.
+	ErrLoading = errors.New("the catalogue of webhooks is not loaded yet")
+)
+
+// Bucket is the part of a broker's bucket that is needed here; see broker.KV.
+type Bucket interface {
+	Watch(ctx context.Context, handle func(broker.Change)) error
+	Get(ctx context.Context, key string) ([]byte, error)
+	LastContact() time.Time
+}
+
+// Options are what a Cache needs; zero fields mean the defaults.
+type Options struct {
+	Bucket Bucket
+	Log    *slog.Logger
+	Clock  clock.Clock
+	// Gone is told the id of each webhook that is no more or switched off; nil when nobody wants to know.
+	Gone func(id string)
+	// LooksPerSecond bounds how often the broker is asked about slugs that are not known. Default 200.
+	LooksPerSecond int
+}
+
+// Cache is the catalogue of webhooks. It is safe for concurrent use.
+type Cache struct {
+	opts Options
+
+	mu sync.RWMutex
+	// By webhookdef.Key, and by the account's id. Values are never changed.
+	hooks    map[string]*orchv1.WebhookDefinition
+	accounts map[string]*orchv1.AccountDefinition
+
+	loaded   chan struct{} // Closed when the first load is complete.
+	loadOnce sync.Once
+
+	absent  *absences
+	limiter *rate.Limiter
+	flight  singleflight.Group
+}
+
+// New makes a catalogue that is filled by Run.
+func New(o Options) *Cache {
+	if o.LooksPerSecond == 0 {
+		o.LooksPerSecond = 200
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Clock == nil {
+		o.Clock = clock.System{}
+	}
+	return &Cache{
+		opts:  o,
+		hooks: map[string]*orchv1.WebhookDefinition{}, accounts: map[string]*orchv1.AccountDefinition{},
+		loaded:  make(chan struct{}),
+		absent:  newAbsences(o.Clock),
+		limiter: rate.NewLimiter(rate.Limit(o.LooksPerSecond), o.LooksPerSecond),
+	}
+}
+
+// Name implements run.Worker.
+func (c *Cache) Name() string { return "webhook catalogue" }
+
+// Ready implements run.Readier: the channel is closed when all webhooks are known.
+func (c *Cache) Ready() <-chan struct{} { return c.loaded }
+
+// Loaded is nil once all webhooks are known. It stays nil while the broker is away.
+func (c *Cache) Loaded() error {
+	select {
+	case <-c.loaded:
+		return nil
+	default:
+		return ErrLoading
+	}
+}
+
+// Run follows the bucket until ctx ends.
+func (c *Cache) Run(ctx context.Context) error {
+	return c.opts.Bucket.Watch(ctx, func(change broker.Change) { c.apply(ctx, change) })
+}
+
+// apply takes one change over. A change that cannot be read removes its webhook: an old definition is worse than none.
+func (c *Cache) apply(ctx context.Context, change broker.Change) {
+	if change.InitialDone {
+		c.loadOnce.Do(func() { close(c.loaded) })
+		c.mu.RLock()
+		defer c.mu.RUnlock()
+		c.opts.Log.InfoContext(ctx, "the catalogue of webhooks is complete", "webhooks", len(c.hooks))
+		return
+	}
+	if account, ok := webhookdef.AccountOf(change.Key); ok {
+		c.applyAccount(ctx, account, change)
+		return
+	}
+	var hook *orchv1.WebhookDefinition
+	if !change.Deleted {
+		var err error
+		if hook, err = webhookdef.Decode(change.Value); err != nil {
+			c.opts.Log.ErrorContext(ctx, "reading an entry of the catalogue", "error", err)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.opts.Gone != nil && !hook.GetEnabled() && c.hooks[change.Key] != nil {
+		c.opts.Gone(c.hooks[change.Key].GetId())
+	}
+	if hook == nil {
+		delete(c.hooks, change.Key)
+		return
+	}
+	if known := c.hooks[change.Key]; known == nil || known.GetRevision() <= hook.GetRevision() {
+		c.hooks[change.Key] = hook
+	}
+	c.absent.forget(change.Key)
+}
+
+// applyAccount takes over a change of an account. A change that cannot be read leaves the rules as they were.
+func (c *Cache) applyAccount(ctx context.Context, id string, change broker.Change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if change.Deleted {
+		delete(c.accounts, id)
+		return
+	}
+	account, err := webhookdef.DecodeAccount(change.Value)
+	if err != nil {
+		c.opts.Log.ErrorContext(ctx, "reading an account of the catalogue", "account", id, "error", err)
+		return
+	}
+	if known := c.accounts[id]; known == nil || known.GetRevision() <= account.GetRevision() {
+		c.accounts[id] = account
+	}
+}
+
+// Account is what is known of an account; nil when it has no rules for its webhooks.
+func (c *Cache) Account(id string) *orchv1.AccountDefinition {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.accounts[id]
+}
+
+// known is what the memory holds under a key; nil when it is nothing.
+func (c *Cache) known(key string) *orchv1.WebhookDefinition {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.hooks[key]
+}

@@ -1,0 +1,100 @@
+package definitioncache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/webhookdef"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+const (
+	// lookTimeout bounds one look into the bucket.
+	lookTimeout = 2 * time.Second
+	// trustWithoutContact is how long a credential is trusted that may have been revoked since.
+	trustWithoutContact = 5 * time.Second
+	// maxSlug is the length from which on a slug cannot be one of ours.
+	maxSlug = 128
+)
+
+// Find returns the enabled webhook with this slug. Errors:
+//   - ErrNotFound: there is none, or it is disabled;
+//   - ErrUnavailable: the broker, which would know, is away.
+func (c *Cache) Find(ctx context.Context, slug string) (*orchv1.WebhookDefinition, error) {
+	if !wellFormed(slug) {
+		return nil, ErrNotFound
+	}
+	if c.Loaded() != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, ErrLoading)
+	}
+	key := webhookdef.Key(slug)
+	if hook := c.known(key); hook.GetEnabled() {
+		return hook, nil
+	}
+	if c.absent.has(key) {
+		return nil, ErrNotFound
+	}
+	found, err, _ := c.flight.Do(key, func() (any, error) { return c.look(ctx, key) })
+	if err != nil {
+		return nil, err
+	}
+	return found.(*orchv1.WebhookDefinition), nil
+}
+
+// look asks the broker. What it answers is not put into the map: only the watch writes there, in order.
+func (c *Cache) look(ctx context.Context, key string) (*orchv1.WebhookDefinition, error) {
+	if !c.limiter.AllowN(c.opts.Clock.Now(), 1) {
+		return nil, ErrNotFound
+	}
+	// Others wait for this look: it must not end because the first of them hangs up.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+	defer cancel()
+	entry, err := c.opts.Bucket.Get(ctx, key)
+	switch {
+	case errors.Is(err, broker.ErrNotFound):
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	default:
+		hook, err := webhookdef.Decode(entry)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		// A replica of the bucket may answer with less than the watch has already told.
+		if hook.GetEnabled() && hook.GetRevision() >= c.known(key).GetRevision() {
+			return hook, nil
+		}
+	}
+	c.absent.add(key)
+	return nil, ErrNotFound
+}
+
+// Current is nil when what is known of a credential is recent enough to be trusted.
+func (c *Cache) Current() error {
+	if age := c.opts.Clock.Now().Sub(c.opts.Bucket.LastContact()); age > trustWithoutContact {
+		return fmt.Errorf("%w: the broker did not answer for more than %s", ErrUnavailable, trustWithoutContact)
+	}
+	return nil
+}
+
+// Disabled tells, for metrics alone, whether the memory knows a disabled webhook with this slug.
+func (c *Cache) Disabled(slug string) bool {
+	hook := c.known(webhookdef.Key(slug))
+	return hook != nil && !hook.GetEnabled()
+}
+
+// wellFormed tells whether a slug consists of what slugs consist of.
+func wellFormed(slug string) bool {
+	if slug == "" || len(slug) > maxSlug {
+		return false
+	}
+	for i := range len(slug) {
+		c := slug[i]
+		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,37 @@
+package namecheck_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/testkit"
+	"github.com/orch-project/orch/services/orchestration/internal/namecheck"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for name, is := range map[string]struct{ dashed, underscored bool }{
+		"":             {true, true},
+		"a-1":          {true, true},
+		"a_1":          {false, true},
+		"A":            {false, false},
+		"a b":          {false, false},
+		"ü":            {false, false},
+		"a\n":          {false, false},
+		"a/b":          {false, false},
+		"{{ a }}":      {false, false},
+		"a.b":          {false, false},
+		"\x00":         {false, false},
+		"12345-67890-": {true, true},
+	} {
+		require.Equal(t, is.dashed, namecheck.Dashed(name, "Key", "key") == nil, "%q", name)
+		require.Equal(t, is.underscored, namecheck.DashedOrUnderscored(name, "Name", "name") == nil, "%q", name)
+	}
+	fault := rpc.HTTPError(namecheck.Dashed("A", "Key", "key"))
+	require.EqualValues(t, 422, fault.GetStatus())
+	require.Contains(t, fault.String(), "Key must only contain lowercase letters, numbers, and dashes.")
+}

@@ -1,0 +1,56 @@
+package runhistogram
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+)
+
+// stretches is how many stretches of time outcomes are counted in.
+const stretches = 20
+
+// Outcomes counts selected task runs that have ended by when they started, in twenty equal stretches between two moments:
+// those that failed or crashed, and the others. Runs that started outside are not counted.
+func Outcomes(ctx context.Context, runs *query.Selection, start, end time.Time) (*orchv1.TaskRunOutcomesList, error) {
+	var completed, failed [stretches]int64
+	width := max(1, float64(end.Sub(start).Microseconds())/stretches)
+	within := bson.D{{Key: "start_time", Value: bson.D{{Key: "$gte", Value: start.UnixMicro()}, {Key: "$lte", Value: end.UnixMicro()}}}}
+	err := runs.Aggregate(ctx, within, []bson.D{{{Key: "$group", Value: bson.D{
+		{Key: "_id", Value: bson.D{
+			{Key: "bucket", Value: op("$floor", op("$divide", op("$subtract", "$start_time", start.UnixMicro()), width))},
+			{Key: "type", Value: "$state.type"},
+		}},
+		{Key: "count", Value: op("$sum", int64(1))},
+	}}}}, func(raw bson.Raw) error {
+		var r row
+		if err := bson.Unmarshal(raw, &r); err != nil {
+			return fmt.Errorf("read a row of outcomes: %w", err)
+		}
+		number := min(int(r.Group.Bucket), stretches-1)
+		if number < 0 {
+			return nil
+		}
+		switch orchv1.StateType(orchv1.StateType_value["STATE_TYPE_"+r.Group.Type]) {
+		case orchv1.StateType_STATE_TYPE_FAILED, orchv1.StateType_STATE_TYPE_CRASHED:
+			failed[number] += r.Count
+		default:
+			completed[number] += r.Count
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := &orchv1.TaskRunOutcomesList{}
+	for i := range stretches {
+		list.Stretches = append(list.Stretches, &orchv1.TaskRunOutcomes{
+			Counts: map[string]int64{"completed": completed[i], "failed": failed[i]},
+		})
+	}
+	return list, nil
+}

@@ -1,0 +1,120 @@
+// Package runhistogram counts runs by when they were expected to start and by the state that they are in now.
+//
+//	start          start+interval        …                    end
+//	├───────────────┼───────────────┼───────────────┼──────────┴────┤
+//	 COMPLETED 12    COMPLETED 9     (no runs)       SCHEDULED 3
+//	 FAILED 1
+//
+// The database does the counting; a bucket without runs is there all the same.
+package runhistogram
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+)
+
+// maxBuckets bounds one answer; what would lie beyond is left out.
+const maxBuckets = 500
+
+// Span is a stretch of time and how it is cut.
+type Span struct {
+	Start, End time.Time
+	Interval   time.Duration
+}
+
+// NewSpan reads a span as clients send it; the interval is in seconds, and a second at least.
+func NewSpan(start, end *timestamppb.Timestamp, interval float64) (Span, error) {
+	if !(interval >= 1) {
+		return Span{}, rpc.Detail(http.StatusUnprocessableEntity, "History interval must not be less than 1 second.")
+	}
+	// An interval that no duration holds is longer than any span of times.
+	length := time.Duration(1<<63 - 1)
+	if micros := interval * 1e6; micros < float64(length.Microseconds()) {
+		length = time.Duration(micros) * time.Microsecond
+	}
+	return Span{Start: start.AsTime(), End: end.AsTime(), Interval: length}, nil
+}
+
+// starts are the beginnings of the buckets.
+func (s Span) starts() []time.Time {
+	var starts []time.Time
+	for at := s.Start; at.Before(s.End) && len(starts) < maxBuckets; at = at.Add(s.Interval) {
+		starts = append(starts, at)
+	}
+	return starts
+}
+
+// lastMoment is the last one that the contract can say.
+var lastMoment = time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
+
+// after is the end of the bucket that starts then.
+func (s Span) after(start time.Time) time.Time {
+	if end := start.Add(s.Interval); end.Before(lastMoment) {
+		return end
+	}
+	return lastMoment
+}
+
+// Buckets counts the selected runs, in as many buckets as the span has. Runs without a state are not counted.
+func Buckets(ctx context.Context, runs *query.Selection, span Span, now time.Time) (*orchv1.HistoryList, error) {
+	list := &orchv1.HistoryList{}
+	starts := span.starts()
+	if len(starts) == 0 {
+		return list, nil
+	}
+	for _, at := range starts {
+		list.History = append(list.History, &orchv1.HistoryResponse{
+			IntervalStart: timestamppb.New(at), IntervalEnd: timestamppb.New(span.after(at)),
+		})
+	}
+	expected := bson.D{{Key: "expected_start_time", Value: bson.D{
+		{Key: "$gte", Value: span.Start.UnixMicro()},
+		{Key: "$lt", Value: span.after(starts[len(starts)-1]).UnixMicro()},
+	}}}
+	err := runs.Aggregate(ctx, expected, stages(span, now), func(raw bson.Raw) error {
+		var r row
+		if err := bson.Unmarshal(raw, &r); err != nil {
+			return fmt.Errorf("read a row of a history: %w", err)
+		}
+		if number := int(r.Group.Bucket); r.Group.Type != "" && number >= 0 && number < len(list.History) {
+			add(list.History[number], r)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, bucket := range list.History {
+		slices.SortFunc(bucket.States, func(a, b *orchv1.HistoryResponseState) int {
+			return cmp.Or(cmp.Compare(a.GetStateType(), b.GetStateType()), strings.Compare(a.GetStateName(), b.GetStateName()))
+		})
+	}
+	return list, nil
+}
+
+// add adds a row to its bucket; rows of one state may come several times.
+func add(bucket *orchv1.HistoryResponse, r row) {
+	kind := orchv1.StateType(orchv1.StateType_value["STATE_TYPE_"+r.Group.Type])
+	i := slices.IndexFunc(bucket.States, func(s *orchv1.HistoryResponseState) bool {
+		return s.GetStateType() == kind && s.GetStateName() == r.Group.Name
+	})
+	if i < 0 {
+		i = len(bucket.States)
+		bucket.States = append(bucket.States, &orchv1.HistoryResponseState{StateType: kind, StateName: r.Group.Name})
+	}
+	bucket.States[i].CountRuns += r.Count
+	bucket.States[i].SumEstimatedRunTime += r.RunTime
+	bucket.States[i].SumEstimatedLateness += r.Lateness
+}

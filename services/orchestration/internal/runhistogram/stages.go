@@ -1,0 +1,78 @@
+package runhistogram
+
+import (
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/rules"
+)
+
+// row is one group of runs.
+type row struct {
+	Group struct {
+		Bucket float64 `bson:"bucket"`
+		Type   string  `bson:"type"`
+		Name   string  `bson:"name"`
+	} `bson:"_id"`
+	Count    int64   `bson:"count"`
+	RunTime  float64 `bson:"run_time"`
+	Lateness float64 `bson:"lateness"`
+}
+
+// stages group runs by bucket and state. They say in the database's words what flow runs and task runs show of
+// themselves: the estimated run time, and by how much they started, or are, late. Times are in microseconds.
+func stages(span Span, now time.Time) []bson.D {
+	moment := now.UnixMicro()
+	runTime := op("$add",
+		op("$ifNull", "$total_run_time", 0),
+		op("$cond", op("$eq", "$state.type", "RUNNING"), seconds(op("$max", 0, op("$subtract", moment, "$state.timestamp"))), 0))
+	return []bson.D{
+		{{Key: "$match", Value: bson.D{{Key: "state.type", Value: bson.D{{Key: "$exists", Value: true}}}}}},
+		{{Key: "$group", Value: bson.D{
+			{Key: "_id", Value: bson.D{
+				{Key: "bucket", Value: op("$floor", op("$divide",
+					op("$subtract", "$expected_start_time", span.Start.UnixMicro()), span.Interval.Microseconds()))},
+				{Key: "type", Value: "$state.type"},
+				{Key: "name", Value: "$state.name"},
+			}},
+			{Key: "count", Value: op("$sum", int64(1))},
+			{Key: "run_time", Value: bson.D{{Key: "$sum", Value: runTime}}},
+			{Key: "lateness", Value: bson.D{{Key: "$sum", Value: Lateness(now)}}},
+		}}},
+	}
+}
+
+// Lateness is by how many seconds a run started late, or is late; 0 when it is on time or will not start.
+func Lateness(now time.Time) bson.D {
+	moment := now.UnixMicro()
+	started := op("$gt", "$start_time", "$expected_start_time")
+	overdue := op("$and",
+		op("$eq", op("$ifNull", "$start_time", nil), nil),
+		op("$lt", "$expected_start_time", moment),
+		op("$not", op("$in", "$state.type", terminal())))
+	return op("$cond", overdue, seconds(op("$subtract", moment, "$expected_start_time")),
+		op("$cond", started, seconds(op("$subtract", "$start_time", "$expected_start_time")), 0))
+}
+
+func seconds(micros any) bson.D { return op("$divide", micros, 1e6) }
+
+// op is an expression; one operand stands for itself, several are a list.
+func op(name string, operands ...any) bson.D {
+	if len(operands) == 1 {
+		return bson.D{{Key: name, Value: operands[0]}}
+	}
+	return bson.D{{Key: name, Value: bson.A(operands)}}
+}
+
+// terminal are the words of the states in which a run has ended.
+func terminal() bson.A {
+	var words bson.A
+	for number := range int32(len(orchv1.StateType_name)) {
+		if kind := orchv1.StateType(number); rules.Terminal(kind) {
+			words = append(words, kind.String()[len("STATE_TYPE_"):])
+		}
+	}
+	return words
+}

@@ -1,0 +1,89 @@
+// Package statuserr turns the errors of the domain into those of the wire, in one table.
+package statuserr
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// unavailable is the answer that clients repeat after a while.
+var unavailable = &orchv1.HttpError{
+	Status:  http.StatusServiceUnavailable,
+	Form:    &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "Service Unavailable"},
+	Headers: map[string]string{"Retry-After": "1"},
+}
+
+// table says what each sentinel of the domain is on the wire. A handler that knows better answers itself.
+var table = []struct {
+	sentinel error
+	answer   *orchv1.HttpError
+}{
+	{store.ErrNotFound, &orchv1.HttpError{Status: http.StatusNotFound, Form: &orchv1.HttpError_Detail{Detail: "Not Found"}}},
+	{store.ErrDuplicate, &orchv1.HttpError{
+		Status: http.StatusConflict,
+		Form:   &orchv1.HttpError_Detail{Detail: "Data integrity conflict. This usually means a unique or foreign key constraint was violated."},
+	}},
+	{store.ErrContention, unavailable},
+	{store.ErrUnavailable, unavailable},
+	{broker.ErrUnavailable, unavailable},
+	{broker.ErrTooLarge, &orchv1.HttpError{Status: http.StatusRequestEntityTooLarge, Form: &orchv1.HttpError_Detail{Detail: "Event too large"}}},
+	{query.ErrTooBroad, &orchv1.HttpError{
+		Status: http.StatusUnprocessableEntity,
+		Form:   &orchv1.HttpError_Detail{Detail: "The filter matches too much of a related collection; narrow it."},
+	}},
+	{query.ErrOperand, &orchv1.HttpError{
+		Status: http.StatusUnprocessableEntity,
+		Form:   &orchv1.HttpError_Detail{Detail: "The filter holds a value that cannot be compared with."},
+	}},
+	{request.ErrNoWorkspace, &orchv1.HttpError{Status: http.StatusUnauthorized, Form: &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "Unauthorized"}}},
+}
+
+// FromDomain returns the gRPC error of a domain error. One that is already of the wire stays.
+func FromDomain(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	for _, row := range table {
+		if errors.Is(err, row.sentinel) {
+			return rpc.Error(row.answer)
+		}
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return status.FromContextError(err).Err()
+	}
+	return status.Error(codes.Internal, "internal error")
+}
+
+// Interceptor translates what handlers return, and logs what no client is told.
+func Interceptor(log *slog.Logger) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, r any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		response, err := next(ctx, r)
+		if err == nil {
+			return response, nil
+		}
+		translated := FromDomain(err)
+		switch status.Code(translated) {
+		case codes.Internal:
+			log.ErrorContext(ctx, "a call ended in an error that no rule foresees", "method", info.FullMethod, "error", err)
+		case codes.Unavailable:
+			log.WarnContext(ctx, "a call could not be served", "method", info.FullMethod, "error", err)
+		}
+		return nil, translated
+	}
+}

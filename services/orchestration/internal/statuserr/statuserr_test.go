@@ -1,0 +1,65 @@
+package statuserr_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/testkit"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/statuserr"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// TestTableIsTotal holds each sentinel of the packages that handlers call against the status that clients get.
+func TestTableIsTotal(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		sentinel error
+		want     int32
+	}{
+		{store.ErrNotFound, 404},
+		{store.ErrDuplicate, 409},
+		{store.ErrContention, 503},
+		{store.ErrUnavailable, 503},
+		{store.ErrFormat, 500},
+		{broker.ErrUnavailable, 503},
+		{broker.ErrClosed, 503},
+		{broker.ErrTooLarge, 413},
+		{broker.ErrInvalidEvent, 500},
+		{query.ErrTooBroad, 422},
+		{query.ErrOperand, 422},
+		{query.ErrUnsupported, 500},
+		{query.ErrRelated, 500},
+		{query.ErrSort, 500},
+		{request.ErrNoWorkspace, 401},
+		{context.Canceled, 499},
+		{context.DeadlineExceeded, 503},
+	} {
+		wrapped := fmt.Errorf("do something: %w", c.sentinel)
+		require.Equal(t, c.want, rpc.HTTPError(statuserr.FromDomain(wrapped)).GetStatus(), c.sentinel.Error())
+	}
+}
+
+func TestErrorsOfTheWireStay(t *testing.T) {
+	t.Parallel()
+	err := rpc.Detail(404, "Flow not found")
+	require.Equal(t, err, statuserr.FromDomain(err))
+	require.NoError(t, statuserr.FromDomain(nil))
+}
+
+func TestClientsReadNothingOfWhatWentOnInside(t *testing.T) {
+	t.Parallel()
+	err := statuserr.FromDomain(fmt.Errorf("connect to secret-host: refused"))
+	require.Equal(t, codes.Internal, status.Code(err))
+	require.NotContains(t, err.Error(), "secret-host")
+}
