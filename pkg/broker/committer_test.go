@@ -150,13 +150,13 @@ func TestPublishThroughChaos(t *testing.T) {
 			require.True(t, time.Now().Before(deadline), "not usable again")
 		}
 	}
-	for name, fault := range map[string]func(){
+	for name, fieldError := range map[string]func(){
 		"half-open": proxy.HalfOpen,
 		"cut":       proxy.Cut,
 		"slow":      func() { proxy.Delay(2 * ackTimeout) },
 	} {
 		recovered()
-		fault()
+		fieldError()
 		start := time.Now()
 		require.ErrorIs(t, c.Publisher().Publish(t.Context(), testEvent()), ErrUnavailable, name)
 		require.Less(t, time.Since(start), 3*ackTimeout, name)

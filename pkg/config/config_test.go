@@ -24,7 +24,7 @@ type settings struct {
 	Listen     string                `env:"T_LISTEN" envDefault:"127.0.0.1:1" desc:"The address."`
 	Wait       time.Duration         `env:"T_WAIT" envDefault:"2s" desc:"How long."`
 	Origins    []string              `env:"T_ORIGINS" desc:"Who may."`
-	Words      vocabulary.Vocabulary `env:"T_WORDS" desc:"Which words."`
+	Vocabulary vocabulary.Vocabulary `env:"T_VOCABULARY" desc:"Which words."`
 	Password   string                `env:"T_PASSWORD" secret:"true" desc:"Who knows it may enter."`
 	Log        nested                `envPrefix:"T_LOG_"`
 	Unexported int                   `env:"-"`
@@ -43,7 +43,7 @@ func TestLoadReadsDefaultsValuesAndFiles(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("hush hush\n"), 0o600))
 	got, err := config.LoadFrom[settings](map[string]string{
 		"T_ORIGINS":       "a,b",
-		"T_WORDS":         "orch",
+		"T_VOCABULARY":    "orch",
 		"T_PASSWORD_FILE": file,
 		"T_LOG_LEVEL":     "debug",
 	})
@@ -60,7 +60,7 @@ func TestLoadNamesEveryFault(t *testing.T) {
 		variables map[string]string
 		want      []string
 	}{
-		"type":       {map[string]string{"T_WAIT": "soon", "T_WORDS": "klingon"}, []string{"Wait", "Words", "klingon"}},
+		"type":       {map[string]string{"T_WAIT": "soon", "T_VOCABULARY": "klingon"}, []string{"Wait", "Vocabulary", "klingon"}},
 		"both":       {map[string]string{"T_PASSWORD": "a", "T_PASSWORD_FILE": "/b"}, []string{"T_PASSWORD", "T_PASSWORD_FILE"}},
 		"no file":    {map[string]string{"T_PASSWORD_FILE": "/does/not/exist"}, []string{"T_PASSWORD_FILE"}},
 		"validation": {map[string]string{"T_WAIT": "-1s"}, []string{os.ErrInvalid.Error()}},
@@ -90,7 +90,7 @@ func TestJSONHidesSecrets(t *testing.T) {
 	t.Parallel()
 	out, err := config.JSON(settings{Password: "canary", Wait: time.Second})
 	require.NoError(t, err)
-	require.JSONEq(t, `{"T_LISTEN": "", "T_WAIT": "1s", "T_ORIGINS": "", "T_WORDS": "orch", "T_PASSWORD": "(set)", "T_LOG_LEVEL": ""}`, string(out))
+	require.JSONEq(t, `{"T_LISTEN": "", "T_WAIT": "1s", "T_ORIGINS": "", "T_VOCABULARY": "orch", "T_PASSWORD": "(set)", "T_LOG_LEVEL": ""}`, string(out))
 }
 
 func TestMarkdownDocumentsEverySetting(t *testing.T) {

@@ -19,10 +19,10 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-var words = vocabulary.Orch
+var vocab = vocabulary.Orch
 
 func resource(id string, more ...string) map[string]string {
-	labels := map[string]string{words.ResourceID(): id}
+	labels := map[string]string{vocab.ResourceID(): id}
 	for i := 0; i < len(more); i += 2 {
 		labels[more[i]] = more[i+1]
 	}
@@ -39,7 +39,7 @@ func many(n int) []string {
 
 func TestValidate(t *testing.T) {
 	t.Parallel()
-	role := words.ResourceRole()
+	role := vocab.ResourceRole()
 	related := func(n int, labels map[string]string) (list []*orchv1.RelatedResource) {
 		for range n {
 			list = append(list, &orchv1.RelatedResource{Labels: labels})
@@ -76,7 +76,7 @@ func TestValidate(t *testing.T) {
 			e := good()
 			c.change(e)
 			var got []string
-			for _, f := range events.Validate(words, e, events.DefaultLimits()) {
+			for _, f := range events.Validate(vocab, e, events.DefaultLimits()) {
 				got = append(got, f.Error())
 			}
 			require.Equal(t, c.want, got)
@@ -92,7 +92,7 @@ func TestIndex(t *testing.T) {
 			{Labels: resource("b")}, {Labels: resource("a")}, {Labels: resource("c")}, {Labels: resource("b")},
 		},
 	}
-	events.Index(words, e)
+	events.Index(vocab, e)
 	require.Equal(t, "a", e.GetResourceId())
 	require.Equal(t, []string{"a", "b", "c"}, e.GetResourceIds())
 }
@@ -109,10 +109,10 @@ func drawEvent(t *rapid.T) *orchv1.ReceivedEvent {
 		Resource: &orchv1.Resource{Labels: labels.Draw(t, "labels")},
 		Payload:  []byte(`{}`),
 	}
-	e.Resource.Labels[words.ResourceID()] = rapid.StringN(1, 50, -1).Draw(t, "resource")
+	e.Resource.Labels[vocab.ResourceID()] = rapid.StringN(1, 50, -1).Draw(t, "resource")
 	for range rapid.IntRange(0, 3).Draw(t, "related") {
 		r := labels.Draw(t, "labels")
-		r[words.ResourceID()], r[words.ResourceRole()] = "x", "y"
+		r[vocab.ResourceID()], r[vocab.ResourceRole()] = "x", "y"
 		e.Related = append(e.Related, &orchv1.RelatedResource{Labels: r})
 	}
 	if rapid.Bool().Draw(t, "follows") {
@@ -127,7 +127,7 @@ func TestTheBrokerCarriesEventsUnchanged(t *testing.T) {
 	ws := uuid.MustParse("01890000-0000-7000-8000-000000000003")
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawEvent(t)
-		b, err := events.ToBroker(words, want, ws)
+		b, err := events.ToBroker(vocab, want, ws)
 		require.NoError(t, err)
 		got, workspace, err := events.FromBroker(b)
 		require.NoError(t, err)
@@ -141,7 +141,7 @@ func TestReceiver(t *testing.T) {
 	t.Parallel()
 	ws := uuid.MustParse("01890000-0000-7000-8000-000000000003")
 	rapid.Check(t, func(t *rapid.T) {
-		used := events.NewReceiver(words, ws)
+		used := events.NewReceiver(vocab, ws)
 		for range 3 {
 			e, at := drawEvent(t), time.UnixMicro(rapid.Int64Range(0, 1<<52).Draw(t, "now"))
 			sent := &orchv1.Event{
@@ -149,18 +149,18 @@ func TestReceiver(t *testing.T) {
 				Payload: e.GetPayload(), Follows: e.Follows,
 			}
 			if rapid.IntRange(0, 3).Draw(t, "spoil") == 0 {
-				delete(sent.Resource.Labels, words.ResourceID())
+				delete(sent.Resource.Labels, vocab.ResourceID())
 			}
 			text, err := restjson.Marshal(sent)
 			require.NoError(t, err)
-			got, faults, err := used.Read(text, at)
-			want, wantFaults, wantErr := events.NewReceiver(words, ws).Take(sent, at)
+			got, fieldErrors, err := used.Read(text, at)
+			want, wantErrors, wantErr := events.NewReceiver(vocab, ws).Take(sent, at)
 			require.NoError(t, err)
 			require.NoError(t, wantErr)
-			require.Equal(t, wantFaults, faults)
-			require.Equal(t, events.Validate(words, sent, events.DefaultLimits()), faults)
+			require.Equal(t, wantErrors, fieldErrors)
+			require.Equal(t, events.Validate(vocab, sent, events.DefaultLimits()), fieldErrors)
 			require.Equal(t, want, got)
-			if len(faults) > 0 {
+			if len(fieldErrors) > 0 {
 				continue
 			}
 			back, _, err := events.FromBroker(got)
@@ -183,9 +183,9 @@ func TestReceiverMeasuresWhatWasSent(t *testing.T) {
 	limit := events.DefaultLimits().Bytes
 	for more, want := range []int{0, 1} {
 		e.Payload = []byte(`{"x":"` + strings.Repeat("x", limit-len(text)+more) + `"}`)
-		_, faults, err := events.NewReceiver(words, uuid.Max).Take(e, time.Now())
+		_, fieldErrors, err := events.NewReceiver(vocab, uuid.Max).Take(e, time.Now())
 		require.NoError(t, err)
-		require.Len(t, faults, want)
+		require.Len(t, fieldErrors, want)
 	}
 }
 
@@ -197,7 +197,7 @@ func TestToBroker(t *testing.T) {
 		Id: "01890000-0000-7000-8000-000000000009", Event: "e", Occurred: timestamppb.New(at), Received: timestamppb.New(at),
 		Resource: &orchv1.Resource{Labels: resource("r")},
 	}
-	b, err := events.ToBroker(words, e, ws)
+	b, err := events.ToBroker(vocab, e, ws)
 	require.NoError(t, err)
 	b.Data = nil
 	require.Equal(t, broker.Event{
@@ -205,7 +205,7 @@ func TestToBroker(t *testing.T) {
 	}, b)
 
 	e.Id = "nonsense"
-	_, err = events.ToBroker(words, e, ws)
+	_, err = events.ToBroker(vocab, e, ws)
 	require.ErrorContains(t, err, "write an event: its id")
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // Fault is one thing that is wrong with an event.
-type Fault struct {
+type FieldError struct {
 	// Path leads from the event to the place: keys (string) and indexes (int).
 	Path []any
 	// Type is the kind of fault in the words of the API, such as "string_too_short".
@@ -16,7 +16,7 @@ type Fault struct {
 }
 
 // Error is the fault in one line, as "related.3: …", without the API's words for its kind.
-func (f Fault) Error() string {
+func (f FieldError) Error() string {
 	var b strings.Builder
 	for i, step := range f.Path {
 		if i > 0 {
@@ -35,6 +35,6 @@ func (f Fault) Error() string {
 const valueError = "Value error, "
 
 // refused is the fault of a value that has the right type and breaks a rule.
-func refused(message string, path ...any) Fault {
-	return Fault{Path: path, Type: "value_error", Message: valueError + message}
+func refused(message string, path ...any) FieldError {
+	return FieldError{Path: path, Type: "value_error", Message: valueError + message}
 }

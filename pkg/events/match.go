@@ -21,9 +21,9 @@ type Matcher struct{ criteria []criterion }
 type criterion func(*orchv1.ReceivedEvent) bool
 
 // NewMatcher compiles a filter; nil is the filter without criteria.
-func NewMatcher(words vocabulary.Vocabulary, f *orchv1.EventFilter) *Matcher {
+func NewMatcher(vocab vocabulary.Vocabulary, f *orchv1.EventFilter) *Matcher {
 	m := &Matcher{}
-	c := compiler{id: words.ResourceID(), role: words.ResourceRole()}
+	c := compiler{id: vocab.ResourceID(), role: vocab.ResourceRole()}
 	m.criteria = slices.DeleteFunc([]criterion{
 		occurred(f.GetOccurred()), named(f.GetEvent()), ids(f.GetId()),
 		c.resource(f.GetResource()), c.related(f.GetRelated()), c.anyResource(f.GetAnyResource()), text(f.GetText()),

@@ -31,7 +31,7 @@ func NewReceiver(v vocabulary.Vocabulary, workspace uuid.UUID) *Receiver {
 }
 
 // Read is Take for an event as a client sent it. Bad input gives restjson's error.
-func (r *Receiver) Read(text []byte, received time.Time) (broker.Event, []Fault, error) {
+func (r *Receiver) Read(text []byte, received time.Time) (broker.Event, []FieldError, error) {
 	if err := restjson.Replace(text, &r.read); err != nil {
 		return broker.Event{}, nil, err
 	}
@@ -41,12 +41,12 @@ func (r *Receiver) Read(text []byte, received time.Time) (broker.Event, []Fault,
 // Take checks an event that a client sent by the limits that the API documents, and returns it as the broker carries it;
 // its data is the receiver's until the next call. Faults are the client's, and an error means that the event cannot be
 // written.
-func (r *Receiver) Take(e *orchv1.Event, received time.Time) (broker.Event, []Fault, error) {
+func (r *Receiver) Take(e *orchv1.Event, received time.Time) (broker.Event, []FieldError, error) {
 	limits := DefaultLimits()
 	most := limits.Bytes
 	limits.Bytes = 0 // It shows when the event is written.
-	if faults := Validate(r.writer.words, e, limits); len(faults) > 0 {
-		return broker.Event{}, faults, nil
+	if fieldErrors := Validate(r.writer.vocab, e, limits); len(fieldErrors) > 0 {
+		return broker.Event{}, fieldErrors, nil
 	}
 	to := &r.received
 	to.Occurred, to.Event, to.Resource, to.Related = e.GetOccurred(), e.GetEvent(), e.GetResource(), e.GetRelated()
@@ -57,7 +57,7 @@ func (r *Receiver) Take(e *orchv1.Event, received time.Time) (broker.Event, []Fa
 		return broker.Event{}, nil, err
 	}
 	if len(b.Data) > most && !fits(e, most) { // What the server adds is not the client's fault.
-		return broker.Event{}, []Fault{tooLarge(most)}, nil
+		return broker.Event{}, []FieldError{tooLarge(most)}, nil
 	}
 	return b, nil, nil
 }

@@ -16,40 +16,40 @@ const maxGrowth = 6
 
 // Validate returns what keeps an event from being taken in, nil when nothing does. Types and formats are the decoder's
 // business; this is about names, labels and sizes.
-func Validate(v vocabulary.Vocabulary, e *orchv1.Event, limits Limits) []Fault {
-	var faults []Fault
+func Validate(v vocabulary.Vocabulary, e *orchv1.Event, limits Limits) []FieldError {
+	var fieldErrors []FieldError
 	switch n := utf8.RuneCountInString(e.GetEvent()); {
 	case n == 0:
-		faults = append(faults, Fault{Path: []any{"event"}, Type: "string_too_short", Message: "String should have at least 1 character"})
+		fieldErrors = append(fieldErrors, FieldError{Path: []any{"event"}, Type: "string_too_short", Message: "String should have at least 1 character"})
 	case limits.NameLength > 0 && n > limits.NameLength:
-		faults = append(faults, refused(fmt.Sprintf("Event name must be at most %d characters", limits.NameLength), "event"))
+		fieldErrors = append(fieldErrors, refused(fmt.Sprintf("Event name must be at most %d characters", limits.NameLength), "event"))
 	}
-	faults = append(faults, labels(v, e.GetResource().GetLabels(), limits, false, func() []any { return []any{"resource"} })...)
+	fieldErrors = append(fieldErrors, labels(v, e.GetResource().GetLabels(), limits, false, func() []any { return []any{"resource"} })...)
 	if limits.Related > 0 && len(e.GetRelated()) > limits.Related {
-		faults = append(faults, refused(fmt.Sprintf("The maximum number of related resources is %d", limits.Related), "related"))
+		fieldErrors = append(fieldErrors, refused(fmt.Sprintf("The maximum number of related resources is %d", limits.Related), "related"))
 	} else {
 		for i, r := range e.GetRelated() {
-			faults = append(faults, labels(v, r.GetLabels(), limits, true, func() []any { return []any{"related", i} })...)
+			fieldErrors = append(fieldErrors, labels(v, r.GetLabels(), limits, true, func() []any { return []any{"related", i} })...)
 		}
 	}
 	if e.GetId() == uuid.Nil.String() { // It is what consumers know the event by.
-		faults = append(faults, refused("The id must not be nil", "id"))
+		fieldErrors = append(fieldErrors, refused("The id must not be nil", "id"))
 	}
-	if len(faults) == 0 && limits.Bytes > 0 && !fits(e, limits.Bytes) {
-		faults = append(faults, tooLarge(limits.Bytes))
+	if len(fieldErrors) == 0 && limits.Bytes > 0 && !fits(e, limits.Bytes) {
+		fieldErrors = append(fieldErrors, tooLarge(limits.Bytes))
 	}
-	return faults
+	return fieldErrors
 }
 
-func tooLarge(limit int) Fault {
+func tooLarge(limit int) FieldError {
 	return refused(fmt.Sprintf("The maximum size of an event is %d bytes", limit))
 }
 
 // labels checks one resource; at gives the path to it.
-func labels(v vocabulary.Vocabulary, labels map[string]string, limits Limits, related bool, at func() []any) []Fault {
-	var faults []Fault
+func labels(v vocabulary.Vocabulary, labels map[string]string, limits Limits, related bool, at func() []any) []FieldError {
+	var fieldErrors []FieldError
 	if limits.Labels > 0 && len(labels) > limits.Labels {
-		faults = append(faults, refused(fmt.Sprintf("The maximum number of labels per resource is %d", limits.Labels), at()...))
+		fieldErrors = append(fieldErrors, refused(fmt.Sprintf("The maximum number of labels per resource is %d", limits.Labels), at()...))
 	}
 	needed := [...]struct{ name, by string }{{v.ResourceID(), "Resources"}, {v.ResourceRole(), "Related Resources"}}
 	for i, label := range needed {
@@ -58,12 +58,12 @@ func labels(v vocabulary.Vocabulary, labels map[string]string, limits Limits, re
 		}
 		name := label.name
 		if value, ok := labels[name]; !ok {
-			faults = append(faults, refused(label.by+" must include the "+name+" label", at()...))
+			fieldErrors = append(fieldErrors, refused(label.by+" must include the "+name+" label", at()...))
 		} else if value == "" {
-			faults = append(faults, refused("The "+name+" label must be non-empty", at()...))
+			fieldErrors = append(fieldErrors, refused("The "+name+" label must be non-empty", at()...))
 		}
 	}
-	return faults
+	return fieldErrors
 }
 
 // fits tells whether the event is small enough. Most are so small that they need not be written to be measured. What

@@ -13,14 +13,14 @@ import (
 
 // Writer writes events as the broker carries them. It uses its memory again for each, so it serves one goroutine.
 type Writer struct {
-	words     vocabulary.Vocabulary
+	vocab     vocabulary.Vocabulary
 	workspace uuid.UUID // Of the last event.
 	source    string    // Of that workspace.
 	data      []byte    // Of the last event.
 }
 
 // NewWriter returns a writer.
-func NewWriter(v vocabulary.Vocabulary) *Writer { return &Writer{words: v} }
+func NewWriter(v vocabulary.Vocabulary) *Writer { return &Writer{vocab: v} }
 
 // Write returns an event of a workspace, which must have passed Validate. Its data is the writer's until the next call.
 func (w *Writer) Write(e *orchv1.ReceivedEvent, workspace uuid.UUID) (broker.Event, error) {
@@ -29,7 +29,7 @@ func (w *Writer) Write(e *orchv1.ReceivedEvent, workspace uuid.UUID) (broker.Eve
 		return broker.Event{}, fmt.Errorf("write an event: its id: %w", err)
 	}
 	if w.source == "" || w.workspace != workspace {
-		w.workspace, w.source = workspace, Source(w.words, workspace)
+		w.workspace, w.source = workspace, Source(w.vocab, workspace)
 	}
 	if cap(w.data) > maxKept {
 		w.data = nil // A single large event should not hold its memory for ever.
@@ -41,7 +41,7 @@ func (w *Writer) Write(e *orchv1.ReceivedEvent, workspace uuid.UUID) (broker.Eve
 		ID:        id,
 		Source:    w.source,
 		Type:      e.GetEvent(),
-		Subject:   e.GetResource().GetLabels()[w.words.ResourceID()],
+		Subject:   e.GetResource().GetLabels()[w.vocab.ResourceID()],
 		Time:      e.GetOccurred().AsTime(),
 		Workspace: w.workspace,
 		Data:      w.data,

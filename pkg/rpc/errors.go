@@ -31,20 +31,20 @@ func ExceptionMessage(httpStatus int, text string) error {
 }
 
 // Invalid is the standard 422 for faults that only the service could find.
-func Invalid(faults ...*orchv1.FieldError) error {
+func Invalid(fieldErrors ...*orchv1.FieldError) error {
 	return Error(&orchv1.HttpError{
 		Status: http.StatusUnprocessableEntity,
-		Form:   &orchv1.HttpError_FieldErrors{FieldErrors: &orchv1.FieldErrors{Errors: faults}},
+		Form:   &orchv1.HttpError_FieldErrors{FieldErrors: &orchv1.FieldErrors{Errors: fieldErrors}},
 	})
 }
 
 // BodyFault is a fault of one value in the request body, at a path of keys below it.
-func BodyFault(kind, text string, path ...string) *orchv1.FieldError {
-	fault := &orchv1.FieldError{Msg: text, Type: kind}
+func BodyError(kind, text string, path ...string) *orchv1.FieldError {
+	fieldError := &orchv1.FieldError{Msg: text, Type: kind}
 	for _, key := range append([]string{"body"}, path...) {
-		fault.Loc = append(fault.Loc, &orchv1.PathElement{Kind: &orchv1.PathElement_Key{Key: key}})
+		fieldError.Loc = append(fieldError.Loc, &orchv1.PathElement{Kind: &orchv1.PathElement_Key{Key: key}})
 	}
-	return fault
+	return fieldError
 }
 
 // HTTPError returns the HTTP answer of an error: the one it carries, or the one of its code.
@@ -65,8 +65,8 @@ func message(e *orchv1.HttpError) string {
 	case *orchv1.HttpError_ExceptionMessage:
 		return form.ExceptionMessage
 	case *orchv1.HttpError_FieldErrors:
-		if faults := form.FieldErrors.GetErrors(); len(faults) > 0 {
-			return faults[0].GetMsg()
+		if fieldErrors := form.FieldErrors.GetErrors(); len(fieldErrors) > 0 {
+			return fieldErrors[0].GetMsg()
 		}
 	}
 	return http.StatusText(int(e.GetStatus()))

@@ -14,7 +14,7 @@ type cloudEvent struct {
 }
 
 // fromCloudEvent is the filter of that name; its argument are the request's headers.
-func fromCloudEvent(words vocabulary.Vocabulary) jinja.FilterFunc {
+func fromCloudEvent(vocab vocabulary.Vocabulary) jinja.FilterFunc {
 	return func(call *jinja.Call) (jinja.Value, error) {
 		headers := call.Arg(0, "headers")
 		if headers == nil || !jinja.IsDict(headers) {
@@ -29,7 +29,7 @@ func fromCloudEvent(words vocabulary.Vocabulary) jinja.FilterFunc {
 				return nil, call.Errorf("the CloudEvent's attribute %s is missing or no text", name)
 			}
 		}
-		return jinja.PrintAsJSON(e.event(words)), nil
+		return jinja.PrintAsJSON(e.event(vocab)), nil
 	}
 }
 
@@ -62,14 +62,14 @@ func (e cloudEvent) text(name string) string {
 }
 
 // event is the event that the CloudEvent becomes.
-func (e cloudEvent) event(words vocabulary.Vocabulary) jinja.Value {
+func (e cloudEvent) event(vocab vocabulary.Vocabulary) jinja.Value {
 	id := e.text("subject")
 	if id == "" {
 		id = e.text("source")
 	}
 	pairs := []jinja.Pair{
 		entry("event", jinja.Str(e.text("type"))),
-		entry("resource", jinja.Dict(entry(words.ResourceID(), jinja.Str(id)))),
+		entry("resource", jinja.Dict(entry(vocab.ResourceID(), jinja.Str(id)))),
 	}
 	if at := e.text("time"); at != "" {
 		pairs = append(pairs, entry("occurred", jinja.Str(at)))

@@ -25,7 +25,7 @@ import (
 const Bucket = "webhooks"
 
 // ErrUnreadable is wrapped when an entry is no definition.
-var ErrUnreadable = errors.New("catalogue: entry not readable")
+var ErrUnreadable = errors.New("read webhook definition: entry not readable")
 
 // Key is the key under which the webhook with this slug is found: 64 hexadecimal digits.
 func Key(slug string) string {

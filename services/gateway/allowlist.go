@@ -39,7 +39,7 @@ func (g *Gateway) admitAddress(r *http.Request, account uuid.UUID) error {
 	if g.known == nil || account == uuid.Nil {
 		return nil
 	}
-	from := g.book.Client(r)
+	from := g.addresses.Client(r)
 	err := authn.Keys{Directory: g.known}.From(r.Context(), account, from)
 	if errors.Is(err, authn.ErrAddress) {
 		g.refused.do(account, func() { g.tellOfAddress(r.Context(), account, from) })
@@ -49,17 +49,17 @@ func (g *Gateway) admitAddress(r *http.Request, account uuid.UUID) error {
 
 // tellOfAddress makes an event of the account that it was used from an address that is not allowed.
 func (g *Gateway) tellOfAddress(ctx context.Context, account uuid.UUID, from netip.Addr) {
-	words, now := g.cfg.Vocabulary, timestamppb.Now()
+	vocab, now := g.cfg.Vocabulary, timestamppb.Now()
 	id, err := uuid.NewV7()
 	if err != nil {
 		g.log.WarnContext(ctx, "telling of a refused address", "error", err)
 		return
 	}
-	event, err := wire.ToBroker(words, &orchv1.ReceivedEvent{
+	event, err := wire.ToBroker(vocab, &orchv1.ReceivedEvent{
 		Id: id.String(), Occurred: now, Received: now,
-		Event: words.CloudName("request", "access-denied", "ip-allowlist"),
+		Event: vocab.CloudName("request", "access-denied", "ip-allowlist"),
 		Resource: &orchv1.Resource{Labels: map[string]string{
-			words.ResourceID(): words.CloudName("account", account.String()), "ip_address": from.String(),
+			vocab.ResourceID(): vocab.CloudName("account", account.String()), "ip_address": from.String(),
 		}},
 	}, account)
 	if err == nil {

@@ -56,7 +56,7 @@ func (c *Config) Validate() error {
 	} else if mode == authn.None && !c.Insecure {
 		errs = append(errs, authn.CheckExposure(cmp.Or(c.Published, c.Listen)))
 	}
-	if _, err := c.book(); err != nil {
+	if _, err := c.addresses(); err != nil {
 		errs = append(errs, err)
 	}
 	switch {
@@ -80,7 +80,7 @@ func (c *Config) mode() authn.Mode {
 	return mode
 }
 
-func (c *Config) book() (*address.Book, error) {
+func (c *Config) addresses() (*address.Resolver, error) {
 	return address.New(address.Options{PublicURL: c.PublicURL, HooksURL: c.HooksURL, TrustedProxies: c.TrustedProxies})
 }
 

@@ -64,25 +64,25 @@ type Deps struct {
 
 // Gateway is a run.Worker that serves HTTP.
 type Gateway struct {
-	cfg      Config
-	deps     Deps
-	log      *slog.Logger
-	ln       net.Listener
-	book     *address.Book
-	guard    *authn.Guard
-	mode     authn.Mode
-	known    *directory.Directory // Nil without a broker.
-	about    *rpc.Local
-	caller   rpc.Caller
-	api      *transcode.Transcoder
-	site     *web.Site
-	sockets  *stream.Server // Nil without a broker.
-	refused  tellers
-	hooks    http.Handler
-	handler  http.Handler
-	closers  []func()
-	ready    []func() error
-	draining atomic.Bool
+	cfg       Config
+	deps      Deps
+	log       *slog.Logger
+	ln        net.Listener
+	addresses *address.Resolver
+	guard     *authn.Guard
+	mode      authn.Mode
+	known     *directory.Directory // Nil without a broker.
+	about     *rpc.Local
+	caller    rpc.Caller
+	api       *transcode.Transcoder
+	site      *web.Site
+	sockets   *stream.Server // Nil without a broker.
+	refused   tellers
+	hooks     http.Handler
+	handler   http.Handler
+	closers   []func()
+	ready     []func() error
+	draining  atomic.Bool
 }
 
 // New builds a gateway and listens on its address, so that a busy port or an unsafe setting is an error before anything
@@ -118,7 +118,7 @@ func New(cfg Config, deps Deps) (_ *Gateway, err error) {
 // build makes the handlers, from the inside out.
 func (g *Gateway) build() error {
 	var err error
-	if g.book, err = g.cfg.book(); err != nil {
+	if g.addresses, err = g.cfg.addresses(); err != nil {
 		return err
 	}
 	options := authn.Options{
@@ -126,7 +126,7 @@ func (g *Gateway) build() error {
 		// The name that it listens on is its own.
 		AllowedHosts: append(slices.Clone(g.cfg.AllowedHosts), g.cfg.Listen),
 		Origins:      g.cfg.CORSOrigins,
-		Book:         g.book,
+		Resolver:     g.addresses,
 	}
 	if g.cfg.AuthBasic != "" {
 		basic, err := auth.ParseBasic(g.cfg.AuthBasic)
@@ -168,7 +168,7 @@ func (g *Gateway) build() error {
 		Caller:        g.caller,
 		Vocabulary:    g.cfg.Vocabulary,
 		Version:       g.deps.Version,
-		Addresses:     g.addresses,
+		Addresses:     g.pageAddresses,
 		Ready:         g.Ready,
 		Parts:         g.parts,
 		Authenticated: g.mode != authn.None,

@@ -119,7 +119,7 @@ func TestBadInput(t *testing.T) {
 	for name, test := range map[string]struct {
 		method, path, body, contentType string
 		status                          int
-		faults                          []string // type and place, one a fault.
+		fieldErrors                     []string // type and place, one a fault.
 	}{
 		"malformed":              {"POST", "/api/flows/", `{"name":`, "", 422, []string{"json_invalid body 8"}},
 		"trailing":               {"POST", "/api/flows/", `{"name":"a"} x`, "", 422, []string{"json_invalid body 13"}},
@@ -158,7 +158,7 @@ func TestBadInput(t *testing.T) {
 			got := s.do(t, test.method, test.path, test.body, headers...)
 			require.Equal(t, test.status, got.status, got.body)
 			require.True(t, json.Valid([]byte(got.body)), got.body)
-			if test.faults == nil {
+			if test.fieldErrors == nil {
 				return
 			}
 			var body struct {
@@ -170,17 +170,17 @@ func TestBadInput(t *testing.T) {
 			}
 			require.NoError(t, json.Unmarshal([]byte(got.body), &body))
 			require.Equal(t, "Invalid request received.", body.Message)
-			var faults []string
+			var fieldErrors []string
 			for _, d := range body.Detail {
-				words := []string{d.Type}
+				vocab := []string{d.Type}
 				for _, step := range d.Loc {
 					text, err := json.Marshal(step)
 					require.NoError(t, err)
-					words = append(words, strings.Trim(string(text), `"`))
+					vocab = append(vocab, strings.Trim(string(text), `"`))
 				}
-				faults = append(faults, strings.Join(words, " "))
+				fieldErrors = append(fieldErrors, strings.Join(vocab, " "))
 			}
-			require.Equal(t, test.faults, faults)
+			require.Equal(t, test.fieldErrors, fieldErrors)
 		})
 	}
 }
@@ -214,7 +214,7 @@ func TestErrorsHaveTheirForms(t *testing.T) {
 		}), 423, `{"a":1}`, map[string]string{"Retry-After": "0.5"}},
 		"conflict": {rpc.Detail(409, "Data integrity conflict."), 409, `{"detail":"Data integrity conflict."}`, nil},
 		"faults": {
-			rpc.Invalid(rpc.BodyFault("value_error", "no", "name")), 422,
+			rpc.Invalid(rpc.BodyError("value_error", "no", "name")), 422,
 			`{"exception_message":"Invalid request received.","exception_detail":[{"type":"value_error","loc":["body","name"],"msg":"no"}],"request_body":{"name":"a"}}`, nil,
 		},
 		"no form":     {rpc.Error(&orchv1.HttpError{Status: 418}), 418, `{"exception_message":"I'm a teapot"}`, nil},

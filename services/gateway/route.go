@@ -93,10 +93,10 @@ func (g *Gateway) info(w http.ResponseWriter, r *http.Request, prefix string) re
 	info := request.Info{
 		Account:    request.DefaultAccount,
 		Workspace:  request.DefaultWorkspace,
-		PublicURL:  printable(g.book.Root(r) + prefix),
-		HooksURL:   printable(g.book.Hooks(r)),
+		PublicURL:  printable(g.addresses.Root(r) + prefix),
+		HooksURL:   printable(g.addresses.Hooks(r)),
 		UserAgent:  printable(r.UserAgent()),
-		Peer:       g.book.Client(r),
+		Peer:       g.addresses.Client(r),
 		APIVersion: printable(vocabulary.ClientVersion(r.Header)),
 		ID:         requestlog.RequestID(w),
 	}
@@ -106,9 +106,9 @@ func (g *Gateway) info(w http.ResponseWriter, r *http.Request, prefix string) re
 	return info
 }
 
-// addresses are what the status page shows.
-func (g *Gateway) addresses(r *http.Request) web.Addresses {
-	at := web.Addresses{Root: g.book.Root(r), Hooks: g.book.Hooks(r)}
+// pageAddresses are what the status page shows.
+func (g *Gateway) pageAddresses(r *http.Request) web.Addresses {
+	at := web.Addresses{Root: g.addresses.Root(r), Hooks: g.addresses.Hooks(r)}
 	at.API = at.Root + "/api"
 	if g.deps.InternalURL != "" {
 		at.Metrics = strings.TrimSuffix(g.deps.InternalURL, "/") + "/metrics"

@@ -20,11 +20,11 @@ func (g *Gateway) openSockets() {
 		return
 	}
 	g.sockets = stream.New(stream.Options{
-		Caller: g.caller,
-		Broker: g.deps.Broker,
-		Words:  g.cfg.Vocabulary,
-		Max:    g.cfg.MaxSockets,
-		Log:    g.log,
+		Caller:     g.caller,
+		Broker:     g.deps.Broker,
+		Vocabulary: g.cfg.Vocabulary,
+		Max:        g.cfg.MaxSockets,
+		Log:        g.log,
 	})
 }
 

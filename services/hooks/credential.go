@@ -22,7 +22,7 @@ func (d *delivery) authorize() error {
 	if d.hook.ServiceAccountId == nil {
 		return nil
 	}
-	if err := d.catalog.Current(); err != nil {
+	if err := d.definitions.Current(); err != nil {
 		return err
 	}
 	token, _ := auth.Bearer(d.r.Header)

@@ -44,9 +44,9 @@ func (d *delivery) run() int {
 	// Once it is here a request is dealt with, also when its sender hangs up: every step has a limit of its own.
 	ctx := context.WithoutCancel(d.r.Context())
 	var err error
-	switch d.hook, err = d.catalog.Find(ctx, d.slug); {
+	switch d.hook, err = d.definitions.Find(ctx, d.slug); {
 	case errors.Is(err, definitioncache.ErrNotFound):
-		d.metrics.notFound(d.catalog.Disabled(d.slug))
+		d.metrics.notFound(d.definitions.Disabled(d.slug))
 		return d.refuse(http.StatusNotFound)
 	case err != nil:
 		return d.unavailable(ctx, err)
@@ -54,7 +54,7 @@ func (d *delivery) run() int {
 	d.guard, d.from = d.guards.Of(d.hook), d.proxies.Client(d.r)
 	d.request = receive.New(d.r, d.slug, d.rest, d.clock.Now())
 	d.request.Secrets = d.guard.Secrets()
-	if err := d.guards.Admit(d.guard, d.catalog.Account(d.hook.GetAccount()), d.from, d.request.Received); err != nil {
+	if err := d.guards.Admit(d.guard, d.definitions.Account(d.hook.GetAccount()), d.from, d.request.Received); err != nil {
 		return d.turnAway(ctx, err)
 	}
 	if answer := d.request.TokenHandshake(d.guard.Handshakes()); answer != nil {

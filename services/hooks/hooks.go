@@ -63,23 +63,23 @@ type Deps struct {
 
 // Hooks is the service.
 type Hooks struct {
-	cfg       Config
-	log       *slog.Logger
-	clock     clock.Clock
-	ids       *id.Source
-	broker    *broker.Conn
-	catalog   *definitioncache.Cache
-	known     *directory.Directory // The keys of service accounts.
-	renderer  *render.Engine
-	publisher *publish.Publisher
-	guards    *guard.Book
-	proxies   clientaddr.Networks
-	repeats   dedup.Window
-	recorder  *deliveries.Recorder
-	throttle  *throttle
-	metrics   *metrics
-	outage    rate.Sometimes // An outage is logged once in a while, not once a request.
-	handler   http.Handler
+	cfg         Config
+	log         *slog.Logger
+	clock       clock.Clock
+	ids         *id.Source
+	broker      *broker.Conn
+	definitions *definitioncache.Cache
+	known       *directory.Directory // The keys of service accounts.
+	renderer    *render.Engine
+	publisher   *publish.Publisher
+	guards      *guard.Registry
+	proxies     clientaddr.Networks
+	repeats     dedup.Window
+	recorder    *deliveries.Recorder
+	throttle    *throttle
+	metrics     *metrics
+	outage      rate.Sometimes // An outage is logged once in a while, not once a request.
+	handler     http.Handler
 }
 
 // New wires the service. It opens the catalogue's bucket, which it makes when absent.
@@ -130,11 +130,11 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 	}
 	h.known = directory.New(directory.Options{Bucket: keys, Log: h.log})
 	h.proxies = proxies
-	if h.guards, err = guard.NewBook(cfg.Secrets, cfg.accountRules()); err != nil {
+	if h.guards, err = guard.NewRegistry(cfg.Secrets, cfg.accountRules()); err != nil {
 		return nil, err
 	}
 	h.recorder = deliveries.New(deliveries.Options{Journal: journal, Log: h.log, Forgotten: h.metrics.forgotten})
-	h.catalog = definitioncache.New(definitioncache.Options{Bucket: bucket, Log: h.log, Gone: h.guards.Forget})
+	h.definitions = definitioncache.New(definitioncache.Options{Bucket: bucket, Log: h.log, Gone: h.guards.Forget})
 	h.renderer = render.New(render.Options{
 		Vocabulary: cfg.Vocabulary, IDs: deps.IDs, Budget: jinja.Budget{Timeout: cfg.TemplateTimeout},
 	})
@@ -150,7 +150,7 @@ func (h *Hooks) Handler() http.Handler { return h.handler }
 
 // Workers are what must run for the service to work: the watches of the catalogue and of the directory, which are ready
 // when all webhooks and keys are known, and the delivery log.
-func (h *Hooks) Workers() []run.Worker { return []run.Worker{h.catalog, h.known, h.recorder} }
+func (h *Hooks) Workers() []run.Worker { return []run.Worker{h.definitions, h.known, h.recorder} }
 
 // Run is the workers alone, for those who have no group to add them to.
 func (h *Hooks) Run(ctx context.Context) error {
@@ -158,12 +158,12 @@ func (h *Hooks) Run(ctx context.Context) error {
 	for _, worker := range []run.Worker{h.known, h.recorder} {
 		go func() { ended <- worker.Run(ctx) }()
 	}
-	return errors.Join(h.catalog.Run(ctx), <-ended, <-ended)
+	return errors.Join(h.definitions.Run(ctx), <-ended, <-ended)
 }
 
 // Ready returns why requests cannot be served, nil when they can. It answers at once.
 func (h *Hooks) Ready() error {
-	if err := errors.Join(h.catalog.Loaded(), h.known.Loaded()); err != nil {
+	if err := errors.Join(h.definitions.Loaded(), h.known.Loaded()); err != nil {
 		return err
 	}
 	return h.broker.Healthy()

@@ -38,7 +38,7 @@ func TestNeverSuccessWhileTheBrokerIsAway(t *testing.T) {
 	require.Equal(t, "e", w.next().GetEvent())
 }
 
-func TestChangesOfTheCatalogueWorkAtOnce(t *testing.T) {
+func TestDefinitionChangesApplyAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	status := func(s string) int { return w.do("POST", s, "").status }

@@ -182,9 +182,9 @@ func TestArtifactsAreFilteredAndSorted(t *testing.T) {
 	} {
 		require.Equal(t, want, data(&orchv1.ArtifactQuery{Sort: sort}), sort.String())
 	}
-	words := func(list ...string) *orchv1.StringList { return &orchv1.StringList{Values: list} }
-	flows := &orchv1.FlowFilter{Name: &orchv1.NameFilter{Any_: words("etl")}}
-	runs := &orchv1.FlowRunFilter{Name: &orchv1.NameFilter{Any_: words("mine")}}
+	vocab := func(list ...string) *orchv1.StringList { return &orchv1.StringList{Values: list} }
+	flows := &orchv1.FlowFilter{Name: &orchv1.NameFilter{Any_: vocab("etl")}}
+	runs := &orchv1.FlowRunFilter{Name: &orchv1.NameFilter{Any_: vocab("mine")}}
 	tasks := &orchv1.TaskRunFilter{Id: &orchv1.AnyUuidFilter{Any_: &orchv1.UuidList{Values: []string{task.GetId()}}}}
 	for i, c := range []struct {
 		q    *orchv1.ArtifactQuery
@@ -193,20 +193,20 @@ func TestArtifactsAreFilteredAndSorted(t *testing.T) {
 		{&orchv1.ArtifactQuery{Artifacts: &orchv1.ArtifactFilter{Key: &orchv1.KeyFilter{Exists_: proto.Bool(true)}}}, "2 1"},
 		{&orchv1.ArtifactQuery{Artifacts: &orchv1.ArtifactFilter{Key: &orchv1.KeyFilter{Exists_: proto.Bool(false)}}}, "3"},
 		{&orchv1.ArtifactQuery{Artifacts: &orchv1.ArtifactFilter{Key: &orchv1.KeyFilter{Like_: proto.String("TAB")}}}, "1"},
-		{&orchv1.ArtifactQuery{Artifacts: &orchv1.ArtifactFilter{Type: &orchv1.StringFilter{NotAny_: words("table")}}}, "2"},
-		{&orchv1.ArtifactQuery{Artifacts: &orchv1.ArtifactFilter{Type: &orchv1.StringFilter{Any_: words()}}}, ""},
+		{&orchv1.ArtifactQuery{Artifacts: &orchv1.ArtifactFilter{Type: &orchv1.StringFilter{NotAny_: vocab("table")}}}, "2"},
+		{&orchv1.ArtifactQuery{Artifacts: &orchv1.ArtifactFilter{Type: &orchv1.StringFilter{Any_: vocab()}}}, ""},
 		{&orchv1.ArtifactQuery{Artifacts: &orchv1.ArtifactFilter{FlowRunId: &orchv1.AnyUuidFilter{Any_: &orchv1.UuidList{Values: []string{run.GetId()}}}}}, "1"},
 		{&orchv1.ArtifactQuery{FlowRuns: runs}, "1"},
 		{&orchv1.ArtifactQuery{Flows: flows}, "1"},
 		{&orchv1.ArtifactQuery{TaskRuns: tasks}, "2"},
 		{&orchv1.ArtifactQuery{TaskRuns: tasks, Flows: flows}, ""},
-		{&orchv1.ArtifactQuery{Flows: &orchv1.FlowFilter{Name: &orchv1.NameFilter{Any_: words("none")}}}, ""},
+		{&orchv1.ArtifactQuery{Flows: &orchv1.FlowFilter{Name: &orchv1.NameFilter{Any_: vocab("none")}}}, ""},
 	} {
 		require.Equal(t, c.want, data(c.q), i)
 	}
 	require.Equal(t, map[string]string{"table": "1"}, d.latest(&orchv1.ArtifactCollectionQuery{Flows: flows, FlowRuns: runs}))
 	require.Equal(t, map[string]string{"text": "2"}, d.latest(&orchv1.ArtifactCollectionQuery{TaskRuns: tasks}))
-	keys := &orchv1.ArtifactCollectionFilter{Type: &orchv1.StringFilter{Any_: words("table")}}
+	keys := &orchv1.ArtifactCollectionFilter{Type: &orchv1.StringFilter{Any_: vocab("table")}}
 	require.Equal(t, int64(1), call[*orchv1.CountResponse](d, orchv1.ArtifactService_CountLatestArtifacts_FullMethodName,
 		&orchv1.CountLatestArtifactsRequest{Query: &orchv1.ArtifactCollectionCountQuery{Artifacts: keys}}).GetCount())
 	list := call[*orchv1.ArtifactList](d, orchv1.ArtifactService_ListArtifacts_FullMethodName,

@@ -307,16 +307,16 @@ func TestTemplatesAreValidated(t *testing.T) {
 		for _, err := range []error{err, again} {
 			e := rpc.HTTPError(err)
 			require.Equal(t, int32(http.StatusUnprocessableEntity), e.GetStatus())
-			var fault struct {
+			var fieldError struct {
 				Error struct {
 					Line            int
 					Message, Source string
 				}
 			}
-			require.NoError(t, json.Unmarshal(e.GetBody(), &fault))
-			require.Equal(t, template, fault.Error.Source)
-			require.NotEmpty(t, fault.Error.Message)
-			require.Positive(t, fault.Error.Line)
+			require.NoError(t, json.Unmarshal(e.GetBody(), &fieldError))
+			require.Equal(t, template, fieldError.Error.Source)
+			require.NotEmpty(t, fieldError.Error.Message)
+			require.Positive(t, fieldError.Error.Line)
 		}
 	}
 }

@@ -159,8 +159,8 @@ func TestEventsThatAreNoneAreRefusedTogether(t *testing.T) {
 	e := rpc.HTTPError(err)
 	require.Equal(t, int32(422), e.GetStatus())
 	require.GreaterOrEqual(t, len(e.GetFieldErrors().GetErrors()), 2)
-	for _, fault := range e.GetFieldErrors().GetErrors() {
-		require.Equal(t, int64(1), fault.GetLoc()[1].GetIndex())
+	for _, fieldError := range e.GetFieldErrors().GetErrors() {
+		require.Equal(t, int64(1), fieldError.GetLoc()[1].GetIndex())
 	}
 }
 

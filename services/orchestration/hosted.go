@@ -40,7 +40,7 @@ func (o *Orchestration) openRegistry(ctx context.Context, cfg Config, conn *brok
 	if err != nil {
 		return nil, err
 	}
-	registry := tenancy.New(tenancy.Deps{Store: o.store, Directory: bucket, Flush: o.flush, Words: cfg.Vocabulary, Log: o.log})
+	registry := tenancy.New(tenancy.Deps{Store: o.store, Directory: bucket, Flush: o.flush, Vocabulary: cfg.Vocabulary, Log: o.log})
 	return registry, registry.Bootstrap(ctx)
 }
 

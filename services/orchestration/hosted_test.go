@@ -129,7 +129,7 @@ func TestDeletedServiceAccountsTakeTheirWebhooksAndRolesAlong(t *testing.T) {
 	_, _, err = try[*orchv1.Webhook](d, orchv1.WebhookService_ReadWebhook_FullMethodName, &orchv1.ReadWebhookRequest{Id: hook.GetId()})
 	code, _ := status(err)
 	require.Equal(t, 404, code)
-	require.False(t, d.definition(d.catalogue(), hook.GetSlug()).GetEnabled())
+	require.False(t, d.definition(d.definitions(), hook.GetSlug()).GetEnabled())
 	call[*orchv1.Webhook](d, orchv1.WebhookService_ReadWebhook_FullMethodName, &orchv1.ReadWebhookRequest{Id: open.GetId()})
 	_, _, err = try[*orchv1.WorkspaceAccess](d, orchv1.WorkspaceAccessService_ReadBotAccess_FullMethodName, &orchv1.ReadBotAccessRequest{Id: given.GetId()})
 	code, _ = status(err)
@@ -222,7 +222,7 @@ func TestDeletedWorkspacesAreEmpty(t *testing.T) {
 	_, _, err = tryIn[*orchv1.Flow](d, inside, orchv1.FlowService_ReadFlow_FullMethodName, &orchv1.ReadFlowRequest{Id: flow.GetId()})
 	code, _ := status(err)
 	require.Equal(t, 404, code)
-	require.False(t, d.definition(d.catalogue(), hook.GetSlug()).GetEnabled())
+	require.False(t, d.definition(d.definitions(), hook.GetSlug()).GetEnabled())
 	call[*orchv1.Flow](d, orchv1.FlowService_ReadFlow_FullMethodName, &orchv1.ReadFlowRequest{Id: kept.GetId()})
 
 	_, _, err = try[*emptypb.Empty](d, orchv1.WorkspaceService_DeleteWorkspace_FullMethodName, &orchv1.DeleteWorkspaceRequest{Id: request.DefaultWorkspace.String()})

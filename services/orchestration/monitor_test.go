@@ -79,10 +79,10 @@ func subset(t *testing.T) map[string]bool {
 	require.True(t, found)
 	table, _, found = strings.Cut(table, "// Not in it")
 	require.True(t, found)
-	words := map[string]bool{}
+	vocab := map[string]bool{}
 	for _, word := range strings.FieldsFunc(table, func(r rune) bool { return strings.ContainsRune(" \t\n/·(),:;", r) }) {
-		words[word] = true
+		vocab[word] = true
 	}
-	require.True(t, words["findAndModify"] && words["$elemMatch"], "the table was read")
-	return words
+	require.True(t, vocab["findAndModify"] && vocab["$elemMatch"], "the table was read")
+	return vocab
 }

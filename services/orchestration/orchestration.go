@@ -161,9 +161,9 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	limits := concurrency.NewLimits(o.store, cfg.Vocabulary, deps.Random)
 	o.limits = concurrency.New(limits)
 	o.variables = variables.New(o.store, cfg.Vocabulary)
-	o.artifacts = artifacts.New(artifacts.Deps{Store: o.store, Flush: o.flush, Words: cfg.Vocabulary, Log: o.log})
+	o.artifacts = artifacts.New(artifacts.Deps{Store: o.store, Flush: o.flush, Vocabulary: cfg.Vocabulary, Log: o.log})
 	o.searches = savedsearches.New(o.store)
-	o.blocks = blocks.New(blocks.Deps{Store: o.store, Keys: cfg.Secrets, Flush: o.flush, Words: cfg.Vocabulary, Log: o.log})
+	o.blocks = blocks.New(blocks.Deps{Store: o.store, Keys: cfg.Secrets, Flush: o.flush, Vocabulary: cfg.Vocabulary, Log: o.log})
 	o.automations = automations.New(o.store, cfg.Vocabulary)
 	o.admin = admin.New(o.store, o.blocks.Capabilities)
 	o.flows = flows.New(o.store, cfg.Vocabulary, hurry)
@@ -179,7 +179,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.workers = taskworkers.New(taskworkers.Deps{Store: o.store, Show: o.tasks.Show, Offered: o.offered})
 	o.deployments = deployments.New(deployments.Deps{
 		Store: o.store, Runs: o.runs, Variable: o.variables.Lookup, Block: o.blocks.Has, Limit: limits.Show, Shown: limits.ShowOf,
-		Follow: limits.DeploymentEffect, Flush: o.flush, Words: cfg.Vocabulary, Log: o.log,
+		Follow: limits.DeploymentEffect, Flush: o.flush, Vocabulary: cfg.Vocabulary, Log: o.log,
 	})
 	o.events = events.New(o.store, deps.Broker, cfg.Vocabulary, cfg.EventsRetention)
 	o.events.OnStored(o.tasks.Record)
@@ -189,14 +189,14 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	}
 	o.logs = logs.New(logs.Deps{Store: o.store, Retention: cfg.LogsRetention, Show: deps.Broker.Live(wirelogs.Feed).Publish, Log: o.log})
 	o.webhooks = webhooks.New(webhooks.Deps{
-		Store: o.store, Catalogue: definitions, Tenancy: registry, Compile: deps.CompileTemplate, Flush: o.flush, Log: o.log,
-		Secrets: cfg.Secrets, Words: cfg.Vocabulary, IDs: deps.IDs, Publisher: deps.Broker.Publisher(), Journal: deliveries,
+		Store: o.store, Definitions: definitions, Tenancy: registry, Compile: deps.CompileTemplate, Flush: o.flush, Log: o.log,
+		Secrets: cfg.Secrets, Vocabulary: cfg.Vocabulary, IDs: deps.IDs, Publisher: deps.Broker.Publisher(), Journal: deliveries,
 		Kept: cfg.DeliveriesKept, Retention: cfg.DeliveriesRetention,
 	})
 	o.host(registry)
 	handlers, err := outbox.Merge(outbox.Handlers{
 		events.KindPublish:            o.events.PublishEffects,
-		webhooks.KindCatalogue:        o.webhooks.Publish,
+		webhooks.KindDefinition:       o.webhooks.Publish,
 		accounts.KindIntake:           o.webhooks.PublishAccounts,
 		artifacts.KindFollow:          o.artifacts.Follow,
 		artifacts.KindDeleteOfFlowRun: o.artifacts.DeleteOfFlowRuns,

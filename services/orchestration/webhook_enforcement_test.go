@@ -32,7 +32,7 @@ func patchWebhook(d *domain, ws uuid.UUID, id string, update *orchv1.WebhookUpda
 func TestEnforcedAuthenticationOfWebhooks(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
-	kv := d.catalogue()
+	kv := d.definitions()
 	bot := d.bot("sender")
 	ws := uuid.MustParse(call[*orchv1.Workspace](d, orchv1.WorkspaceService_CreateWorkspace_FullMethodName,
 		&orchv1.CreateWorkspaceRequest{Workspace: &orchv1.WorkspaceCreate{Name: "other"}}).GetId())
@@ -168,7 +168,7 @@ func TestSwitchIsThrownWhileWebhooksChange(t *testing.T) {
 	group.Wait()
 	thrower.Wait()
 	observe()
-	kv := d.catalogue()
+	kv := d.definitions()
 	total, enabled := 0, 0
 	for _, ws := range places {
 		for _, w := range list(ws) {

@@ -51,7 +51,7 @@ func (d *domain) patchWebhook(id string, update *orchv1.WebhookUpdate, paths ...
 func TestSigningSecretsAreSealed(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
-	kv := d.catalogue()
+	kv := d.definitions()
 	w := d.signedWebhook()
 	answered, err := restjson.Marshal(w)
 	require.NoError(t, err)
@@ -123,10 +123,10 @@ func TestIntakeThatMakesNoSense(t *testing.T) {
 	} {
 		e := rpc.HTTPError(d.patchWebhook(c.id, c.update, c.path))
 		require.EqualValues(t, 422, e.GetStatus(), name)
-		faults := e.GetFieldErrors().GetErrors()
-		require.Len(t, faults, 1, name)
+		fieldErrors := e.GetFieldErrors().GetErrors()
+		require.Len(t, fieldErrors, 1, name)
 		var loc []string
-		for _, step := range faults[0].GetLoc()[1:] {
+		for _, step := range fieldErrors[0].GetLoc()[1:] {
 			loc = append(loc, step.GetKey())
 		}
 		require.Equal(t, c.loc, loc, name)

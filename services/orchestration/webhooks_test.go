@@ -35,17 +35,17 @@ func (d *domain) definition(kv *broker.KV, slug string) *orchv1.WebhookDefinitio
 	return definition
 }
 
-func (d *domain) catalogue() *broker.KV {
+func (d *domain) definitions() *broker.KV {
 	d.t.Helper()
 	kv, err := d.broker.KeyValue(d.t.Context(), webhookdef.Bucket, broker.KVConfig{})
 	require.NoError(d.t, err)
 	return kv
 }
 
-func TestCatalogueFollowsBeforeTheAnswer(t *testing.T) {
+func TestDefinitionIsPublishedBeforeTheResponse(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
-	kv := d.catalogue()
+	kv := d.definitions()
 	w := d.webhook("gh")
 	require.Equal(t, "http://orch.test/hooks/"+w.GetSlug(), w.GetUrl())
 	require.Len(t, w.GetSlug(), 22)
@@ -94,9 +94,9 @@ func TestReplaceKeepsWhatIsNotSent(t *testing.T) {
 	require.NoError(t, replace("name", "template", "service_account_id"))
 	require.Nil(t, read().ServiceAccountId, "null removes it")
 
-	faults := rpc.HTTPError(replace("name")).GetFieldErrors().GetErrors()
-	require.Len(t, faults, 1)
-	require.Equal(t, "missing", faults[0].GetType())
+	fieldErrors := rpc.HTTPError(replace("name")).GetFieldErrors().GetErrors()
+	require.Len(t, fieldErrors, 1)
+	require.Equal(t, "missing", fieldErrors[0].GetType())
 }
 
 func TestBrokenTemplatesAreNotSaved(t *testing.T) {
@@ -127,10 +127,10 @@ func TestWebhooksAreListedByName(t *testing.T) {
 	require.Equal(t, int64(3), call[*orchv1.CountResponse](d, orchv1.WebhookService_CountWebhooks_FullMethodName, &orchv1.CountWebhooksRequest{}).GetCount())
 }
 
-func TestLostCatalogueIsWrittenAgain(t *testing.T) {
+func TestLostDefinitionsAreWrittenAgain(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
-	kv := d.catalogue()
+	kv := d.definitions()
 	w := d.webhook("gh")
 	require.NoError(t, kv.Delete(t.Context(), webhookdef.Key(w.GetSlug())))
 	require.Nil(t, d.definition(kv, w.GetSlug()))

@@ -14,13 +14,13 @@ import (
 func TestTemplatesAreCheckedAsTextAndAsJSON(t *testing.T) {
 	t.Parallel()
 	s := start(t, t.TempDir())
-	type fault struct {
+	type fieldError struct {
 		Error struct {
 			Line            int
 			Message, Source string
 		}
 	}
-	check := func(path, contentType, body string) (int, fault) {
+	check := func(path, contentType, body string) (int, fieldError) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.api+path, strings.NewReader(body))
 		require.NoError(t, err)
 		r.Header.Set("Content-Type", contentType)
@@ -29,14 +29,14 @@ func TestTemplatesAreCheckedAsTextAndAsJSON(t *testing.T) {
 		defer response.Body.Close()
 		text, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
-		var found fault
+		var found fieldError
 		if len(text) > 0 {
 			require.NoError(t, json.Unmarshal(text, &found), string(text))
 		}
 		return response.StatusCode, found
 	}
 	loop := func(body string) string { return "{% for a in b %}" + body + "{% endfor %}" }
-	for template, want := range map[string]fault{
+	for template, want := range map[string]fieldError{
 		"{{ hello }} world!\n": {},
 		"":                     {},
 		"1 {{ hello }}\n2 {{ ain't } at all\n3": {struct {
@@ -49,7 +49,7 @@ func TestTemplatesAreCheckedAsTextAndAsJSON(t *testing.T) {
 		}{0, "Contains nested for loops at a depth of 3. Templates can nest for loops no more than 2 loops deep.", loop(loop(loop("")))}},
 	} {
 		status := 204
-		if want != (fault{}) {
+		if want != (fieldError{}) {
 			status = 422
 		}
 		quoted, err := json.Marshal(template)

@@ -47,14 +47,14 @@ func Import(ctx context.Context, uri, database, dataDir string, progress Progres
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	return between(ctx, store, uri, func(embedded, remote *mongo.Client) error {
-		words, err := transfer.Vocabulary(ctx, remote.Database(database))
+		vocab, err := transfer.Vocabulary(ctx, remote.Database(database))
 		if err != nil {
 			return err
 		}
 		if err := transfer.Copy(ctx, remote.Database(database), embedded.Database(databaseName), progress); err != nil {
 			return err
 		}
-		return dir.Mark(words)
+		return dir.Mark(vocab)
 	})
 }
 

@@ -72,9 +72,9 @@ func TestBadRequestFitsItsSchema(t *testing.T) {
 	document := load(t, vocabulary.Orch)
 	for _, request := range []string{`{"name":1,"more":true,"tags":["a",2]}`, `{`, ``, `[]`} {
 		err := restjson.Unmarshal([]byte(request), &orchv1.FlowCreate{})
-		faults := restjson.AsErrors(err)
-		require.NotNil(t, faults, request)
-		body := faults.AppendBody(nil, []byte(request))
+		fieldErrors := restjson.AsErrors(err)
+		require.NotNil(t, fieldErrors, request)
+		body := fieldErrors.AppendBody(nil, []byte(request))
 		schema := document.Components.Schemas["HTTPValidationError"].Value
 		fits(t, schema, body)
 		requireKnownKeys(t, schema, body)

@@ -14,10 +14,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func load(t *testing.T, words vocabulary.Vocabulary) *openapi3.T {
+func load(t *testing.T, vocab vocabulary.Vocabulary) *openapi3.T {
 	t.Helper()
 	data, err := openapi.Document(openapi.Options{
-		Title: "Orch", Version: "0.8.4", Header: words.VersionHeader(), Servers: []string{"/api"},
+		Title: "Orch", Version: "0.8.4", Header: vocab.VersionHeader(), Servers: []string{"/api"},
 	}, openapi.Services()...)
 	require.NoError(t, err)
 	document, err := openapi3.NewLoader().LoadFromData(data)
@@ -29,10 +29,10 @@ func load(t *testing.T, words vocabulary.Vocabulary) *openapi3.T {
 // defaults against their schemas.
 func TestDocumentIsValid(t *testing.T) {
 	t.Parallel()
-	for _, words := range []vocabulary.Vocabulary{vocabulary.Orch, vocabulary.Prefect} {
-		t.Run(words.String(), func(t *testing.T) {
+	for _, vocab := range []vocabulary.Vocabulary{vocabulary.Orch, vocabulary.Prefect} {
+		t.Run(vocab.String(), func(t *testing.T) {
 			t.Parallel()
-			require.NoError(t, load(t, words).Validate(t.Context()))
+			require.NoError(t, load(t, vocab).Validate(t.Context()))
 		})
 	}
 }

@@ -21,12 +21,12 @@ var (
 // name is split into words, so X-Gitlab-Token and X-Shopify-Access-Token are, X-Hub-Signature and Idempotency-Key are
 // not: a signature proves one request and opens nothing.
 func Credential(name string) bool {
-	words := strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' || r == '.' })
-	for i, w := range words {
+	vocab := strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' || r == '.' })
+	for i, w := range vocab {
 		if slices.Contains(secretWords, w) {
 			return true
 		}
-		if w == "key" && (len(words) == 1 || i > 0 && slices.Contains(keyWords, words[i-1])) {
+		if w == "key" && (len(vocab) == 1 || i > 0 && slices.Contains(keyWords, vocab[i-1])) {
 			return true
 		}
 	}

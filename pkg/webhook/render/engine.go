@@ -34,7 +34,7 @@ type Options struct {
 // Engine renders templates and reads events. It is safe for concurrent use.
 type Engine struct {
 	templates *jinja.Engine
-	words     vocabulary.Vocabulary
+	vocab     vocabulary.Vocabulary
 	limits    events.Limits
 	ids       *id.Source
 }
@@ -50,7 +50,7 @@ func New(o Options) *Engine {
 	const templates = 1024 // Compiled ones that are kept.
 	return &Engine{
 		templates: webhook.NewEngine(webhook.Options{Vocabulary: o.Vocabulary, Budget: o.Budget, CacheEntries: templates}),
-		words:     o.Vocabulary,
+		vocab:     o.Vocabulary,
 		limits:    o.Limits,
 		ids:       o.IDs,
 	}

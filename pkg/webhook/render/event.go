@@ -56,9 +56,9 @@ func (e *Engine) Event(text string, hook *orchv1.WebhookDefinition, r *receive.R
 		event.Payload = defaultPayload(r, body)
 	}
 	event.Related = append(event.Related, e.webhookRelated(hook))
-	if faults := events.Validate(e.words, plain(event), e.limits); len(faults) > 0 {
-		messages := make([]string, len(faults))
-		for i, f := range faults {
+	if fieldErrors := events.Validate(e.vocab, plain(event), e.limits); len(fieldErrors) > 0 {
+		messages := make([]string, len(fieldErrors))
+		for i, f := range fieldErrors {
 			messages[i] = f.Error()
 		}
 		return nil, invalid("%s", strings.Join(messages, "; "))
@@ -78,9 +78,9 @@ const roleWebhook = "webhook"
 
 func (e *Engine) webhookRelated(hook *orchv1.WebhookDefinition) *orchv1.RelatedResource {
 	return &orchv1.RelatedResource{Labels: map[string]string{
-		e.words.ResourceID():   e.words.CloudName("webhook", hook.GetId()),
-		e.words.ResourceName(): hook.GetName(),
-		e.words.ResourceRole(): roleWebhook,
+		e.vocab.ResourceID():   e.vocab.CloudName("webhook", hook.GetId()),
+		e.vocab.ResourceName(): hook.GetName(),
+		e.vocab.ResourceRole(): roleWebhook,
 	}}
 }
 

@@ -40,8 +40,8 @@ func (zeros) Read(p []byte) (int, error) {
 var at = time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
 
 // newEngine is an engine whose ids and times are the same in every run.
-func newEngine(words vocabulary.Vocabulary) *render.Engine {
-	return render.New(render.Options{Vocabulary: words, IDs: id.New(clock.NewManual(at), zeros{})})
+func newEngine(vocab vocabulary.Vocabulary) *render.Engine {
+	return render.New(render.Options{Vocabulary: vocab, IDs: id.New(clock.NewManual(at), zeros{})})
 }
 
 var hook = &orchv1.WebhookDefinition{
@@ -95,13 +95,13 @@ func TestGolden(t *testing.T) {
 			for _, f := range archive.Files {
 				parts[f.Name] = f.Data
 			}
-			words := vocabulary.Orch
+			vocab := vocabulary.Orch
 			if bytes.Contains(archive.Comment, []byte("vocabulary: prefect")) {
-				words = vocabulary.Prefect
+				vocab = vocabulary.Prefect
 			}
 			template := strings.TrimSuffix(string(parts["template"]), "\n")
 			name, got := "event", new(bytes.Buffer)
-			if event, err := process(t, newEngine(words), template, readRequest(t, parts["request"])); err != nil {
+			if event, err := process(t, newEngine(vocab), template, readRequest(t, parts["request"])); err != nil {
 				name = "error"
 				got.WriteString(err.Error())
 			} else {

@@ -7,16 +7,16 @@ import (
 )
 
 // Fault is what is wrong with one field of a verification's settings.
-type Fault struct{ Field, Message string }
+type FieldError struct{ Field, Message string }
 
 // The least length of a secret, in bytes. Senders make long ones; a short one can be guessed from one signed request.
 const minSecret = 8
 
 // Settings makes of what a user sent what is kept, or says what is wrong with it. The input's secrets are not in it.
-func Settings(in *orchv1.WebhookVerificationInput) (*orchv1.WebhookVerification, []Fault) {
+func Settings(in *orchv1.WebhookVerificationInput) (*orchv1.WebhookVerification, []FieldError) {
 	out := &orchv1.WebhookVerification{Scheme: in.GetScheme(), Tolerance: in.GetTolerance()}
-	var faults []Fault
-	refuse := func(field, message string) { faults = append(faults, Fault{field, message}) }
+	var fieldErrors []FieldError
+	refuse := func(field, message string) { fieldErrors = append(fieldErrors, FieldError{field, message}) }
 	if in.GetScheme() != orchv1.WebhookScheme_WEBHOOK_SCHEME_HMAC {
 		for _, f := range []struct {
 			name string
@@ -32,7 +32,7 @@ func Settings(in *orchv1.WebhookVerificationInput) (*orchv1.WebhookVerification,
 				refuse(f.name, "only the scheme hmac can be described; the others are as their senders have them")
 			}
 		}
-		return out, faults
+		return out, fieldErrors
 	}
 	out.Digest, out.Encoding = in.GetDigest().Enum(), in.GetEncoding().Enum()
 	out.Header, out.Prefix, out.TimestampHeader, out.IdHeader = in.Header, in.Prefix, in.TimestampHeader, in.IdHeader
@@ -73,24 +73,24 @@ func Settings(in *orchv1.WebhookVerificationInput) (*orchv1.WebhookVerification,
 	if strings.Contains(content, "{id}") && out.IdHeader == nil {
 		refuse("signed_content", "{id} needs id_header")
 	}
-	return out, faults
+	return out, fieldErrors
 }
 
 // CheckSecrets says what is wrong with the secrets of a verification, by their places.
 func CheckSecrets(v *orchv1.WebhookVerification, secrets []string) map[int]string {
-	faults := map[int]string{}
+	fieldErrors := map[int]string{}
 	s, err := schemeOf(v)
 	if err != nil {
-		return faults // Said elsewhere.
+		return fieldErrors // Said elsewhere.
 	}
 	for i, secret := range secrets {
 		if _, err := s.key(secret); err != nil {
-			faults[i] = "a secret of standard-webhooks is whsec_ and base64"
+			fieldErrors[i] = "a secret of standard-webhooks is whsec_ and base64"
 		} else if len(secret) < minSecret {
-			faults[i] = "a secret has at least 8 characters"
+			fieldErrors[i] = "a secret has at least 8 characters"
 		}
 	}
-	return faults
+	return fieldErrors
 }
 
 // headerName tells whether a text is a token of HTTP.

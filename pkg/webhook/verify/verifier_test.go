@@ -37,8 +37,8 @@ func verifier(t *testing.T, in *orchv1.WebhookVerificationInput, secrets ...stri
 	if in.GetTolerance() == 0 {
 		in.Tolerance = 300
 	}
-	config, faults := verify.Settings(in)
-	require.Empty(t, faults)
+	config, fieldErrors := verify.Settings(in)
+	require.Empty(t, fieldErrors)
 	v, err := verify.New(config, secrets)
 	require.NoError(t, err)
 	return v
@@ -229,18 +229,18 @@ func TestSettings(t *testing.T) {
 		"signed_content":   hmacOf(func(in *orchv1.WebhookVerificationInput) { in.SignedContent = p("{body}{body}") }),
 		"prefix":           {Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_GITHUB, Prefix: p("x")},
 	} {
-		_, faults := verify.Settings(in)
-		require.Len(t, faults, 1, field)
-		require.Equal(t, field, faults[0].Field)
+		_, fieldErrors := verify.Settings(in)
+		require.Len(t, fieldErrors, 1, field)
+		require.Equal(t, field, fieldErrors[0].Field)
 	}
 	for _, content := range []string{"{timestamp}{body}", "{id}{body}", "none"} {
-		_, faults := verify.Settings(hmacOf(func(in *orchv1.WebhookVerificationInput) { in.SignedContent = &content }))
-		require.Len(t, faults, 1, content)
+		_, fieldErrors := verify.Settings(hmacOf(func(in *orchv1.WebhookVerificationInput) { in.SignedContent = &content }))
+		require.Len(t, fieldErrors, 1, content)
 	}
-	_, faults := verify.Settings(hmacOf(func(in *orchv1.WebhookVerificationInput) {
+	_, fieldErrors := verify.Settings(hmacOf(func(in *orchv1.WebhookVerificationInput) {
 		in.SignedContent, in.TimestampHeader = p("{body}"), p("X-T")
 	}))
-	require.Len(t, faults, 1, "a timestamp that is not signed")
+	require.Len(t, fieldErrors, 1, "a timestamp that is not signed")
 
 	standard, _ := verify.Settings(input(orchv1.WebhookScheme_WEBHOOK_SCHEME_STANDARD_WEBHOOKS))
 	require.Equal(t, map[int]string{1: "a secret of standard-webhooks is whsec_ and base64"}, verify.CheckSecrets(standard, []string{secret, "whsec_%"}))

@@ -28,16 +28,16 @@ type Options struct {
 	TrustedProxies []string
 }
 
-// Book finds addresses.
-type Book struct {
+// Resolver resolves the public addresses of this server.
+type Resolver struct {
 	public  string // Without a slash at the end; empty: from the request.
 	hooks   string
 	trusted clientaddr.Networks
 }
 
 // New reads the configured addresses.
-func New(opts Options) (*Book, error) {
-	b := &Book{}
+func New(opts Options) (*Resolver, error) {
+	b := &Resolver{}
 	var err error
 	if b.public, err = root(opts.PublicURL); err != nil {
 		return nil, fmt.Errorf("read the public URL: %w", err)
@@ -68,7 +68,7 @@ func root(text string) (string, error) {
 }
 
 // Root is the root of the server as the client of this request sees it, without a slash at the end.
-func (b *Book) Root(r *http.Request) string {
+func (b *Resolver) Root(r *http.Request) string {
 	if b.public != "" {
 		return b.public
 	}
@@ -83,7 +83,7 @@ func (b *Book) Root(r *http.Request) string {
 }
 
 // Hooks is the root of webhook addresses as the client of this request sees it, without a slash at the end.
-func (b *Book) Hooks(r *http.Request) string {
+func (b *Resolver) Hooks(r *http.Request) string {
 	if b.hooks != "" {
 		return b.hooks
 	}
@@ -91,7 +91,7 @@ func (b *Book) Hooks(r *http.Request) string {
 }
 
 // Host is the host, with its port if there is one, that the client of this request asked for.
-func (b *Book) Host(r *http.Request) string {
+func (b *Resolver) Host(r *http.Request) string {
 	if host := b.forwarded(r, "X-Forwarded-Host"); plausibleHost(host) {
 		return host
 	}
@@ -99,7 +99,7 @@ func (b *Book) Host(r *http.Request) string {
 }
 
 // Configured lists the hosts, without ports, of the configured URLs.
-func (b *Book) Configured() []string {
+func (b *Resolver) Configured() []string {
 	var hosts []string
 	for _, text := range []string{b.public, b.hooks} {
 		if u, err := url.Parse(text); err == nil && u.Host != "" {
@@ -110,11 +110,11 @@ func (b *Book) Configured() []string {
 }
 
 // Client is the address of the client, also behind trusted proxies; the zero address when it cannot be told.
-func (b *Book) Client(r *http.Request) netip.Addr { return b.trusted.Client(r) }
+func (b *Resolver) Client(r *http.Request) netip.Addr { return b.trusted.Client(r) }
 
 // forwarded returns the value that the trusted proxy nearest to the client wrote; empty when there is none. Proxies
 // overwrite such a header or append to it, one value each: what stands before theirs a client may have made up.
-func (b *Book) forwarded(r *http.Request, name string) string {
+func (b *Resolver) forwarded(r *http.Request, name string) string {
 	proxies := b.trusted.Proxies(r)
 	if proxies == 0 {
 		return ""

@@ -26,8 +26,8 @@ type Options struct {
 	AllowedHosts []string
 	// Origins are the web origins that may use the API from a browser; "*" allows all.
 	Origins []string
-	// Book knows the server's addresses.
-	Book *address.Book
+	// Resolver knows the server's addresses.
+	Resolver *address.Resolver
 }
 
 // Guard checks requests.
@@ -41,7 +41,7 @@ type Guard struct {
 // New makes a guard.
 func New(opts Options) *Guard {
 	g := &Guard{opts: opts, hosts: map[string]bool{}, origins: map[string]bool{}}
-	for _, host := range append(slices.Clone(opts.AllowedHosts), opts.Book.Configured()...) {
+	for _, host := range append(slices.Clone(opts.AllowedHosts), opts.Resolver.Configured()...) {
 		if host = address.Hostname(strings.TrimSpace(host)); host != "" {
 			g.anyHost = g.anyHost || host == "*"
 			g.hosts[host] = true
@@ -55,7 +55,7 @@ func New(opts Options) *Guard {
 
 // Surroundings checks where a request comes from and goes to, not who sends it. Its error is the answer.
 func (g *Guard) Surroundings(r *http.Request) error {
-	if g.opts.Basic == nil && !g.opts.Keys && !g.ownHost(g.opts.Book.Host(r)) {
+	if g.opts.Basic == nil && !g.opts.Keys && !g.ownHost(g.opts.Resolver.Host(r)) {
 		return rpc.Detail(http.StatusForbidden, "This server does not answer to that Host; ORCH_ALLOWED_HOSTS or ORCH_PUBLIC_URL can name it.")
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && !g.ownOrigin(r, origin) && !g.allowedOrigin(origin) {
@@ -97,10 +97,10 @@ func (g *Guard) ownOrigin(r *http.Request, origin string) bool {
 	if err != nil || u.Host == "" {
 		return false
 	}
-	if sameHost(u.Scheme, u.Host, g.opts.Book.Host(r)) {
+	if sameHost(u.Scheme, u.Host, g.opts.Resolver.Host(r)) {
 		return true
 	}
-	root, err := url.Parse(g.opts.Book.Root(r))
+	root, err := url.Parse(g.opts.Resolver.Root(r))
 	return err == nil && u.Scheme == root.Scheme && sameHost(u.Scheme, u.Host, root.Host)
 }
 

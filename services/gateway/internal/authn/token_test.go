@@ -14,9 +14,9 @@ import (
 
 func newGuard(t *testing.T, options authn.Options) *authn.Guard {
 	t.Helper()
-	book, err := address.New(address.Options{})
+	addresses, err := address.New(address.Options{})
 	require.NoError(t, err)
-	options.Book = book
+	options.Resolver = addresses
 	return authn.New(options)
 }
 

@@ -41,11 +41,11 @@ func TestReadiness(t *testing.T) {
 // Existing clients compare the server's version with their own.
 func TestVersions(t *testing.T) {
 	t.Parallel()
-	for words, want := range map[vocabulary.Vocabulary]string{
+	for vocab, want := range map[vocabulary.Vocabulary]string{
 		vocabulary.Orch:    "1.2.3",
 		vocabulary.Prefect: vocabulary.Prefect.ServerVersion("1.2.3"),
 	} {
-		s := &serverinfo.Server{Version: "1.2.3", Vocabulary: words}
+		s := &serverinfo.Server{Version: "1.2.3", Vocabulary: vocab}
 		own, err := s.ReadVersion(t.Context(), &emptypb.Empty{})
 		require.NoError(t, err)
 		require.Equal(t, want, own.GetVersion())

@@ -35,7 +35,7 @@ func (s *Server) eventsIn(ctx context.Context, k *socket) ending {
 // readEvents reads until something ends it; the socket's own end wakes it, so no context needs to.
 func (s *Server) readEvents(ctx context.Context, k *socket, in *intake) ending {
 	ctx = context.WithoutCancel(ctx)
-	receiver := events.NewReceiver(s.opts.Words, k.info.Workspace)
+	receiver := events.NewReceiver(s.opts.Vocabulary, k.info.Workspace)
 	var text []byte
 	for {
 		var end ending
@@ -60,10 +60,10 @@ const maxKept = 16 << 10
 
 // receive reads an event as POST /events does.
 func receive(r *events.Receiver, text []byte) (broker.Event, ending) {
-	e, faults, err := r.Read(text, time.Now())
+	e, fieldErrors, err := r.Read(text, time.Now())
 	switch {
-	case len(faults) > 0:
-		return broker.Event{}, invalidEvent(faults[0])
+	case len(fieldErrors) > 0:
+		return broker.Event{}, invalidEvent(fieldErrors[0])
 	case err != nil:
 		return broker.Event{}, invalidEvent(err)
 	}

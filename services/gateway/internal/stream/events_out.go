@@ -23,7 +23,7 @@ func (s *Server) eventsOut(ctx context.Context, k *socket) ending {
 	}
 	now := time.Now()
 	clamp(filter, now)
-	matcher := events.NewMatcher(s.opts.Words, filter)
+	matcher := events.NewMatcher(s.opts.Vocabulary, filter)
 	q := newSubscriber(k.info.Workspace, wantsPast, matcher.Match)
 	defer s.events.leave(q)
 	ctx = k.untilGone(ctx)

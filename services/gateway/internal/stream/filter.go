@@ -40,11 +40,11 @@ func (k *socket) readFilter(ctx context.Context, f proto.Message) (backfill bool
 
 // counted introduces faults by their number, which a client can tell although the reason of a close frame is cut short.
 func counted(err error) string {
-	var faults *restjson.Errors
-	if !errors.As(err, &faults) {
+	var fieldErrors *restjson.Errors
+	if !errors.As(err, &fieldErrors) {
 		return ""
 	}
-	if n := len(faults.List); n != 1 {
+	if n := len(fieldErrors.List); n != 1 {
 		return fmt.Sprintf("%d validation errors: ", n)
 	}
 	return "1 validation error: "

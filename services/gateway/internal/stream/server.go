@@ -34,7 +34,7 @@ type Options struct {
 	// Broker is the process's connection; it stays the caller's to close.
 	Broker *broker.Conn
 	// Words is the server's vocabulary.
-	Words vocabulary.Vocabulary
+	Vocabulary vocabulary.Vocabulary
 	// Max bounds the open sockets; further ones are refused with 503.
 	Max int
 	// Readmit is how often it is asked again whether a client may have its socket. Default 3 s.

@@ -44,7 +44,7 @@ func serve(t *testing.T) (open func(path string) *websocket.Conn, proxy *testkit
 	}
 	direct = connect(broker.Config{InProcess: nats})
 	s := stream.New(stream.Options{
-		Caller: rpc.NewLocal(), Broker: connect(broker.Config{URL: "nats://" + proxy.Addr()}), Words: vocabulary.Orch, Max: 100, Log: quiet,
+		Caller: rpc.NewLocal(), Broker: connect(broker.Config{URL: "nats://" + proxy.Addr()}), Vocabulary: vocabulary.Orch, Max: 100, Log: quiet,
 	})
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		route, ok := s.Route(r.URL.Path)
@@ -149,7 +149,7 @@ func TestRevokedClientsLoseTheirSockets(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, conn.Close()) }()
 	s := stream.New(stream.Options{
-		Caller: rpc.NewLocal(), Broker: conn, Words: vocabulary.Orch, Max: 100, Readmit: 5 * time.Millisecond, Log: quiet,
+		Caller: rpc.NewLocal(), Broker: conn, Vocabulary: vocabulary.Orch, Max: 100, Readmit: 5 * time.Millisecond, Log: quiet,
 	})
 	var verdict atomic.Pointer[error]
 	var asked atomic.Int64

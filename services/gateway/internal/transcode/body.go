@@ -87,13 +87,13 @@ func (op *Operation) decodeBody(m protoreflect.Message, r *http.Request, body []
 	json := op.rawBody || len(body) == 0 || isJSON(r.Header.Get("Content-Type"))
 	if !json && op.textBody {
 		if !utf8.Valid(body) {
-			return []*orchv1.FieldError{rpc.BodyFault("string_unicode", "Input should be a valid string, unable to parse raw data as a unicode string")}, nil
+			return []*orchv1.FieldError{rpc.BodyError("string_unicode", "Input should be a valid string, unable to parse raw data as a unicode string")}, nil
 		}
 		m.Set(op.body, protoreflect.ValueOfString(string(body)))
 		return nil, nil
 	}
 	if !json {
-		return []*orchv1.FieldError{rpc.BodyFault("model_attributes_type",
+		return []*orchv1.FieldError{rpc.BodyError("model_attributes_type",
 			"Input should be a valid dictionary or object to extract fields from")}, nil
 	}
 	var opts []restjson.DecodeOption

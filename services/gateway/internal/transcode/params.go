@@ -14,7 +14,7 @@ import (
 // decodeParams reads path, query and header into the message. It returns the faults of the request, and an error only
 // when the server is at fault.
 func (op *Operation) decodeParams(m protoreflect.Message, r *http.Request, vars map[string]string) ([]*orchv1.FieldError, error) {
-	var faults []*orchv1.FieldError
+	var fieldErrors []*orchv1.FieldError
 	var query url.Values
 	for _, p := range op.params {
 		var values []string
@@ -36,7 +36,7 @@ func (op *Operation) decodeParams(m protoreflect.Message, r *http.Request, vars 
 		}
 		if len(values) == 0 {
 			if p.required {
-				faults = append(faults, restjson.Missing(p.field, p.in))
+				fieldErrors = append(fieldErrors, restjson.Missing(p.field, p.in))
 			} else if err := restjson.ApplyDefault(m, p.field); err != nil {
 				return nil, fmt.Errorf("default the parameter %s: %w", p.name, err)
 			}
@@ -44,10 +44,10 @@ func (op *Operation) decodeParams(m protoreflect.Message, r *http.Request, vars 
 		}
 		err := restjson.SetParam(m, p.field, values, p.in)
 		if list := restjson.AsErrors(err); list != nil {
-			faults = append(faults, list.List...)
+			fieldErrors = append(fieldErrors, list.List...)
 		} else if err != nil {
 			return nil, err
 		}
 	}
-	return faults, nil
+	return fieldErrors, nil
 }

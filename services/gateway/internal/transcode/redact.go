@@ -58,20 +58,20 @@ func (rd redactor) body(raw []byte) []byte {
 }
 
 // faults returns the faults without what may not be echoed.
-func (rd redactor) faults(list []*orchv1.FieldError) []*orchv1.FieldError {
+func (rd redactor) fieldErrors(list []*orchv1.FieldError) []*orchv1.FieldError {
 	if rd == nil {
 		return list
 	}
-	for _, fault := range list {
-		if len(fault.GetInput()) == 0 {
+	for _, fieldError := range list {
+		if len(fieldError.GetInput()) == 0 {
 			continue
 		}
-		for _, step := range fault.GetLoc() {
+		for _, step := range fieldError.GetLoc() {
 			if rd[step.GetKey()] {
-				fault.Input = nil
+				fieldError.Input = nil
 			}
 		}
-		fault.Input = rd.body(fault.GetInput())
+		fieldError.Input = rd.body(fieldError.GetInput())
 	}
 	return list
 }

@@ -39,11 +39,11 @@ func TestRedactorHidesInternalFields(t *testing.T) {
 func TestRedactorHidesInternalFieldsOfFaults(t *testing.T) {
 	t.Parallel()
 	rd := redactor{"resource_id": true}
-	fault := rpc.BodyFault("extra_forbidden", "no", "resource_id")
-	fault.Input = []byte(`"canary"`)
-	whole := rpc.BodyFault("model_type", "no")
+	fieldError := rpc.BodyError("extra_forbidden", "no", "resource_id")
+	fieldError.Input = []byte(`"canary"`)
+	whole := rpc.BodyError("model_type", "no")
 	whole.Input = []byte(`{"resource_id":"canary","a":1}`)
-	list := rd.faults([]*orchv1.FieldError{fault, whole})
+	list := rd.fieldErrors([]*orchv1.FieldError{fieldError, whole})
 	require.Empty(t, list[0].GetInput())
 	require.Equal(t, `{"a":1}`, string(list[1].GetInput()))
 }

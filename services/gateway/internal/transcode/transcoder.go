@@ -107,18 +107,18 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 		}
 	}
 	request := op.input.New()
-	faults, err := op.decodeParams(request, r, found.vars)
+	fieldErrors, err := op.decodeParams(request, r, found.vars)
 	if err == nil && op.body != nil {
 		var more []*orchv1.FieldError
 		more, err = op.decodeBody(request, r, body.Bytes())
-		faults = append(faults, more...)
+		fieldErrors = append(fieldErrors, more...)
 	}
 	if err != nil {
 		t.fail(ctx, w, op, body.Bytes(), err)
 		return
 	}
-	if len(faults) > 0 {
-		op.refuse(w, invalid(faults), body.Bytes())
+	if len(fieldErrors) > 0 {
+		op.refuse(w, invalid(fieldErrors), body.Bytes())
 		return
 	}
 	if err := t.permit(r, found, request); err != nil {
@@ -183,17 +183,17 @@ func (t *Transcoder) fail(ctx context.Context, w http.ResponseWriter, op *Operat
 	op.refuse(w, e, body)
 }
 
-func invalid(faults []*orchv1.FieldError) *orchv1.HttpError {
+func invalid(fieldErrors []*orchv1.FieldError) *orchv1.HttpError {
 	return &orchv1.HttpError{
 		Status: http.StatusUnprocessableEntity,
-		Form:   &orchv1.HttpError_FieldErrors{FieldErrors: &orchv1.FieldErrors{Errors: faults}},
+		Form:   &orchv1.HttpError_FieldErrors{FieldErrors: &orchv1.FieldErrors{Errors: fieldErrors}},
 	}
 }
 
 // refuse answers with an error, echoing of the request only what may be shown.
 func (op *Operation) refuse(w http.ResponseWriter, e *orchv1.HttpError, body []byte) {
 	if list := e.GetFieldErrors(); list != nil {
-		list.Errors = op.redact.faults(list.GetErrors())
+		list.Errors = op.redact.fieldErrors(list.GetErrors())
 	}
 	writeHTTPError(w, e, op.redact.body(body))
 }

@@ -14,12 +14,12 @@ type description struct {
 	make func() (*asset, error)
 }
 
-func newDescription(words vocabulary.Vocabulary) *description {
+func newDescription(vocab vocabulary.Vocabulary) *description {
 	return &description{make: sync.OnceValues(func() (*asset, error) {
 		document, err := openapi.Document(openapi.Options{
 			Title:   "Orch",
 			Version: vocabulary.APIVersion,
-			Header:  words.VersionHeader(),
+			Header:  vocab.VersionHeader(),
 			Servers: []string{"/api"},
 		}, openapi.Services()...)
 		if err != nil {

@@ -18,9 +18,9 @@ import (
 
 var (
 	// ErrNotFound means that no enabled webhook has the slug.
-	ErrNotFound = errors.New("catalog: no such webhook")
+	ErrNotFound = errors.New("find webhook definition: no such webhook")
 	// ErrUnavailable means that it cannot be told whether there is such a webhook.
-	ErrUnavailable = errors.New("catalog: unavailable")
+	ErrUnavailable = errors.New("find webhook definition: definitions unavailable")
 	// ErrLoading is returned by Ready until the catalogue is complete.
 	ErrLoading = errors.New("the catalogue of webhooks is not loaded yet")
 )

@@ -1,6 +1,6 @@
 // Package guard decides whether a request may be taken for a webhook: by its address, its rate, and its signature.
 //
-//	definition ──▶ Book.Of ──▶ Guard ──▶ Book.Admit(address, now)   ErrForbidden · *TooManyError
+//	definition ──▶ Registry.Of ──▶ Guard ──▶ Registry.Admit(address, now)   ErrForbidden · *TooManyError
 //	(catalogue)    made once   │
 //	               per revision└───────▶ Verify(request, now)        verify.ErrUnproven
 //

@@ -41,7 +41,7 @@ type Guard struct {
 	window      *window
 	verifyToken string
 	secrets     []string // Those of the signature, and the verify token, in all spellings.
-	fault       error    // Why nothing is taken; nil when something is.
+	fieldError  error    // Why nothing is taken; nil when something is.
 }
 
 // newGuard prepares a definition. The counts of the guard before it, which may be nil, go on if its limit is the same.
@@ -51,7 +51,7 @@ func newGuard(d *orchv1.WebhookDefinition, keys secrets.Keyring, before *Guard) 
 		g.window = before.window
 	}
 	g.window = g.window.follow(d.GetRateLimit())
-	g.fault = g.prepare(keys)
+	g.fieldError = g.prepare(keys)
 	return g
 }
 
@@ -82,7 +82,7 @@ func (g *Guard) prepare(keys secrets.Keyring) (err error) {
 }
 
 // Fault is why nothing is taken for the webhook, nil when something is. It wraps ErrClosed and is the operator's matter.
-func (g *Guard) Fault() error { return g.fault }
+func (g *Guard) Unusable() error { return g.fieldError }
 
 // Secrets are what the webhook's senders and it alone know. They must not be shown.
 func (g *Guard) Secrets() []string { return g.secrets }

@@ -30,7 +30,7 @@ type Failure struct {
 // Event is the event that tells of the failure. Its payload has the request's method, headers and body, what was
 // rendered and the error. Body and rendered text are cut, so that this event is always small enough itself; a key
 // body_truncated or rendered_truncated then says so. Credentials are masked.
-func (f Failure) Event(words vocabulary.Vocabulary, ids *id.Source) *orchv1.ReceivedEvent {
+func (f Failure) Event(vocab vocabulary.Vocabulary, ids *id.Source) *orchv1.ReceivedEvent {
 	r := f.Request
 	message, _ := redact.Cut(redact.Text(r, f.Err.Error()), maxError)
 	members := []jsonvalue.Member{
@@ -62,12 +62,12 @@ func (f Failure) Event(words vocabulary.Vocabulary, ids *id.Source) *orchv1.Rece
 	}
 	return &orchv1.ReceivedEvent{
 		Id:       ids.New().String(),
-		Event:    words.CloudName("webhook", "failed"),
+		Event:    vocab.CloudName("webhook", "failed"),
 		Occurred: timestamppb.New(r.Received),
 		Received: timestamppb.New(r.Received),
 		Resource: &orchv1.Resource{Labels: map[string]string{
-			words.ResourceID():   words.CloudName("webhook", f.Hook.GetId()),
-			words.ResourceName(): f.Hook.GetName(),
+			vocab.ResourceID():   vocab.CloudName("webhook", f.Hook.GetId()),
+			vocab.ResourceName(): f.Hook.GetName(),
 		}},
 		Payload: jsonvalue.Map(members...).Append(nil),
 	}

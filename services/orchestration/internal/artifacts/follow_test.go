@@ -26,7 +26,7 @@ func TestFollowLooksAtWhatIsStored(t *testing.T) {
 	ws := uuid.New()
 	ctx := requesttest.Incoming(t, ws)
 	s := New(Deps{
-		Store: storetest.Embedded(t, clock.System{}), Words: vocabulary.Orch, Log: slog.New(slog.DiscardHandler),
+		Store: storetest.Embedded(t, clock.System{}), Vocabulary: vocabulary.Orch, Log: slog.New(slog.DiscardHandler),
 		Flush: func(context.Context, query.Collection, uuid.UUID) error { return nil }, // The test carries effects out.
 	})
 	create := func(key *string) *orchv1.Artifact {

@@ -34,7 +34,7 @@ type Service struct {
 	all       pagination.Source[*orchv1.Artifact]
 	latest    *store.Collection[*orchv1.ArtifactCollection]
 	keys      pagination.Source[*orchv1.ArtifactCollection]
-	words     vocabulary.Vocabulary
+	vocab     vocabulary.Vocabulary
 	flush     func(ctx context.Context, collection query.Collection, id uuid.UUID) error
 	log       *slog.Logger
 }
@@ -43,9 +43,9 @@ type Service struct {
 type Deps struct {
 	Store *store.Store
 	// Flush carries out the effects of a document now.
-	Flush func(ctx context.Context, collection query.Collection, id uuid.UUID) error
-	Words vocabulary.Vocabulary
-	Log   *slog.Logger
+	Flush      func(ctx context.Context, collection query.Collection, id uuid.UUID) error
+	Vocabulary vocabulary.Vocabulary
+	Log        *slog.Logger
 }
 
 // New returns the service.
@@ -57,7 +57,7 @@ func New(d Deps) *Service {
 		all:       pagination.NewSource(artifacts, orchv1.ArtifactSort_ARTIFACT_SORT_ID_DESC),
 		latest:    latest,
 		keys:      pagination.NewSource(latest, orchv1.ArtifactCollectionSort_ARTIFACT_COLLECTION_SORT_ID_DESC),
-		words:     d.Words,
+		vocab:     d.Vocabulary,
 		flush:     d.Flush,
 		log:       d.Log,
 	}
@@ -98,7 +98,7 @@ func (s *Service) collected(ws uuid.UUID, shown, before *orchv1.ArtifactCollecti
 		return store.Effect{}, err
 	}
 	return s.lifecycle(ws, "artifact-collection", verb, shown, payload,
-		events.Related(s.words, "artifact", shown.GetLatestId(), "latest", ""))
+		events.Related(s.vocab, "artifact", shown.GetLatestId(), "latest", ""))
 }
 
 // kept is an artifact, or all of a key. One without a key has no name.
@@ -118,12 +118,12 @@ func (s *Service) lifecycle(ws uuid.UUID, kind, verb string, of kept, payload []
 	at := s.artifacts.Store()
 	e := events.Lifecycle{
 		ID: at.NewID(), Kind: kind, Verb: verb, Of: id, Name: of.GetKey(), At: at.Now(), Payload: payload,
-	}.Event(s.words)
+	}.Event(s.vocab)
 	if run := of.GetFlowRunId(); run != "" {
-		related = append(related, events.Related(s.words, "flow-run", run, "flow-run", ""))
+		related = append(related, events.Related(s.vocab, "flow-run", run, "flow-run", ""))
 	}
 	if run := of.GetTaskRunId(); run != "" {
-		related = append(related, events.Related(s.words, "task-run", run, "task-run", ""))
+		related = append(related, events.Related(s.vocab, "task-run", run, "task-run", ""))
 	}
 	e.Related = related
 	return events.Publish(ws, e)

@@ -10,7 +10,7 @@ import (
 // prepare gives an automation's triggers new ids, fills in what was not sent, and notes what it relates to. The error is
 // a 422 that names all faults.
 func (s *Service) prepare(a *orchv1.Automation) error {
-	found := &faults{}
+	found := &fieldErrors{}
 	prepareTrigger(a.GetTrigger(), s.automations.Store().NewID, body.key("trigger"), found)
 	for _, list := range []struct {
 		field   string
@@ -34,7 +34,7 @@ func (s *Service) prepare(a *orchv1.Automation) error {
 
 // checkSwitch checks an automation that is switched on as it is. The error is a 422.
 func (s *Service) checkSwitch(a *orchv1.Automation) error {
-	found := &faults{}
+	found := &fieldErrors{}
 	s.checkLoop(a, found)
 	if len(found.list) > 0 {
 		return rpc.Invalid(found.list...)
@@ -50,7 +50,7 @@ func (s *Service) relates(a *orchv1.Automation) []string {
 	}
 	for _, action := range a.GetActions() {
 		if run := action.GetRunDeployment(); run.GetDeploymentId() != "" {
-			if id := s.words.Name("deployment", run.GetDeploymentId()); !slices.Contains(resources, id) {
+			if id := s.vocab.Name("deployment", run.GetDeploymentId()); !slices.Contains(resources, id) {
 				resources = append(resources, id)
 			}
 		}
@@ -60,13 +60,13 @@ func (s *Service) relates(a *orchv1.Automation) []string {
 
 // checkLoop refuses automations that would start runs whose states fire them again, without end. Only those that react
 // to the states that every run of a deployment goes through can do that.
-func (s *Service) checkLoop(a *orchv1.Automation, found *faults) {
+func (s *Service) checkLoop(a *orchv1.Automation, found *fieldErrors) {
 	e := a.GetTrigger().GetEvent()
 	if !a.GetEnabled() || e == nil || e.GetPosture() != orchv1.Posture_POSTURE_REACTIVE {
 		return
 	}
 	everyRun := slices.ContainsFunc([]string{"Scheduled", "Pending", "Running", "*"}, func(state string) bool {
-		return slices.Contains(e.GetExpect(), s.words.Name("flow-run", state))
+		return slices.Contains(e.GetExpect(), s.vocab.Name("flow-run", state))
 	})
 	if !everyRun {
 		return
@@ -93,7 +93,7 @@ func (s *Service) everyRun(spec *orchv1.ResourceSpecification) bool {
 	if len(labels) == 0 {
 		return true
 	}
-	id := labels[s.words.ResourceID()]
+	id := labels[s.vocab.ResourceID()]
 	if len(labels) > 1 || id == nil {
 		return false
 	}
@@ -101,7 +101,7 @@ func (s *Service) everyRun(spec *orchv1.ResourceSpecification) bool {
 	if text, ok := id.GetKind().(*orchv1.StringOrList_StringValue); ok {
 		values = []string{text.StringValue}
 	}
-	return slices.Contains(values, s.words.Name("flow-run", "*"))
+	return slices.Contains(values, s.vocab.Name("flow-run", "*"))
 }
 
 func specifications(m *orchv1.RelatedMatch) []*orchv1.ResourceSpecification {

@@ -13,7 +13,7 @@ import (
 )
 
 // prepareAction fills in what was not sent of an action, and collects what is wrong with it.
-func (s *Service) prepareAction(a *orchv1.Action, at place, found *faults) {
+func (s *Service) prepareAction(a *orchv1.Action, at place, found *fieldErrors) {
 	checkSelection(a.ProtoReflect(), at, found)
 	switch kind := a.GetKind().(type) {
 	case *orchv1.Action_RunDeployment:
@@ -28,7 +28,7 @@ func (s *Service) prepareAction(a *orchv1.Action, at place, found *faults) {
 
 // checkSelection checks that an action which has a source names what it acts on if the source says so, and only then.
 // What it acts on is the one id that it has.
-func checkSelection(action protoreflect.Message, at place, found *faults) {
+func checkSelection(action protoreflect.Message, at place, found *fieldErrors) {
 	set := action.WhichOneof(action.Descriptor().Oneofs().ByName("kind"))
 	if set == nil {
 		return
@@ -54,7 +54,7 @@ func checkSelection(action protoreflect.Message, at place, found *faults) {
 	}
 }
 
-func (s *Service) prepareRun(run *orchv1.RunDeployment, at place, found *faults) {
+func (s *Service) prepareRun(run *orchv1.RunDeployment, at place, found *fieldErrors) {
 	if run.GetScheduleAfter() == nil {
 		run.ScheduleAfter = durationpb.New(0)
 	}
@@ -74,9 +74,9 @@ func (s *Service) prepareRun(run *orchv1.RunDeployment, at place, found *faults)
 	})
 }
 
-func (s *Service) checkTemplate(field, template string, at place, found *faults) {
+func (s *Service) checkTemplate(field, template string, at place, found *fieldErrors) {
 	if _, err := s.templates.Compile(template); err != nil {
-		found.add(at.key(field), "'%s' is not a valid template: %s", field, templateFault(err))
+		found.add(at.key(field), "'%s' is not a valid template: %s", field, templateError(err))
 	}
 }
 
@@ -112,8 +112,8 @@ func (s *Service) checkParameters(v jsontree.Value, where string, tell func(wher
 // checkMarker checks a value that stands for another one, and tells whether it is such a value. Of the kinds of markers,
 // those for JSON and for templates can be checked before they are used.
 func (s *Service) checkMarker(v *jsontree.Object, where string, tell func(where, what string)) bool {
-	for _, words := range []vocabulary.Vocabulary{vocabulary.Orch, vocabulary.Prefect} {
-		switch v.Text(words.KindKey()) {
+	for _, vocab := range []vocabulary.Vocabulary{vocabulary.Orch, vocabulary.Prefect} {
+		switch v.Text(vocab.KindKey()) {
 		case "":
 			continue
 		case "jinja":
@@ -132,6 +132,6 @@ func (s *Service) checkMarker(v *jsontree.Object, where string, tell func(where,
 
 func (s *Service) tellTemplate(template, where string, tell func(where, what string)) {
 	if _, err := s.templates.Compile(template); err != nil {
-		tell(where, "Invalid jinja: "+templateFault(err))
+		tell(where, "Invalid jinja: "+templateError(err))
 	}
 }

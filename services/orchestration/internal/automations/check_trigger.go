@@ -16,7 +16,7 @@ const (
 )
 
 // prepareTrigger gives a trigger and those below it ids and what was not sent, and collects what is wrong with them.
-func prepareTrigger(t *orchv1.Trigger, newID func() uuid.UUID, at place, found *faults) {
+func prepareTrigger(t *orchv1.Trigger, newID func() uuid.UUID, at place, found *fieldErrors) {
 	switch kind := t.GetKind().(type) {
 	case *orchv1.Trigger_Event:
 		e := kind.Event
@@ -51,14 +51,14 @@ func prepareTrigger(t *orchv1.Trigger, newID func() uuid.UUID, at place, found *
 	}
 }
 
-func prepareTriggers(triggers []*orchv1.Trigger, newID func() uuid.UUID, at place, found *faults) {
+func prepareTriggers(triggers []*orchv1.Trigger, newID func() uuid.UUID, at place, found *fieldErrors) {
 	for i, t := range triggers {
 		prepareTrigger(t, newID, at.key("triggers").index(i), found)
 	}
 }
 
 // prepareWithin checks the time in which events are counted. Events are missed only after some time.
-func prepareWithin(e *orchv1.EventTrigger, at place, found *faults) {
+func prepareWithin(e *orchv1.EventTrigger, at place, found *fieldErrors) {
 	if e.GetWithin() == nil {
 		e.Within = durationpb.New(0)
 	}

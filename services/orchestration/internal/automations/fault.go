@@ -8,7 +8,7 @@ import (
 )
 
 // faults collects what is wrong with an automation, so that a client learns all of it at once.
-type faults struct{ list []*orchv1.FieldError }
+type fieldErrors struct{ list []*orchv1.FieldError }
 
 // place is where a fault is in the request: the keys and indexes that lead there, from the body on.
 type place []*orchv1.PathElement
@@ -23,6 +23,6 @@ func (p place) index(i int) place {
 	return append(slices.Clone(p), &orchv1.PathElement{Kind: &orchv1.PathElement_Index{Index: int64(i)}})
 }
 
-func (f *faults) add(at place, format string, args ...any) {
+func (f *fieldErrors) add(at place, format string, args ...any) {
 	f.list = append(f.list, &orchv1.FieldError{Type: "value_error", Msg: "Value error, " + fmt.Sprintf(format, args...), Loc: at})
 }

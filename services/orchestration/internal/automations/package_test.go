@@ -51,9 +51,9 @@ func TestActionsNameWhatTheySelect(t *testing.T) {
 		}
 		checked++
 		for name, test := range map[string]struct {
-			source orchv1.ActionSource
-			id     string
-			faults int
+			source      orchv1.ActionSource
+			id          string
+			fieldErrors int
 		}{
 			"selected":          {orchv1.ActionSource_ACTION_SOURCE_SELECTED, "01890000-0000-7000-8000-000000000001", 0},
 			"selected, no id":   {orchv1.ActionSource_ACTION_SOURCE_SELECTED, "", 1},
@@ -66,9 +66,9 @@ func TestActionsNameWhatTheySelect(t *testing.T) {
 			if test.id != "" {
 				of.Set(fields.ByNumber(2), protoreflect.ValueOfString(test.id))
 			}
-			var found faults
+			var found fieldErrors
 			checkSelection(action, place{}, &found)
-			require.Len(t, found.list, test.faults, "%s: %s", kind.Name(), name)
+			require.Len(t, found.list, test.fieldErrors, "%s: %s", kind.Name(), name)
 		}
 	}
 	require.Equal(t, 9, checked)

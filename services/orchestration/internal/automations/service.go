@@ -29,17 +29,17 @@ type Service struct {
 	automations *store.Collection[*orchv1.Automation]
 	source      pagination.Source[*orchv1.Automation]
 	templates   *jinja.Engine
-	words       vocabulary.Vocabulary
+	vocab       vocabulary.Vocabulary
 }
 
 // New returns the service over a store.
-func New(s *store.Store, words vocabulary.Vocabulary) *Service {
+func New(s *store.Store, vocab vocabulary.Vocabulary) *Service {
 	automations := store.NewCollection(s, query.Automation, &orchv1.Automation{})
 	return &Service{
 		automations: automations,
 		source:      pagination.NewSource(automations, orchv1.AutomationSort_AUTOMATION_SORT_NAME_ASC),
 		templates:   newTemplates(),
-		words:       words,
+		vocab:       vocab,
 	}
 }
 
@@ -64,5 +64,5 @@ func (s *Service) lifecycle(ws uuid.UUID, automation, before *orchv1.Automation,
 	of := s.automations.Store()
 	return events.Publish(ws, events.Lifecycle{
 		ID: of.NewID(), Kind: "automation", Verb: verb, Of: id, Name: automation.GetName(), At: of.Now(), Payload: payload,
-	}.Event(s.words))
+	}.Event(s.vocab))
 }

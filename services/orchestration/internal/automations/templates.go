@@ -51,8 +51,8 @@ func (s *Service) validate(template string) (*emptypb.Empty, error) {
 	if err == nil {
 		return &emptypb.Empty{}, nil
 	}
-	var fault *jinja.Error
-	if !errors.As(err, &fault) {
+	var fieldError *jinja.Error
+	if !errors.As(err, &fieldError) {
 		return nil, fmt.Errorf("check a template: %w", err)
 	}
 	type found struct {
@@ -60,7 +60,7 @@ func (s *Service) validate(template string) (*emptypb.Empty, error) {
 		Message string `json:"message"`
 		Source  string `json:"source"`
 	}
-	body, err := json.Marshal(map[string]found{"error": {fault.Line, fault.Message, template}})
+	body, err := json.Marshal(map[string]found{"error": {fieldError.Line, fieldError.Message, template}})
 	if err != nil {
 		return nil, fmt.Errorf("tell of a template's fault: %w", err)
 	}
@@ -68,13 +68,13 @@ func (s *Service) validate(template string) (*emptypb.Empty, error) {
 }
 
 // templateFault is what is wrong with a template and, behind it, where.
-func templateFault(err error) string {
-	var fault *jinja.Error
+func templateError(err error) string {
+	var fieldError *jinja.Error
 	switch {
-	case !errors.As(err, &fault):
+	case !errors.As(err, &fieldError):
 		return err.Error()
-	case fault.Line == 0:
-		return fault.Message
+	case fieldError.Line == 0:
+		return fieldError.Message
 	}
-	return fmt.Sprintf("%s (line %d, column %d)", fault.Message, fault.Line, fault.Column)
+	return fmt.Sprintf("%s (line %d, column %d)", fieldError.Message, fieldError.Line, fieldError.Column)
 }

@@ -26,7 +26,7 @@ func (s *Service) CreateBlockDocument(ctx context.Context, r *orchv1.CreateBlock
 	}
 	create := r.GetBlockDocument()
 	if create.GetName() == "" && !create.GetIsAnonymous() {
-		return nil, rpc.Invalid(rpc.BodyFault("value_error", "Value error, Names must be provided for block documents."))
+		return nil, rpc.Invalid(rpc.BodyError("value_error", "Value error, Names must be provided for block documents."))
 	}
 	if err := namecheck.Dashed(create.GetName(), "Block document name", "name"); err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func (s *Service) typeHappened(ws uuid.UUID, blockType *orchv1.BlockType, verb s
 	of := s.types.Store()
 	return events.Publish(ws, events.Lifecycle{
 		ID: of.NewID(), Kind: "block-type", Verb: verb, Of: id, Name: blockType.GetName(), At: of.Now(), Payload: jsontree.Text(payload),
-	}.Event(s.words))
+	}.Event(s.vocab))
 }
 
 // documentHappened is the effect that tells what happened to a document: its texts that are no secrets, and what it is.
@@ -71,10 +71,10 @@ func (s *Service) documentHappened(ctx context.Context, ws uuid.UUID, document *
 	of := s.documents.Store()
 	event := events.Lifecycle{
 		ID: of.NewID(), Kind: "block-document", Verb: verb, Of: id, Name: document.GetName(), At: of.Now(), Payload: payload,
-	}.Event(s.words)
+	}.Event(s.vocab)
 	event.Related = []*orchv1.RelatedResource{
-		events.Related(s.words, "block-type", document.GetBlockTypeId(), "block-type", document.GetBlockTypeName()),
-		events.Related(s.words, "block-schema", document.GetBlockSchemaId(), "block-schema", ""),
+		events.Related(s.vocab, "block-type", document.GetBlockTypeId(), "block-type", document.GetBlockTypeName()),
+		events.Related(s.vocab, "block-schema", document.GetBlockSchemaId(), "block-schema", ""),
 	}
 	published, err := events.Publish(ws, event)
 	return []store.Effect{published}, err

@@ -47,7 +47,7 @@ type Service struct {
 	documentSource pagination.Source[*orchv1.BlockDocument]
 
 	keys  secrets.Keyring
-	words vocabulary.Vocabulary
+	vocab vocabulary.Vocabulary
 	flush func(ctx context.Context, collection query.Collection, id uuid.UUID) error
 	log   *slog.Logger
 
@@ -60,9 +60,9 @@ type Deps struct {
 	// Keys seal and open the data of documents.
 	Keys secrets.Keyring
 	// Flush carries out the effects of a document now.
-	Flush func(ctx context.Context, collection query.Collection, id uuid.UUID) error
-	Words vocabulary.Vocabulary
-	Log   *slog.Logger
+	Flush      func(ctx context.Context, collection query.Collection, id uuid.UUID) error
+	Vocabulary vocabulary.Vocabulary
+	Log        *slog.Logger
 }
 
 // New returns the service.
@@ -72,7 +72,7 @@ func New(d Deps) *Service {
 		schemas:   store.NewCollection(d.Store, query.BlockSchema, &orchv1.BlockSchema{}),
 		documents: store.NewCollection(d.Store, query.BlockDocument, &orchv1.BlockDocument{}),
 		keys:      d.Keys,
-		words:     d.Words,
+		vocab:     d.Vocabulary,
 		flush:     d.Flush,
 		log:       d.Log,
 	}

@@ -26,7 +26,7 @@ func (s *Service) CreateBlockType(ctx context.Context, r *orchv1.CreateBlockType
 	if err := namecheck.Dashed(create.GetSlug(), "Block type slug", "slug"); err != nil {
 		return nil, err
 	}
-	if own := s.words.String(); reserved(create.GetName(), own) {
+	if own := s.vocab.String(); reserved(create.GetName(), own) {
 		return nil, rpc.Detail(http.StatusForbidden, fmt.Sprintf("Block type names beginning with '%s%s' are reserved.", strings.ToUpper(own[:1]), own[1:]))
 	}
 	blockType := &orchv1.BlockType{

@@ -19,20 +19,20 @@ import (
 type Limits struct {
 	limits *store.Collection[*orchv1.ConcurrencyLimitV2]
 	leases *store.Collection[*orchv1.ConcurrencyLease]
-	words  vocabulary.Vocabulary
+	vocab  vocabulary.Vocabulary
 	turns  *turns
 	chance func() float64
 }
 
 // NewLimits returns the limits in a store. Chance draws from [0, 1); nil means the process's own source.
-func NewLimits(s *store.Store, words vocabulary.Vocabulary, chance func() float64) *Limits {
+func NewLimits(s *store.Store, vocab vocabulary.Vocabulary, chance func() float64) *Limits {
 	if chance == nil {
 		chance = rand.Float64
 	}
 	return &Limits{
 		limits: store.NewCollection(s, query.ConcurrencyLimit, &orchv1.ConcurrencyLimitV2{}),
 		leases: store.NewCollection(s, query.ConcurrencyLease, &orchv1.ConcurrencyLease{}),
-		words:  words,
+		vocab:  vocab,
 		turns:  newTurns(),
 		chance: chance,
 	}

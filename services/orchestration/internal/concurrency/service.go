@@ -117,7 +117,7 @@ func (l *Limits) lifecycle(ws uuid.UUID, limit *orchv1.ConcurrencyLimitV2, befor
 	of := l.limits.Store()
 	return events.Publish(ws, events.Lifecycle{
 		ID: of.NewID(), Kind: "concurrency-limit", Verb: verb, Of: id, Name: limit.GetName(), At: of.Now(), Payload: payload,
-	}.Event(l.words))
+	}.Event(l.vocab))
 }
 
 // Handlers are the effects that this package carries out, by kind.

@@ -69,7 +69,7 @@ func (s *Service) prepare(ctx context.Context, ws uuid.UUID, create *orchv1.Depl
 		create: create, mask: mask, labels: map[string]*orchv1.Scalar{}, now: of.Now(), newID: of.NewID, by: flowruns.CreatedBy(info),
 	}
 	maps.Copy(a.labels, flow.GetLabels().GetValues())
-	a.labels[s.words.Name("flow", "id")] = &orchv1.Scalar{Kind: &orchv1.Scalar_StringValue{StringValue: flow.GetId()}}
+	a.labels[s.vocab.Name("flow", "id")] = &orchv1.Scalar{Kind: &orchv1.Scalar_StringValue{StringValue: flow.GetId()}}
 	maps.Copy(a.labels, create.GetLabels().GetValues())
 	return a, nil
 }
@@ -88,7 +88,7 @@ type references interface {
 func (s *Service) checkReferences(ctx context.Context, ws uuid.UUID, r references) error {
 	switch {
 	case r.GetConcurrencyLimit() != 0 && r.GetGlobalConcurrencyLimitId() != "":
-		return rpc.Invalid(rpc.BodyFault("value_error",
+		return rpc.Invalid(rpc.BodyError("value_error",
 			"Value error, A deployment cannot have both a concurrency limit and a global concurrency limit."))
 	case r.GetWorkPoolName() != "":
 		return rpc.Detail(http.StatusNotFound, fmt.Sprintf("Work pool %q not found.", r.GetWorkPoolName()))
@@ -164,10 +164,10 @@ func (a *asked) apply(d *orchv1.Deployment) error {
 	}
 	err := checkParameters(d)
 	if invalid, ok := errors.AsType[*parameters.SchemaError](err); ok {
-		return rpc.Invalid(rpc.BodyFault("value_error", "Value error, "+invalid.Error(), "parameter_openapi_schema"))
+		return rpc.Invalid(rpc.BodyError("value_error", "Value error, "+invalid.Error(), "parameter_openapi_schema"))
 	}
 	if invalid, ok := errors.AsType[*parameters.InvalidError](err); ok {
-		return rpc.Invalid(rpc.BodyFault("value_error", "Value error, "+invalid.Error(), "parameters"))
+		return rpc.Invalid(rpc.BodyError("value_error", "Value error, "+invalid.Error(), "parameters"))
 	}
 	return err
 }
@@ -175,7 +175,7 @@ func (a *asked) apply(d *orchv1.Deployment) error {
 // checkSize refuses parameters that are too large for a run.
 func checkSize(d *orchv1.Deployment) error {
 	if len(d.GetParameters()) > parameters.MaxBytes {
-		return rpc.Invalid(rpc.BodyFault("value_error", "Value error, "+parameters.ErrTooLarge.Error(), "parameters"))
+		return rpc.Invalid(rpc.BodyError("value_error", "Value error, "+parameters.ErrTooLarge.Error(), "parameters"))
 	}
 	return nil
 }

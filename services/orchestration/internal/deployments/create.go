@@ -25,14 +25,14 @@ func (s *Service) CreateDeployment(ctx context.Context, r *orchv1.CreateDeployme
 		return nil, err
 	}
 	mask := r.GetUpdateMask().GetPaths()
-	var faults []*orchv1.FieldError
+	var fieldErrors []*orchv1.FieldError
 	for _, field := range []string{"name", "flow_id"} {
 		if !slices.Contains(mask, field) {
-			faults = append(faults, rpc.BodyFault("missing", "Field required", field))
+			fieldErrors = append(fieldErrors, rpc.BodyError("missing", "Field required", field))
 		}
 	}
-	if len(faults) > 0 {
-		return nil, rpc.Invalid(faults...)
+	if len(fieldErrors) > 0 {
+		return nil, rpc.Invalid(fieldErrors...)
 	}
 	if !slices.Contains(mask, "schedules") {
 		mask = append(slices.Clone(mask), "schedules")

@@ -18,8 +18,8 @@ func (s *Service) lifecycle(ws uuid.UUID, d *orchv1.Deployment, verb string, pay
 	of := s.deployments.Store()
 	e := events.Lifecycle{
 		ID: of.NewID(), Kind: "deployment", Verb: verb, Of: id, Name: d.GetName(), At: of.Now(), Payload: payload,
-	}.Event(s.words)
-	e.Related = append(e.Related, events.Related(s.words, "flow", d.GetFlowId(), "flow", ""))
+	}.Event(s.vocab)
+	e.Related = append(e.Related, events.Related(s.vocab, "flow", d.GetFlowId(), "flow", ""))
 	return events.Publish(ws, e)
 }
 

@@ -71,8 +71,8 @@ func refusal(err error) (string, bool) {
 	if e.GetStatus() < 400 || e.GetStatus() >= 500 {
 		return "", false
 	}
-	if faults := e.GetFieldErrors().GetErrors(); len(faults) > 0 {
-		return faults[0].GetMsg(), true
+	if fieldErrors := e.GetFieldErrors().GetErrors(); len(fieldErrors) > 0 {
+		return fieldErrors[0].GetMsg(), true
 	}
 	return e.GetDetail() + e.GetExceptionMessage(), true
 }

@@ -69,7 +69,7 @@ func settle(asked *orchv1.Schedule, now time.Time) (*orchv1.Schedule, error) {
 	switch kind := times.GetKind().(type) {
 	case *orchv1.Schedule_Interval:
 		if kind.Interval.GetInterval().AsDuration() <= 0 {
-			return nil, rpc.Invalid(rpc.BodyFault("greater_than", "Input should be greater than 0 seconds", "schedule", "interval"))
+			return nil, rpc.Invalid(rpc.BodyError("greater_than", "Input should be greater than 0 seconds", "schedule", "interval"))
 		}
 		if kind.Interval.AnchorDate == nil {
 			kind.Interval.AnchorDate = timestamppb.New(now)
@@ -87,7 +87,7 @@ func settle(asked *orchv1.Schedule, now time.Time) (*orchv1.Schedule, error) {
 	if zone != nil {
 		// "Local" is the machine's own, which no client means.
 		if _, err := time.LoadLocation(*zone); err != nil || *zone == "Local" {
-			return nil, rpc.Invalid(rpc.BodyFault("value_error", fmt.Sprintf("Value error, Invalid timezone: %q", *zone), "schedule", "timezone"))
+			return nil, rpc.Invalid(rpc.BodyError("value_error", fmt.Sprintf("Value error, Invalid timezone: %q", *zone), "schedule", "timezone"))
 		}
 	}
 	return times, nil

@@ -33,7 +33,7 @@ type Service struct {
 	flows       *store.Collection[*orchv1.Flow]
 	runs        *flowruns.Service
 	source      pagination.Source[*orchv1.Deployment]
-	words       vocabulary.Vocabulary
+	vocab       vocabulary.Vocabulary
 	hydrator    *parameters.Hydrator
 	block       Block
 	limit       Limit
@@ -69,9 +69,9 @@ type Deps struct {
 	// Follow keeps the deployments' own limits; nil where nobody does.
 	Follow Follow
 	// Flush carries out the effects of a document now.
-	Flush func(ctx context.Context, collection query.Collection, id uuid.UUID) error
-	Words vocabulary.Vocabulary
-	Log   *slog.Logger
+	Flush      func(ctx context.Context, collection query.Collection, id uuid.UUID) error
+	Vocabulary vocabulary.Vocabulary
+	Log        *slog.Logger
 }
 
 // New returns the service.
@@ -82,7 +82,7 @@ func New(d Deps) *Service {
 		flows:       store.NewCollection(d.Store, query.Flow, &orchv1.Flow{}),
 		runs:        d.Runs,
 		source:      pagination.NewSource(deployments, orchv1.DeploymentSort_DEPLOYMENT_SORT_NAME_ASC),
-		words:       d.Words,
+		vocab:       d.Vocabulary,
 		hydrator:    parameters.NewHydrator(d.Variable),
 		block:       d.Block,
 		limit:       d.Limit,

@@ -148,7 +148,7 @@ func (s *Service) countByField(ctx context.Context, ws uuid.UUID, filter *orchv1
 
 // nameOf is how a resource is shown: by its name, else by the older label for one, else by its id.
 func (s *Service) nameOf(of group) string {
-	for _, label := range []string{s.words.ResourceName(), s.words.Name("name")} {
+	for _, label := range []string{s.vocab.ResourceName(), s.vocab.Name("name")} {
 		at := slices.IndexFunc(of.Latest.Resource, func(l pair) bool { return l.K == label })
 		if at >= 0 {
 			return of.Latest.Resource[at].V

@@ -6,7 +6,7 @@ import (
 )
 
 // bodyFault is a fault of the event at a position of the request body.
-func bodyFault(position int, f wire.Fault) *orchv1.FieldError {
+func bodyError(position int, f wire.FieldError) *orchv1.FieldError {
 	out := &orchv1.FieldError{Msg: f.Message, Type: f.Type}
 	for _, step := range append([]any{"body", position}, f.Path...) {
 		element := &orchv1.PathElement{}

@@ -84,7 +84,7 @@ func (s *Service) persist(ctx context.Context, batch []broker.Event) error {
 }
 
 func (s *Service) document(ws uuid.UUID, event *orchv1.ReceivedEvent) (bson.Raw, error) {
-	wire.Index(s.words, event)
+	wire.Index(s.vocab, event)
 	var expire time.Time
 	if s.retention > 0 {
 		expire = event.GetReceived().AsTime().Add(s.retention)

@@ -20,7 +20,7 @@ import (
 const maxPage = 50
 
 func (s *Service) compile(ws uuid.UUID, filter *orchv1.EventFilter) (bson.D, error) {
-	return query.CompileEvents(filter, query.EventOptions{Now: s.events.Store().Now(), Vocabulary: s.words, Workspace: ws})
+	return query.CompileEvents(filter, query.EventOptions{Now: s.events.Store().Now(), Vocabulary: s.vocab, Workspace: ws})
 }
 
 // place is whose events are read, and where: a workspace's, or those that an account keeps of itself.

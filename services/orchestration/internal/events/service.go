@@ -30,17 +30,17 @@ type Service struct {
 	orchv1.UnimplementedEventServiceServer
 	events    *store.Collection[*orchv1.ReceivedEvent]
 	broker    *broker.Conn
-	words     vocabulary.Vocabulary
+	vocab     vocabulary.Vocabulary
 	retention time.Duration
 	next      func(context.Context, []Received) error
 }
 
 // New returns the service. Events are kept for the retention after they were received; 0 keeps them for ever.
-func New(s *store.Store, b *broker.Conn, words vocabulary.Vocabulary, retention time.Duration) *Service {
+func New(s *store.Store, b *broker.Conn, vocab vocabulary.Vocabulary, retention time.Duration) *Service {
 	return &Service{
 		events:    store.NewCollection(s, query.Event, &orchv1.ReceivedEvent{}).Shared(),
 		broker:    b,
-		words:     words,
+		vocab:     vocab,
 		retention: retention,
 		next:      func(context.Context, []Received) error { return nil },
 	}
@@ -57,13 +57,13 @@ func (s *Service) CreateEvents(ctx context.Context, r *orchv1.CreateEventsReques
 		return nil, err
 	}
 	received := s.events.Store().Now()
-	receiver := wire.NewReceiver(s.words, info.Workspace)
+	receiver := wire.NewReceiver(s.vocab, info.Workspace)
 	batch := s.broker.Publisher().NewBatch()
-	var faults []*orchv1.FieldError
+	var fieldErrors []*orchv1.FieldError
 	for i, e := range r.GetEvents() {
 		event, found, err := receiver.Take(e, received)
 		for _, f := range found {
-			faults = append(faults, bodyFault(i, f))
+			fieldErrors = append(fieldErrors, bodyError(i, f))
 		}
 		if len(found) > 0 {
 			continue
@@ -75,8 +75,8 @@ func (s *Service) CreateEvents(ctx context.Context, r *orchv1.CreateEventsReques
 			return nil, fmt.Errorf("take an event in: %w", err)
 		}
 	}
-	if len(faults) > 0 {
-		return nil, rpc.Invalid(faults...)
+	if len(fieldErrors) > 0 {
+		return nil, rpc.Invalid(fieldErrors...)
 	}
 	if err := s.broker.Publisher().PublishPaced(ctx, batch, maxHold); err != nil {
 		return nil, fmt.Errorf("take %d events in: %w", len(r.GetEvents()), err)
@@ -92,7 +92,7 @@ func (s *Service) PublishEffects(ctx context.Context, effects []store.Effect) er
 		if err != nil {
 			return err
 		}
-		e, err := wire.ToBroker(s.words, event, ws)
+		e, err := wire.ToBroker(s.vocab, event, ws)
 		if err != nil {
 			return fmt.Errorf("publish an event: %w", err)
 		}

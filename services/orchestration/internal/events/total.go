@@ -38,7 +38,7 @@ func (s *Service) names(ctx context.Context, ws uuid.UUID, asked *orchv1.EventNa
 	names := asked.GetName().GetValues()
 	if len(names) == 0 {
 		compiled, err := query.CompileEvents(&orchv1.EventFilter{Event: &orchv1.EventNameFilter{Prefix: asked.GetPrefix()}},
-			query.EventOptions{Vocabulary: s.words, AnyTime: true})
+			query.EventOptions{Vocabulary: s.vocab, AnyTime: true})
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +68,7 @@ func (s *Service) total(ctx context.Context, ws uuid.UUID, filter *orchv1.EventF
 		if id := onlyRelated(filter); id != "" {
 			return s.countRelated(ctx, ws, id)
 		}
-		compiled, err = query.CompileEvents(filter, query.EventOptions{Vocabulary: s.words, Workspace: ws, AnyTime: true})
+		compiled, err = query.CompileEvents(filter, query.EventOptions{Vocabulary: s.vocab, Workspace: ws, AnyTime: true})
 		if err != nil {
 			return 0, err
 		}
@@ -100,7 +100,7 @@ func (s *Service) countRelated(ctx context.Context, ws uuid.UUID, id string) (in
 	own, err := s.events.Count(ctx, ws, bson.D{
 		{Key: "resource_id", Value: id},
 		{Key: "related.labels", Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$elemMatch", Value: bson.D{
-			{Key: "k", Value: s.words.ResourceID()}, {Key: "v", Value: id},
+			{Key: "k", Value: s.vocab.ResourceID()}, {Key: "v", Value: id},
 		}}}}}},
 	})
 	return all - own, err

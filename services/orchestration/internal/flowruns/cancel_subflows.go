@@ -19,13 +19,13 @@ const messageParentCancelled = "The parent flow run was cancelled."
 
 // unfinished are the types of runs that a cancelled parent takes with it.
 func unfinished() bson.A {
-	var words bson.A
+	var vocab bson.A
 	for number := range int32(len(orchv1.StateType_name)) {
 		if kind := orchv1.StateType(number); number > 0 && !rules.Terminal(kind) {
-			words = append(words, word(kind))
+			vocab = append(vocab, word(kind))
 		}
 	}
-	return words
+	return vocab
 }
 
 // cancelSubflows cancels the unfinished subflows of cancelled runs; those of deployments, which have a process of their

@@ -118,7 +118,7 @@ func (s *Service) checkParent(ctx context.Context, ws uuid.UUID, parent *string)
 
 func check(create *orchv1.FlowRunCreate) error {
 	if len(create.GetParameters()) > maxParameters {
-		return rpc.Invalid(rpc.BodyFault("value_error", "Value error, parameters are larger than 512 KiB", "parameters"))
+		return rpc.Invalid(rpc.BodyError("value_error", "Value error, parameters are larger than 512 KiB", "parameters"))
 	}
 	if create.WorkPoolName != nil {
 		return rpc.Detail(http.StatusNotFound, fmt.Sprintf("Work pool %q not found.", create.GetWorkPoolName()))
@@ -202,9 +202,9 @@ func (s *Service) label(run *orchv1.FlowRun, flow, own map[string]*orchv1.Scalar
 	text := func(value string) *orchv1.Scalar {
 		return &orchv1.Scalar{Kind: &orchv1.Scalar_StringValue{StringValue: value}}
 	}
-	server := map[string]*orchv1.Scalar{s.words.Name("flow", "id"): text(run.GetFlowId())}
+	server := map[string]*orchv1.Scalar{s.vocab.Name("flow", "id"): text(run.GetFlowId())}
 	if run.DeploymentId != nil {
-		server[s.words.Name("deployment", "id")] = text(run.GetDeploymentId())
+		server[s.vocab.Name("deployment", "id")] = text(run.GetDeploymentId())
 	}
 	for _, labels := range []map[string]*orchv1.Scalar{flow, server, own} {
 		maps.Copy(run.Labels, labels)

@@ -51,7 +51,7 @@ func (s *Service) deleteIf(ctx context.Context, ws, id uuid.UUID, goes func(*orc
 		}
 		deleted, err := events.Publish(ws, events.Lifecycle{
 			ID: of.NewID(), Kind: "flow-run", Verb: "deleted", Of: id, Name: current.GetName(), At: of.Now(),
-		}.Event(s.words))
+		}.Event(s.vocab))
 		if err != nil {
 			return nil, err
 		}

@@ -58,7 +58,7 @@ func record(ws uuid.UUID, t *rules.Transition, revision int64) (store.Effect, er
 
 // event is what the world learns of a written state.
 func (s *Service) event(t *rules.Transition, of kin) *orchv1.ReceivedEvent {
-	run, v := t.Run, s.words
+	run, v := t.Run, s.vocab
 	related := []*orchv1.RelatedResource{events.Related(v, "flow", run.GetFlowId(), "flow", of.flow.name)}
 	if run.DeploymentId != nil {
 		related = append(related, events.Related(v, "deployment", run.GetDeploymentId(), "deployment", of.deployment.name))

@@ -58,7 +58,7 @@ func (s *Service) ReadFlowRunInputs(ctx context.Context, r *orchv1.ReadFlowRunIn
 	}
 	q := r.GetQuery()
 	if q.GetLimit() < 0 {
-		return nil, rpc.Invalid(rpc.BodyFault("greater_than_equal", "Input should be greater than or equal to 0", "limit"))
+		return nil, rpc.Invalid(rpc.BodyError("greater_than_equal", "Input should be greater than or equal to 0", "limit"))
 	}
 	// The outbox first: an input that leaves it meanwhile is found in the collection.
 	waiting, err := s.waitingInputs(ctx, ws, run)

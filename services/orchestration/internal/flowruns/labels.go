@@ -22,8 +22,8 @@ func (s *Service) UpdateFlowRunLabels(ctx context.Context, r *orchv1.UpdateFlowR
 	}
 	labels := &orchv1.Labels{}
 	if err := restjson.Unmarshal(r.GetLabels(), labels); err != nil {
-		if faults := restjson.AsErrors(err); faults != nil {
-			return nil, rpc.Invalid(faults.List...)
+		if fieldErrors := restjson.AsErrors(err); fieldErrors != nil {
+			return nil, rpc.Invalid(fieldErrors.List...)
 		}
 		return nil, err
 	}

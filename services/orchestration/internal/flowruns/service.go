@@ -38,7 +38,7 @@ type Service struct {
 	flows     *store.Collection[*orchv1.Flow]
 	tasks     *store.Collection[*orchv1.TaskRun]
 	source    pagination.Source[*orchv1.FlowRun]
-	words     vocabulary.Vocabulary
+	vocab     vocabulary.Vocabulary
 	hydrator  *parameters.Hydrator
 	slots     slots
 	hurry     outbox.Hurry
@@ -48,7 +48,7 @@ type Service struct {
 }
 
 // New returns the service over a store.
-func New(s *store.Store, words vocabulary.Vocabulary, limits *concurrency.Limits) *Service {
+func New(s *store.Store, vocab vocabulary.Vocabulary, limits *concurrency.Limits) *Service {
 	runs := store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}).Remembering()
 	return &Service{
 		runs: runs,
@@ -59,7 +59,7 @@ func New(s *store.Store, words vocabulary.Vocabulary, limits *concurrency.Limits
 		flows:    store.NewCollection(s, query.Flow, &orchv1.Flow{}),
 		tasks:    store.NewCollection(s, query.TaskRun, &orchv1.TaskRun{}),
 		source:   pagination.NewSource(runs, orchv1.FlowRunSort_FLOW_RUN_SORT_ID_DESC),
-		words:    words,
+		vocab:    vocab,
 		slots:    slots{limits: limits, deployments: store.NewCollection(s, query.Deployment, &orchv1.Deployment{})},
 		hydrator: parameters.NewHydrator(parameters.NoVariables),
 	}

@@ -116,7 +116,7 @@ func several(ids []string, name func(id string)) (bson.A, error) {
 func (s *Service) ReadSimpleFlowRuns(ctx context.Context, r *orchv1.ReadSimpleFlowRunsRequest) (*orchv1.SimpleFlowRunList, error) {
 	q := r.GetQuery()
 	if q.GetLimit() < 0 {
-		return nil, rpc.Invalid(rpc.BodyFault("greater_than_equal", "Input should be greater than or equal to 0", "limit"))
+		return nil, rpc.Invalid(rpc.BodyError("greater_than_equal", "Input should be greater than or equal to 0", "limit"))
 	}
 	order := pagination.Order(q.GetSort(), orchv1.FlowRunSort_FLOW_RUN_SORT_EXPECTED_START_TIME_DESC)
 	runs, err := s.source.Read(ctx, q, order, q.GetOffset(), min(q.GetLimit(), maxSimple))

@@ -25,7 +25,7 @@ func (s *Service) UpdateFlowRun(ctx context.Context, r *orchv1.UpdateFlowRunRequ
 		return nil, translate(err)
 	}
 	if len(r.GetFlowRun().GetParameters()) > maxParameters {
-		return nil, rpc.Invalid(rpc.BodyFault("value_error", "Value error, parameters are larger than 512 KiB", "parameters"))
+		return nil, rpc.Invalid(rpc.BodyError("value_error", "Value error, parameters are larger than 512 KiB", "parameters"))
 	}
 	_, err = s.runs.Mutate(ctx, ws, id, store.Edit(func(next *orchv1.FlowRun) error {
 		if err := mayUpdate(next, r.GetFlowRun(), r.GetUpdateMask().GetPaths()); err != nil {

@@ -28,17 +28,17 @@ type Service struct {
 	orchv1.UnimplementedFlowServiceServer
 	flows  *store.Collection[*orchv1.Flow]
 	source pagination.Source[*orchv1.Flow]
-	words  vocabulary.Vocabulary
+	vocab  vocabulary.Vocabulary
 	hurry  outbox.Hurry
 }
 
 // New returns the service over a store.
-func New(s *store.Store, words vocabulary.Vocabulary, hurry outbox.Hurry) *Service {
+func New(s *store.Store, vocab vocabulary.Vocabulary, hurry outbox.Hurry) *Service {
 	flows := store.NewCollection(s, query.Flow, &orchv1.Flow{})
 	return &Service{
 		flows:  flows,
 		source: pagination.NewSource(flows, orchv1.FlowSort_FLOW_SORT_NAME_ASC),
-		words:  words,
+		vocab:  vocab,
 		hurry:  hurry,
 	}
 }
@@ -76,5 +76,5 @@ func (s *Service) lifecycle(ws uuid.UUID, flow, before *orchv1.Flow, verb string
 	of := s.flows.Store()
 	return events.Publish(ws, events.Lifecycle{
 		ID: of.NewID(), Kind: "flow", Verb: verb, Of: id, Name: flow.GetName(), At: of.Now(), Payload: payload,
-	}.Event(s.words))
+	}.Event(s.vocab))
 }

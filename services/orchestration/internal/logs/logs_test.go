@@ -55,7 +55,7 @@ func TestFiltersMeanTheSameLive(t *testing.T) {
 	t.Parallel()
 	s := service(t, 0)
 	ids := []string{uuid.NewString(), uuid.NewString(), uuid.NewString()}
-	words := []string{"reading", "a FILE", "wrote", "100%", "a.b"}
+	vocab := []string{"reading", "a FILE", "wrote", "100%", "a.b"}
 	noon := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	incoming := func(ws uuid.UUID) context.Context { return requesttest.Incoming(t, ws) }
 	rapid.Check(t, func(t *rapid.T) {
@@ -69,7 +69,7 @@ func TestFiltersMeanTheSameLive(t *testing.T) {
 		ctx := incoming(uuid.New())
 		var all []*orchv1.LogCreate
 		for range rapid.IntRange(0, 12).Draw(t, "logs") {
-			log := &orchv1.LogCreate{Name: one("name", words), Message: one("message", words), Level: level.Draw(t, "level"), Timestamp: at("time")}
+			log := &orchv1.LogCreate{Name: one("name", vocab), Message: one("message", vocab), Level: level.Draw(t, "level"), Timestamp: at("time")}
 			if some("of a run") {
 				log.FlowRunId = new(one("run", ids))
 			}

@@ -29,6 +29,6 @@ func check(allowed *regexp.Regexp, name, what, marks, field string) error {
 	if allowed.MatchString(name) {
 		return nil
 	}
-	return rpc.Invalid(rpc.BodyFault("value_error",
+	return rpc.Invalid(rpc.BodyError("value_error",
 		fmt.Sprintf("Value error, %s must only contain lowercase letters, numbers, and %s.", what, marks), field))
 }

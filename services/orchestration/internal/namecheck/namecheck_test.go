@@ -31,7 +31,7 @@ func TestNames(t *testing.T) {
 		require.Equal(t, is.dashed, namecheck.Dashed(name, "Key", "key") == nil, "%q", name)
 		require.Equal(t, is.underscored, namecheck.DashedOrUnderscored(name, "Name", "name") == nil, "%q", name)
 	}
-	fault := rpc.HTTPError(namecheck.Dashed("A", "Key", "key"))
-	require.EqualValues(t, 422, fault.GetStatus())
-	require.Contains(t, fault.String(), "Key must only contain lowercase letters, numbers, and dashes.")
+	fieldError := rpc.HTTPError(namecheck.Dashed("A", "Key", "key"))
+	require.EqualValues(t, 422, fieldError.GetStatus())
+	require.Contains(t, fieldError.String(), "Key must only contain lowercase letters, numbers, and dashes.")
 }

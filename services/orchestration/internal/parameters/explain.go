@@ -147,9 +147,9 @@ func reason(k jsonschema.ErrorKind, value any) string {
 	return k.LocalizedString(english)
 }
 
-func quoted(words []string) string {
-	out := make([]string, len(words))
-	for i, w := range words {
+func quoted(vocab []string) string {
+	out := make([]string, len(vocab))
+	for i, w := range vocab {
 		out[i] = "'" + w + "'"
 	}
 	return strings.Join(out, ", ")

@@ -47,7 +47,7 @@ func (h *Hydrator) form(ctx context.Context, ws uuid.UUID, values []byte) (*form
 }
 
 // fault is what is wrong with one value.
-type fault struct {
+type fieldError struct {
 	location []step
 	reason   string
 }
@@ -59,8 +59,8 @@ type step struct {
 }
 
 // faults are everything that is wrong with a form, in the order of its places.
-func (s *Schema) faults(f *form) ([]fault, error) {
-	var found []fault
+func (s *Schema) fieldErrors(f *form) ([]fieldError, error) {
+	var found []fieldError
 	err := s.compiled.Validate(f.value)
 	var invalid *jsonschema.ValidationError
 	if err != nil && !errors.As(err, &invalid) {
@@ -73,7 +73,7 @@ func (s *Schema) faults(f *form) ([]fault, error) {
 		found = f.leaves(invalid)
 	}
 	found = append(found, f.missing(f.value, nil)...)
-	slices.SortStableFunc(found, func(a, b fault) int {
+	slices.SortStableFunc(found, func(a, b fieldError) int {
 		return slices.CompareFunc(a.location, b.location, func(a, b step) int {
 			if a.index != b.index {
 				return int(a.index - b.index)
@@ -85,14 +85,14 @@ func (s *Schema) faults(f *form) ([]fault, error) {
 }
 
 // leaves are the faults that an error tells of. Of alternatives the last one speaks, as explain has it.
-func (f *form) leaves(e *jsonschema.ValidationError) []fault {
+func (f *form) leaves(e *jsonschema.ValidationError) []fieldError {
 	causes := e.Causes
 	switch e.ErrorKind.(type) {
 	case *kind.AnyOf, *kind.OneOf:
 		causes = causes[max(0, len(causes)-1):]
 	}
 	if len(causes) > 0 {
-		var found []fault
+		var found []fieldError
 		for _, cause := range causes {
 			found = append(found, f.leaves(cause)...)
 		}
@@ -103,13 +103,13 @@ func (f *form) leaves(e *jsonschema.ValidationError) []fault {
 		return nil
 	}
 	if required, ok := e.ErrorKind.(*kind.Required); ok {
-		var found []fault
+		var found []fieldError
 		for _, name := range required.Missing {
-			found = append(found, fault{append(slices.Clip(location), step{name, -1}), fmt.Sprintf("'%s' is a required property", name)})
+			found = append(found, fieldError{append(slices.Clip(location), step{name, -1}), fmt.Sprintf("'%s' is a required property", name)})
 		}
 		return found
 	}
-	return []fault{{location, reason(e.ErrorKind, at(f.value, e.InstanceLocation))}}
+	return []fieldError{{location, reason(e.ErrorKind, at(f.value, e.InstanceLocation))}}
 }
 
 // steps reads a location, and tells whether it leads to a blank.
@@ -130,12 +130,12 @@ func (f *form) steps(location []string) (steps []step, blank bool) {
 }
 
 // missing are the places that will never have a value, and why.
-func (f *form) missing(value any, location []step) []fault {
-	var found []fault
+func (f *form) missing(value any, location []step) []fieldError {
+	var found []fieldError
 	switch value := value.(type) {
 	case string:
 		if why := f.blanks[value]; why != "" {
-			found = append(found, fault{location, why})
+			found = append(found, fieldError{location, why})
 		}
 	case []any:
 		for i, item := range value {
@@ -150,9 +150,9 @@ func (f *form) missing(value any, location []step) []fault {
 }
 
 // nest puts faults into the parts of the value that they are in.
-func nest(faults []fault) []*orchv1.SchemaValueError {
+func nest(fieldErrors []fieldError) []*orchv1.SchemaValueError {
 	var root []*orchv1.SchemaValueError
-	for _, f := range faults {
+	for _, f := range fieldErrors {
 		list := &root
 		for i, s := range f.location {
 			list = s.in(list, i == len(f.location)-1)

@@ -42,17 +42,17 @@ func TestFormsTellEverythingThatIsWrong(t *testing.T) {
 	} {
 		form, err := NewHydrator(variables).form(t.Context(), uuid.Nil, []byte(c.values))
 		require.NoError(t, err, c.values)
-		faults, err := compiled.faults(form)
+		fieldErrors, err := compiled.fieldErrors(form)
 		require.NoError(t, err, c.values)
-		got, err := restjson.Marshal(&orchv1.SchemaValuesValidationResponse{Errors: nest(faults)})
+		got, err := restjson.Marshal(&orchv1.SchemaValuesValidationResponse{Errors: nest(fieldErrors)})
 		require.NoError(t, err)
 		require.JSONEq(t, `{"errors": `+c.want+`, "valid": false}`, string(got), c.values)
 	}
 	form, err := NewHydrator(variables).form(t.Context(), uuid.Nil, []byte(`{"who": {"__orch_kind": "jinja", "template": "{{"}, "n": 1}`))
 	require.NoError(t, err)
-	faults, err := compiled.faults(form)
+	fieldErrors, err := compiled.fieldErrors(form)
 	require.NoError(t, err)
-	require.Len(t, faults, 1)
-	require.Contains(t, faults[0].reason, "Invalid jinja")
-	require.Equal(t, []step{{"who", -1}}, faults[0].location)
+	require.Len(t, fieldErrors, 1)
+	require.Contains(t, fieldErrors[0].reason, "Invalid jinja")
+	require.Equal(t, []step{{"who", -1}}, fieldErrors[0].location)
 }

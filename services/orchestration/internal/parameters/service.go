@@ -34,11 +34,11 @@ func (s *Service) ValidateObj(ctx context.Context, r *orchv1.ValidateObjRequest)
 	if err != nil {
 		return nil, err
 	}
-	faults, err := schema.faults(form)
+	fieldErrors, err := schema.fieldErrors(form)
 	if err != nil {
 		return nil, invalidSchema(err)
 	}
-	list := nest(faults)
+	list := nest(fieldErrors)
 	return &orchv1.SchemaValuesValidationResponse{Errors: list, Valid: len(list) == 0}, nil
 }
 

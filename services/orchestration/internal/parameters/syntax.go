@@ -10,7 +10,7 @@ import (
 
 // expected is what JSON text lacks where the standard library stops, by what its message ends with, as the authors of flows
 // know it: from Python.
-var expected = []struct{ message, words string }{
+var expected = []struct{ message, vocab string }{
 	{"looking for beginning of object key string", "Expecting property name enclosed in double quotes"},
 	{"after object key", "Expecting ':' delimiter"},
 	{"after object key:value pair", "Expecting ',' delimiter"},
@@ -24,18 +24,18 @@ var expected = []struct{ message, words string }{
 func syntax(source string) string {
 	// Only this way of reading counts how far it came.
 	err := json.Unmarshal([]byte(source), new(json.RawMessage))
-	message, words := fmt.Sprint(err), "Expecting value"
+	message, vocab := fmt.Sprint(err), "Expecting value"
 	for _, e := range expected {
 		if strings.HasSuffix(message, e.message) {
-			words = e.words
+			vocab = e.vocab
 		}
 	}
 	before := source
 	// The offset counts the byte that was not expected; at the end of the text there is none.
-	if fault, ok := errors.AsType[*json.SyntaxError](err); ok && !strings.HasPrefix(message, "unexpected end") {
-		before = source[:min(max(0, int(fault.Offset)-1), len(source))]
+	if fieldError, ok := errors.AsType[*json.SyntaxError](err); ok && !strings.HasPrefix(message, "unexpected end") {
+		before = source[:min(max(0, int(fieldError.Offset)-1), len(source))]
 	}
 	line := before[strings.LastIndexByte(before, '\n')+1:]
-	return fmt.Sprintf("%s: line %d column %d (char %d)", words, strings.Count(before, "\n")+1, utf8.RuneCountInString(line)+1,
+	return fmt.Sprintf("%s: line %d column %d (char %d)", vocab, strings.Count(before, "\n")+1, utf8.RuneCountInString(line)+1,
 		utf8.RuneCountInString(before))
 }

@@ -87,8 +87,8 @@ func noneOf(fd protoreflect.FieldDescriptor, v protoreflect.Value, path string) 
 	if len(values) == 0 {
 		return always{}, nil
 	}
-	if words := fd.Message().Fields().Get(0).Enum(); words != nil {
-		return criterion(path, "$in", otherWords(words, values)), nil
+	if vocab := fd.Message().Fields().Get(0).Enum(); vocab != nil {
+		return criterion(path, "$in", otherWords(vocab, values)), nil
 	}
 	list := make(bson.A, 0, len(values)+1)
 	for _, value := range values {

@@ -73,7 +73,7 @@ func cells(name string, from, to rules.Set, universal bool) []string {
 	if universal {
 		from, to = ^rules.Set(0), ^rules.Set(0)
 	}
-	return []string{name, words(from), words(to)}
+	return []string{name, vocab(from), vocab(to)}
 }
 
 // arrows are those of a mermaid diagram: from a state to one; "[*]" is the beginning or the end.
@@ -190,7 +190,7 @@ func tableRows(text string) [][]string {
 }
 
 // words writes a set as the page does.
-func words(s rules.Set) string {
+func vocab(s rules.Set) string {
 	var in, out []string
 	ended := true
 	for number := range int32(len(orchv1.StateType_name)) {

@@ -68,11 +68,11 @@ func op(name string, operands ...any) bson.D {
 
 // terminal are the words of the states in which a run has ended.
 func terminal() bson.A {
-	var words bson.A
+	var vocab bson.A
 	for number := range int32(len(orchv1.StateType_name)) {
 		if kind := orchv1.StateType(number); rules.Terminal(kind) {
-			words = append(words, kind.String()[len("STATE_TYPE_"):])
+			vocab = append(vocab, kind.String()[len("STATE_TYPE_"):])
 		}
 	}
-	return words
+	return vocab
 }

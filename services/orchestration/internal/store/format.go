@@ -29,11 +29,11 @@ type format struct {
 
 // Claim writes the format and the vocabulary into a database at its first start, and refuses one that holds others:
 // names are stored as they were said, and would be said differently.
-func (s *Store) Claim(ctx context.Context, words vocabulary.Vocabulary) error {
+func (s *Store) Claim(ctx context.Context, vocab vocabulary.Vocabulary) error {
 	meta := s.db.Collection(metaName)
 	var found format
 	err := meta.FindOneAndUpdate(ctx, bson.D{{Key: "_id", Value: "format"}},
-		bson.D{{Key: "$setOnInsert", Value: bson.D{{Key: "version", Value: int64(FormatVersion)}, {Key: "vocabulary", Value: words.String()}}}},
+		bson.D{{Key: "$setOnInsert", Value: bson.D{{Key: "version", Value: int64(FormatVersion)}, {Key: "vocabulary", Value: vocab.String()}}}},
 		options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)).Decode(&found)
 	if mongo.IsDuplicateKeyError(err) { // Another replica was first.
 		err = meta.FindOne(ctx, bson.D{{Key: "_id", Value: "format"}}).Decode(&found)
@@ -43,9 +43,9 @@ func (s *Store) Claim(ctx context.Context, words vocabulary.Vocabulary) error {
 		return fmt.Errorf("read the database's format: %w", outage(err))
 	case found.Version != FormatVersion:
 		return fmt.Errorf("%w: it has format %d, this server speaks %d", ErrFormat, found.Version, FormatVersion)
-	case found.Vocabulary != words.String():
+	case found.Vocabulary != vocab.String():
 		return fmt.Errorf("%w: it was written in the vocabulary %q, this server is set to %q (--vocabulary %s)",
-			ErrFormat, found.Vocabulary, words, found.Vocabulary)
+			ErrFormat, found.Vocabulary, vocab, found.Vocabulary)
 	}
 	return nil
 }

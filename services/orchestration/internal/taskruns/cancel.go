@@ -18,13 +18,13 @@ const cancelBatch = 200
 
 // unended are the words of the states in which a run has not ended.
 func unended() bson.A {
-	var words bson.A
+	var vocab bson.A
 	for number := range int32(len(orchv1.StateType_name)) {
 		if kind := orchv1.StateType(number); number > 0 && !rules.Terminal(kind) {
-			words = append(words, kind.String()[len("STATE_TYPE_"):])
+			vocab = append(vocab, kind.String()[len("STATE_TYPE_"):])
 		}
 	}
-	return words
+	return vocab
 }
 
 // CancelOf cancels the task runs of cancelled flow runs that have not ended: nobody else will end them. It may be

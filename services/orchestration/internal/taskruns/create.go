@@ -70,9 +70,9 @@ const maxDelays = 50
 
 // check refuses what is out of bounds.
 func check(create *orchv1.TaskRunCreate) error {
-	var faults []*orchv1.FieldError
+	var fieldErrors []*orchv1.FieldError
 	refuse := func(text string, field ...string) {
-		faults = append(faults, rpc.BodyFault("value_error", "Value error, "+text, field...))
+		fieldErrors = append(fieldErrors, rpc.BodyError("value_error", "Value error, "+text, field...))
 	}
 	if len(create.GetEmpiricalPolicy().GetRetryDelay().GetNumbers().GetValues()) > maxDelays {
 		refuse(fmt.Sprintf("Can not configure more than %d retry delays per task.", maxDelays), "empirical_policy", "retry_delay")
@@ -83,8 +83,8 @@ func check(create *orchv1.TaskRunCreate) error {
 	if utf8.RuneCountInString(create.GetCacheKey()) > rules.MaxCacheKey {
 		refuse(fmt.Sprintf("Cache key exceeded maximum allowed length of %d characters.", rules.MaxCacheKey), "cache_key")
 	}
-	if len(faults) > 0 {
-		return rpc.Invalid(faults...)
+	if len(fieldErrors) > 0 {
+		return rpc.Invalid(fieldErrors...)
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func (s *Service) belong(run *orchv1.TaskRun, flowRun *orchv1.FlowRun, own *orch
 		run.FlowId = new(flowRun.GetFlowId())
 		run.DeploymentId = flowRun.DeploymentId
 		maps.Copy(labels, flowRun.GetLabels())
-		labels[s.words.Name("flow-run", "id")] = &orchv1.Scalar{Kind: &orchv1.Scalar_StringValue{StringValue: flowRun.GetId()}}
+		labels[s.vocab.Name("flow-run", "id")] = &orchv1.Scalar{Kind: &orchv1.Scalar_StringValue{StringValue: flowRun.GetId()}}
 	}
 	maps.Copy(labels, own.GetValues())
 	run.Labels = &orchv1.Labels{Values: labels}

@@ -73,7 +73,7 @@ func (s *Service) WriteCache(ctx context.Context, effects []store.Effect) error 
 // event is what the world learns of a written state. It says that the server judged it: the events of clients that
 // judge for themselves are recorded, those of the server are not.
 func (s *Service) event(t *rules.TaskTransition) *orchv1.ReceivedEvent {
-	run, v := t.Run, s.words
+	run, v := t.Run, s.vocab
 	var related []*orchv1.RelatedResource
 	var flowRunTags []string
 	if run.FlowRunId != nil {

@@ -27,10 +27,10 @@ func (s *Service) Record(ctx context.Context, batch []events.Received) error {
 	byWorkspace := map[uuid.UUID][]*recorded{}
 	rejected := &broker.Rejected{}
 	for _, e := range batch {
-		if !ofClient(s.words, e.Event) {
+		if !ofClient(s.vocab, e.Event) {
 			continue
 		}
-		r, err := readRecorded(s.words, e.Event)
+		r, err := readRecorded(s.vocab, e.Event)
 		if err != nil {
 			id, _ := uuid.Parse(e.Event.GetId()) // A batch has no event without one.
 			rejected.Keys, rejected.Err = append(rejected.Keys, broker.Key{Workspace: e.Workspace, ID: id}), err

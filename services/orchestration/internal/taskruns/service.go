@@ -46,7 +46,7 @@ type Service struct {
 	cache    *store.Collection[*orchv1.TaskRunCacheEntry]
 	flowRuns *store.Collection[*orchv1.FlowRun]
 	source   pagination.Source[*orchv1.TaskRun]
-	words    vocabulary.Vocabulary
+	vocab    vocabulary.Vocabulary
 	random   func() float64
 	offered  func(ws uuid.UUID, taskKey string) // Nil: nobody is told.
 	limits   *concurrency.Limits
@@ -54,7 +54,7 @@ type Service struct {
 }
 
 // New returns the service over a store. Random gives numbers in [0, 1), by which retries are spread.
-func New(s *store.Store, words vocabulary.Vocabulary, limits *concurrency.Limits, random func() float64) *Service {
+func New(s *store.Store, vocab vocabulary.Vocabulary, limits *concurrency.Limits, random func() float64) *Service {
 	runs := store.NewCollection(s, query.TaskRun, &orchv1.TaskRun{})
 	rows := store.NewCollection(s, query.TaskRunState, &orchv1.TaskRunStateRecord{})
 	return &Service{
@@ -66,7 +66,7 @@ func New(s *store.Store, words vocabulary.Vocabulary, limits *concurrency.Limits
 		cache:    store.NewCollection(s, query.TaskRunCache, &orchv1.TaskRunCacheEntry{}),
 		flowRuns: store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}),
 		source:   pagination.NewSource(runs, orchv1.TaskRunSort_TASK_RUN_SORT_ID_DESC),
-		words:    words,
+		vocab:    vocab,
 		random:   random,
 		limits:   limits,
 	}

@@ -26,14 +26,14 @@ func (r *Registry) Audit(info request.Info, d Deed) (store.Effect, error) {
 	now := timestamppb.New(r.Store.Now())
 	resource := func(kind, id, role string) *orchv1.RelatedResource {
 		return &orchv1.RelatedResource{Labels: map[string]string{
-			r.Words.ResourceID(): r.Words.CloudName(kind, id), r.Words.ResourceRole(): role,
+			r.Vocabulary.ResourceID(): r.Vocabulary.CloudName(kind, id), r.Vocabulary.ResourceRole(): role,
 		}}
 	}
 	event := &orchv1.ReceivedEvent{
 		Id: r.Store.NewID().String(), Occurred: now, Received: now,
-		Event: r.Words.CloudName(d.Kind, d.Action),
+		Event: r.Vocabulary.CloudName(d.Kind, d.Action),
 		Resource: &orchv1.Resource{Labels: map[string]string{
-			r.Words.ResourceID(): r.Words.CloudName(d.Kind, d.Of.String()), r.Words.ResourceName(): d.Name,
+			r.Vocabulary.ResourceID(): r.Vocabulary.CloudName(d.Kind, d.Of.String()), r.Vocabulary.ResourceName(): d.Name,
 		}},
 	}
 	if caller := info.Caller; caller.Known() {

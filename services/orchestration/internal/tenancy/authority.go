@@ -49,7 +49,7 @@ func (r *Registry) CheckAccountRoles(ctx context.Context, info request.Info, rol
 	for _, id := range roles {
 		role, ok := access.AccountRole(id)
 		if !ok {
-			return rpc.Invalid(rpc.BodyFault("value_error", "Value error, no account role has this id", "account_role_id"))
+			return rpc.Invalid(rpc.BodyError("value_error", "Value error, no account role has this id", "account_role_id"))
 		}
 		if mine, _ := access.AccountRole(own); !mine.Scopes.Covers(role.Scopes) {
 			return errBeyond
@@ -139,7 +139,7 @@ func (r *Registry) teamsOf(ctx context.Context, account, actor uuid.UUID) ([]uui
 func (r *Registry) CheckWorkspaceRole(ctx context.Context, info request.Info, role string) error {
 	wanted, err := r.RoleScopes(ctx, info.Account, role)
 	if errors.Is(err, store.ErrNotFound) {
-		return rpc.Invalid(rpc.BodyFault("value_error", "Value error, no workspace role has this id", "workspace_role_id"))
+		return rpc.Invalid(rpc.BodyError("value_error", "Value error, no workspace role has this id", "workspace_role_id"))
 	}
 	if err != nil {
 		return err

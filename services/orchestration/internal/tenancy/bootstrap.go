@@ -80,7 +80,7 @@ func (r *Registry) ownerKey(ctx context.Context, name string, wanted func(*orchv
 		if !wanted(current) {
 			return nil, nil
 		}
-		stored, shown := r.NewKey(r.Words.UserKeyPrefix(), name, nil)
+		stored, shown := r.NewKey(r.Vocabulary.UserKeyPrefix(), name, nil)
 		next := proto.Clone(current).(*orchv1.User)
 		next.Keys, next.Welcomed = append(next.Keys, stored), true
 		key = shown.GetKey()

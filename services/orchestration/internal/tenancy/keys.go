@@ -23,7 +23,7 @@ func (r *Registry) NewKey(prefix, name string, expiration *timestamppb.Timestamp
 // CheckExpiration refuses a key that would be dead from the start.
 func (r *Registry) CheckExpiration(at *timestamppb.Timestamp, field string) error {
 	if at != nil && !at.AsTime().After(r.Store.Now()) {
-		return rpc.Invalid(rpc.BodyFault("value_error", "Value error, the expiration is in the past", field))
+		return rpc.Invalid(rpc.BodyError("value_error", "Value error, the expiration is in the past", field))
 	}
 	return nil
 }

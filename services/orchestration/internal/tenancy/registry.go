@@ -31,11 +31,11 @@ type Registry struct {
 	Teams           *store.Collection[*orchv1.Team]
 	Access          *store.Collection[*orchv1.WorkspaceAccess]
 
-	Store     *store.Store
-	Words     vocabulary.Vocabulary
-	directory *broker.KV
-	flush     func(ctx context.Context, collection query.Collection, id uuid.UUID) error
-	log       *slog.Logger
+	Store      *store.Store
+	Vocabulary vocabulary.Vocabulary
+	directory  *broker.KV
+	flush      func(ctx context.Context, collection query.Collection, id uuid.UUID) error
+	log        *slog.Logger
 }
 
 // Deps are what a Registry works with.
@@ -43,9 +43,9 @@ type Deps struct {
 	Store     *store.Store
 	Directory *broker.KV
 	// Flush carries out the effects of a document now.
-	Flush func(ctx context.Context, collection query.Collection, id uuid.UUID) error
-	Words vocabulary.Vocabulary
-	Log   *slog.Logger
+	Flush      func(ctx context.Context, collection query.Collection, id uuid.UUID) error
+	Vocabulary vocabulary.Vocabulary
+	Log        *slog.Logger
 }
 
 // New returns the registry.
@@ -59,7 +59,7 @@ func New(d Deps) *Registry {
 		Roles:           store.NewCollection(d.Store, query.WorkspaceRole, &orchv1.WorkspaceRole{}),
 		Teams:           store.NewCollection(d.Store, query.Team, &orchv1.Team{}),
 		Access:          store.NewCollection(d.Store, query.WorkspaceAccess, &orchv1.WorkspaceAccess{}),
-		Store:           d.Store, Words: d.Words, directory: d.Directory, flush: d.Flush, log: d.Log,
+		Store:           d.Store, Vocabulary: d.Vocabulary, directory: d.Directory, flush: d.Flush, log: d.Log,
 	}
 }
 

@@ -47,7 +47,7 @@ func (r *Registry) CheckBinding(ctx context.Context, account uuid.UUID, serviceA
 		}
 	}
 	if !found {
-		return rpc.Invalid(rpc.BodyFault("value_error", "Value error, the account has no service account of this id", "service_account_id"))
+		return rpc.Invalid(rpc.BodyError("value_error", "Value error, the account has no service account of this id", "service_account_id"))
 	}
 	return nil
 }

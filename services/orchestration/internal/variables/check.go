@@ -25,7 +25,7 @@ func check(name string, value []byte) error {
 		return fmt.Errorf("read the value of a variable: %w", err)
 	}
 	if compact.Len() > maxValue {
-		return rpc.Invalid(rpc.BodyFault("value_error", fmt.Sprintf("Value error, Variable value must be less than %d characters", maxValue), "value"))
+		return rpc.Invalid(rpc.BodyError("value_error", fmt.Sprintf("Value error, Variable value must be less than %d characters", maxValue), "value"))
 	}
 	return nil
 }

@@ -28,16 +28,16 @@ type Service struct {
 	orchv1.UnimplementedVariableServiceServer
 	variables *store.Collection[*orchv1.Variable]
 	source    pagination.Source[*orchv1.Variable]
-	words     vocabulary.Vocabulary
+	vocab     vocabulary.Vocabulary
 }
 
 // New returns the service over a store.
-func New(s *store.Store, words vocabulary.Vocabulary) *Service {
+func New(s *store.Store, vocab vocabulary.Vocabulary) *Service {
 	variables := store.NewCollection(s, query.Variable, &orchv1.Variable{})
 	return &Service{
 		variables: variables,
 		source:    pagination.NewSource(variables, orchv1.VariableSort_VARIABLE_SORT_NAME_ASC),
-		words:     words,
+		vocab:     vocab,
 	}
 }
 
@@ -80,5 +80,5 @@ func (s *Service) lifecycle(ws uuid.UUID, variable, before *orchv1.Variable, ver
 	of := s.variables.Store()
 	return events.Publish(ws, events.Lifecycle{
 		ID: of.NewID(), Kind: "variable", Verb: verb, Of: id, Name: variable.GetName(), At: of.Now(), Payload: payload,
-	}.Event(s.words))
+	}.Event(s.vocab))
 }

@@ -16,7 +16,7 @@ import (
 // PublishAccounts carries out effects of accounts.KindIntake: it brings the entries of accounts up to date.
 func (s *Service) PublishAccounts(ctx context.Context, effects []store.Effect) error {
 	return store.EachSubject(effects, func(_, account uuid.UUID) error {
-		err := s.catalogue.Swap(ctx, webhookdef.AccountKey(account), func([]byte) ([]byte, error) { return s.accountEntry(ctx, account) })
+		err := s.definitions.Swap(ctx, webhookdef.AccountKey(account), func([]byte) ([]byte, error) { return s.accountEntry(ctx, account) })
 		if err != nil {
 			return fmt.Errorf("bring an account of the catalogue up to date: %w", err)
 		}
@@ -50,7 +50,7 @@ func (s *Service) reconcileAccounts(ctx context.Context) error {
 			return fmt.Errorf("read the id of an account: %w", err)
 		}
 		ruled := a.GetSettings().GetWebhookRateLimit() != nil || len(a.GetSettings().GetWebhookAllowedIps()) > 0
-		return s.catalogue.Swap(ctx, webhookdef.AccountKey(id), func(current []byte) ([]byte, error) {
+		return s.definitions.Swap(ctx, webhookdef.AccountKey(id), func(current []byte) ([]byte, error) {
 			if len(current) == 0 && !ruled {
 				return nil, nil
 			}

@@ -18,14 +18,14 @@ import (
 // rename a webhook send none of them, and must not switch it on or strip its authentication by that.
 func (s *Service) ReplaceWebhook(ctx context.Context, r *orchv1.ReplaceWebhookRequest) (*emptypb.Empty, error) {
 	mask := r.GetUpdateMask().GetPaths()
-	var faults []*orchv1.FieldError
+	var fieldErrors []*orchv1.FieldError
 	for _, field := range []string{"name", "template"} {
 		if !slices.Contains(mask, field) {
-			faults = append(faults, rpc.BodyFault("missing", "Field required", field))
+			fieldErrors = append(fieldErrors, rpc.BodyError("missing", "Field required", field))
 		}
 	}
-	if len(faults) > 0 {
-		return nil, rpc.Invalid(faults...)
+	if len(fieldErrors) > 0 {
+		return nil, rpc.Invalid(fieldErrors...)
 	}
 	replace := r.GetWebhook()
 	return s.change(ctx, r.GetId(), replace.GetTemplate(), func(ws uuid.UUID, w *orchv1.Webhook) error {

@@ -20,7 +20,7 @@ import (
 // switch when it looks again. Looking again is an effect of the write, so that no crash leaves it out. Between the two,
 // neither the catalogue nor any answer says that the webhook is enabled.
 
-var errOpen = rpc.Invalid(rpc.BodyFault("value_error",
+var errOpen = rpc.Invalid(rpc.BodyError("value_error",
 	"Value error, the account demands authentication of webhooks: an enabled webhook needs a service account", "service_account_id"))
 
 // open tells whether a webhook takes requests without a credential.

@@ -32,9 +32,9 @@ var intakeFields = []string{"verification", "deduplication", "handshakes", "rate
 // setIntake takes over the fields that were sent, and seals the secrets among them. The error is the 422 for all that is
 // wrong.
 func (s *Service) setIntake(ws uuid.UUID, w *orchv1.Webhook, sent intake, fields []string) error {
-	var faults []*orchv1.FieldError
+	var fieldErrors []*orchv1.FieldError
 	refuse := func(text string, path ...string) {
-		faults = append(faults, rpc.BodyFault("value_error", "Value error, "+text, path...))
+		fieldErrors = append(fieldErrors, rpc.BodyError("value_error", "Value error, "+text, path...))
 	}
 	seal := func(field, secret string) (string, error) {
 		id, err := uuid.Parse(w.GetId())
@@ -78,8 +78,8 @@ func (s *Service) setIntake(ws uuid.UUID, w *orchv1.Webhook, sent intake, fields
 		}
 	}
 	checkIntake(w, refuse)
-	if len(faults) > 0 {
-		return rpc.Invalid(faults...)
+	if len(fieldErrors) > 0 {
+		return rpc.Invalid(fieldErrors...)
 	}
 	return nil
 }
@@ -93,8 +93,8 @@ func setVerification(
 		w.Verification, w.SealedSecrets = nil, nil
 		return nil
 	}
-	config, faults := verify.Settings(in)
-	for _, f := range faults {
+	config, fieldErrors := verify.Settings(in)
+	for _, f := range fieldErrors {
 		refuse(f.Message, "verification", f.Field)
 	}
 	w.Verification = config

@@ -52,7 +52,7 @@ func (s *Service) Reconcile(ctx context.Context) error {
 			return err
 		}
 		key := webhookdef.Key(w.GetSlug())
-		return s.catalogue.Swap(ctx, key, func(current []byte) ([]byte, error) {
+		return s.definitions.Swap(ctx, key, func(current []byte) ([]byte, error) {
 			if known, err := webhookdef.Decode(current); err == nil && known.GetId() == w.GetId() && known.GetRevision() >= revision {
 				return nil, nil
 			}

@@ -157,7 +157,7 @@ func (s *Service) produce(ctx context.Context, w *orchv1.Webhook, ws uuid.UUID, 
 }
 
 func (s *Service) send(ctx context.Context, ws uuid.UUID, event *orchv1.ReceivedEvent) error {
-	carried, err := events.ToBroker(s.words, event, ws)
+	carried, err := events.ToBroker(s.vocab, event, ws)
 	if err != nil {
 		return errors.Join(broker.ErrInvalidEvent, err)
 	}

@@ -42,10 +42,10 @@ import (
 // Service serves webhooks.
 type Service struct {
 	orchv1.UnimplementedWebhookServiceServer
-	webhooks  *store.Collection[*orchv1.Webhook]
-	source    pagination.Source[*orchv1.Webhook]
-	catalogue *broker.KV
-	tenancy   *tenancy.Registry
+	webhooks    *store.Collection[*orchv1.Webhook]
+	source      pagination.Source[*orchv1.Webhook]
+	definitions *broker.KV
+	tenancy     *tenancy.Registry
 	// compile tells what is wrong with a template, at save rather than at the first request.
 	compile func(template string) error
 	// flush carries out the effects of a webhook's document now.
@@ -54,7 +54,7 @@ type Service struct {
 
 	secrets    secrets.Keyring
 	renderer   *render.Engine
-	words      vocabulary.Vocabulary
+	vocab      vocabulary.Vocabulary
 	publisher  *broker.Publisher
 	journal    *broker.Journal
 	deliveries *store.Collection[*orchv1.WebhookDelivery]
@@ -65,17 +65,17 @@ type Service struct {
 
 // Deps are what the service works with.
 type Deps struct {
-	Store     *store.Store
-	Catalogue *broker.KV
-	Tenancy   *tenancy.Registry
-	Compile   func(template string) error
-	Flush     func(ctx context.Context, collection query.Collection, id uuid.UUID) error
-	Log       *slog.Logger
+	Store       *store.Store
+	Definitions *broker.KV
+	Tenancy     *tenancy.Registry
+	Compile     func(template string) error
+	Flush       func(ctx context.Context, collection query.Collection, id uuid.UUID) error
+	Log         *slog.Logger
 	// Secrets seals what signatures are verified with.
 	Secrets secrets.Keyring
 	// Words and IDs are for the events of replays.
-	Words vocabulary.Vocabulary
-	IDs   *id.Source
+	Vocabulary vocabulary.Vocabulary
+	IDs        *id.Source
 	// Publisher takes the events of replays; Journal brings the deliveries of the hooks service.
 	Publisher *broker.Publisher
 	Journal   *broker.Journal
@@ -95,17 +95,17 @@ func New(d Deps) *Service {
 	webhooks := store.NewCollection(d.Store, query.Webhook, &orchv1.Webhook{})
 	deliveries := store.NewCollection(d.Store, query.WebhookDelivery, &orchv1.WebhookDelivery{})
 	return &Service{
-		webhooks:  webhooks,
-		source:    pagination.NewSource(webhooks, orchv1.WebhookSort_WEBHOOK_SORT_NAME_ASC),
-		catalogue: d.Catalogue,
-		tenancy:   d.Tenancy,
-		compile:   d.Compile,
-		flush:     d.Flush,
-		log:       d.Log,
+		webhooks:    webhooks,
+		source:      pagination.NewSource(webhooks, orchv1.WebhookSort_WEBHOOK_SORT_NAME_ASC),
+		definitions: d.Definitions,
+		tenancy:     d.Tenancy,
+		compile:     d.Compile,
+		flush:       d.Flush,
+		log:         d.Log,
 
 		secrets:    d.Secrets,
-		renderer:   render.New(render.Options{Vocabulary: d.Words, IDs: d.IDs}),
-		words:      d.Words,
+		renderer:   render.New(render.Options{Vocabulary: d.Vocabulary, IDs: d.IDs}),
+		vocab:      d.Vocabulary,
 		publisher:  d.Publisher,
 		journal:    d.Journal,
 		deliveries: deliveries,
@@ -166,7 +166,7 @@ func (s *Service) spread(ctx context.Context, id uuid.UUID) {
 // checkTemplate refuses a template that no request could be rendered with.
 func (s *Service) checkTemplate(template string) error {
 	if err := s.compile(template); err != nil {
-		return rpc.Invalid(rpc.BodyFault("template_syntax", "Value error, "+err.Error(), "template"))
+		return rpc.Invalid(rpc.BodyError("template_syntax", "Value error, "+err.Error(), "template"))
 	}
 	return nil
 }

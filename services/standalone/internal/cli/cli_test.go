@@ -43,8 +43,8 @@ func TestVersion(t *testing.T) {
 }
 
 func TestOpenAPI(t *testing.T) {
-	for words, header := range map[string]string{"orch": "X-ORCH-API-VERSION", "prefect": "X-PREFECT-API-VERSION"} {
-		out, err := orch(t, "", "openapi", "--vocabulary", words)
+	for vocab, header := range map[string]string{"orch": "X-ORCH-API-VERSION", "prefect": "X-PREFECT-API-VERSION"} {
+		out, err := orch(t, "", "openapi", "--vocabulary", vocab)
 		require.NoError(t, err)
 		var document struct{ OpenAPI string }
 		require.NoError(t, json.Unmarshal([]byte(out), &document))

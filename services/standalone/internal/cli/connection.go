@@ -58,7 +58,7 @@ func remoteCommand(version string, group *cobra.Command, commands ...func(*conne
 
 // settings returns the profile that holds, with the environment and the flags laid over it.
 func (c *connection) settings() (profile.Profile, error) {
-	_, book, err := profile.Open()
+	_, profiles, err := profile.Open()
 	if err != nil {
 		return profile.Profile{}, err
 	}
@@ -67,11 +67,11 @@ func (c *connection) settings() (profile.Profile, error) {
 		name = os.Getenv("ORCH_PROFILE")
 	}
 	if name == "" {
-		name = book.Active
+		name = profiles.Active
 	}
 	var p profile.Profile
 	if name != "" {
-		if p, err = book.Get(name); err != nil {
+		if p, err = profiles.Get(name); err != nil {
 			return p, fmt.Errorf("%w; `orch profile ls` lists them", err)
 		}
 	}
@@ -191,9 +191,9 @@ func (c *connection) remove(cmd *cobra.Command, s *remote.Server, path string, y
 }
 
 func completeProfiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	_, book, err := profile.Open()
+	_, profiles, err := profile.Open()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	return slices.Sorted(maps.Keys(book.Profiles)), cobra.ShellCompDirectiveNoFileComp
+	return slices.Sorted(maps.Keys(profiles.Profiles)), cobra.ShellCompDirectiveNoFileComp
 }

@@ -9,8 +9,8 @@ import (
 
 // Exit codes of the program.
 const (
-	exitFault = 1 // What was asked for did not succeed.
-	exitUsage = 2 // What was asked for is not understood; nothing was tried.
+	exitFailure = 1 // The command ran and did not succeed.
+	exitUsage   = 2 // The command line is not valid; nothing ran.
 )
 
 // usageErrors marks the errors of flags and arguments of a command and of all below it.

@@ -46,7 +46,7 @@ for servers with basic authentication. A server without authentication needs non
 		Example: "  orch login --api-url https://orch.example.com/api --workspace acme/data\n  orch login --key-stdin < key.txt",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			file, book, err := profile.Open()
+			file, profiles, err := profile.Open()
 			if err != nil {
 				return err
 			}
@@ -62,8 +62,8 @@ for servers with basic authentication. A server without authentication needs non
 			if err := c.introduce(cmd, &p, flags.workspace); err != nil {
 				return err
 			}
-			book.Profiles[flags.profile], book.Active = p, flags.profile
-			if err := file.Write(book); err != nil {
+			profiles.Profiles[flags.profile], profiles.Active = p, flags.profile
+			if err := file.Write(profiles); err != nil {
 				return err
 			}
 			where := p.Workspace
@@ -143,13 +143,13 @@ func logoutCommand() *cobra.Command {
 		Short: "Forget the key of the active profile, or of another",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return editProfile(args, func(book *profile.Book, name string) error {
-				p, err := book.Get(name)
+			return editProfile(args, func(profiles *profile.Collection, name string) error {
+				p, err := profiles.Get(name)
 				if err != nil {
 					return err
 				}
 				p.Key = ""
-				book.Profiles[name] = p
+				profiles.Profiles[name] = p
 				fmt.Fprintf(cmd.OutOrStdout(), "The key of profile %q is forgotten here. It stays valid until it is deleted: orch api-key delete.\n", name)
 				return nil
 			})
@@ -159,21 +159,21 @@ func logoutCommand() *cobra.Command {
 	return cmd
 }
 
-// editProfile changes the book; the name is the argument, or that of the active profile.
-func editProfile(args []string, edit func(book *profile.Book, name string) error) error {
-	file, book, err := profile.Open()
+// editProfile changes the stored profiles; the name is the argument, or that of the active profile.
+func editProfile(args []string, edit func(profiles *profile.Collection, name string) error) error {
+	file, profiles, err := profile.Open()
 	if err != nil {
 		return err
 	}
-	name := book.Active
+	name := profiles.Active
 	if len(args) > 0 {
 		name = args[0]
 	}
 	if name == "" {
 		return errors.New("no profile is active; `orch login` makes one")
 	}
-	if err := edit(&book, name); err != nil {
+	if err := edit(&profiles, name); err != nil {
 		return err
 	}
-	return file.Write(book)
+	return file.Write(profiles)
 }

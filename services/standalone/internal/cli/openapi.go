@@ -10,13 +10,13 @@ import (
 )
 
 func openapiCommand() *cobra.Command {
-	var words string
+	var vocab string
 	cmd := &cobra.Command{
 		Use:   "openapi",
 		Short: "Print the OpenAPI document of the API",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			v, err := vocabulary.Parse(words)
+			v, err := vocabulary.Parse(vocab)
 			if err != nil {
 				return fmt.Errorf("%w: --vocabulary: %w", errArgument, err)
 			}
@@ -28,6 +28,6 @@ func openapiCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&words, "vocabulary", "", "the server's choice of words: orch, or prefect for existing clients")
+	cmd.Flags().StringVar(&vocab, "vocabulary", "", "the server's choice of words: orch, or prefect for existing clients")
 	return cmd
 }

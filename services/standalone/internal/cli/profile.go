@@ -22,15 +22,15 @@ func profileListCommand() *cobra.Command {
 		Short: "List the profiles; a star marks the active one",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, book, err := profile.Open()
+			_, profiles, err := profile.Open()
 			if err != nil {
 				return err
 			}
-			names := slices.Sorted(maps.Keys(book.Profiles))
+			names := slices.Sorted(maps.Keys(profiles.Profiles))
 			return table(cmd.OutOrStdout(), []string{"", "PROFILE", "API", "WORKSPACE", "KEY"}, names, func(name string) []string {
-				p := book.Profiles[name]
+				p := profiles.Profiles[name]
 				star, key := "", "no"
-				if name == book.Active {
+				if name == profiles.Active {
 					star = "*"
 				}
 				if p.Key != "" {
@@ -48,9 +48,9 @@ func profileUseCommand() *cobra.Command {
 		Short: "Make a profile the active one",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return editProfile(args, func(book *profile.Book, name string) error {
-				_, err := book.Get(name)
-				book.Active = name
+			return editProfile(args, func(profiles *profile.Collection, name string) error {
+				_, err := profiles.Get(name)
+				profiles.Active = name
 				return err
 			})
 		},
@@ -64,13 +64,13 @@ func profileDeleteCommand() *cobra.Command {
 		Short: "Forget a profile",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return editProfile(args, func(book *profile.Book, name string) error {
-				if _, err := book.Get(name); err != nil {
+			return editProfile(args, func(profiles *profile.Collection, name string) error {
+				if _, err := profiles.Get(name); err != nil {
 					return err
 				}
-				delete(book.Profiles, name)
-				if book.Active == name {
-					book.Active = ""
+				delete(profiles.Profiles, name)
+				if profiles.Active == name {
+					profiles.Active = ""
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "Profile %q is forgotten.\n", name)
 				return nil

@@ -52,6 +52,6 @@ func ExitCode(err error) int {
 	case errors.Is(err, errArgument):
 		return exitUsage
 	default:
-		return exitFault
+		return exitFailure
 	}
 }

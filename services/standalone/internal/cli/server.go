@@ -45,13 +45,13 @@ Every setting is an environment variable too; --check-config prints them all.`,
 			if flags.insecure {
 				cfg.Gateway.Insecure = true
 			}
-			words := cfg.Gateway.Vocabulary
+			vocab := cfg.Gateway.Vocabulary
 			if flags.vocabulary != "" {
-				if words, err = vocabulary.Parse(flags.vocabulary); err != nil {
+				if vocab, err = vocabulary.Parse(flags.vocabulary); err != nil {
 					return fmt.Errorf("%w: --vocabulary: %w", errArgument, err)
 				}
 			}
-			cfg.Gateway.Vocabulary, cfg.Hooks.Vocabulary, cfg.Orchestration.Vocabulary = words, words, words
+			cfg.Gateway.Vocabulary, cfg.Hooks.Vocabulary, cfg.Orchestration.Vocabulary = vocab, vocab, vocab
 			if flags.check {
 				if err := cfg.Validate(); err != nil {
 					return err

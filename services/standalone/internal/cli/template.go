@@ -35,11 +35,11 @@ With --stdio one JSON object a line is read, {"id", "template", "context"}, and 
 {"error", "message", "line"}; the error is syntax, undefined, runtime or budget.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			words, err := vocabulary.Parse(flags.vocabulary)
+			vocab, err := vocabulary.Parse(flags.vocabulary)
 			if err != nil {
 				return fmt.Errorf("%w: --vocabulary: %w", errArgument, err)
 			}
-			engine := webhook.NewEngine(webhook.Options{Vocabulary: words})
+			engine := webhook.NewEngine(webhook.Options{Vocabulary: vocab})
 			if flags.stdio {
 				return stdio.Run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), engine)
 			}

@@ -80,8 +80,8 @@ func workspaceUseCommand(c *connection) *cobra.Command {
 			if c.profile != "" {
 				names = []string{c.profile}
 			}
-			return editProfile(names, func(book *profile.Book, name string) error {
-				p, err := book.Get(name)
+			return editProfile(names, func(profiles *profile.Collection, name string) error {
+				p, err := profiles.Get(name)
 				if err != nil {
 					return err
 				}
@@ -94,7 +94,7 @@ func workspaceUseCommand(c *connection) *cobra.Command {
 					return err
 				}
 				p.AccountID, p.WorkspaceID, p.Workspace = w.AccountID, w.ID, w.full()
-				book.Profiles[name] = p
+				profiles.Profiles[name] = p
 				c.say(cmd, "Profile %q works in %s now.", name, w.full())
 				return nil
 			})

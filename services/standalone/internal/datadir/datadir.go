@@ -54,13 +54,13 @@ func Default() (string, error) {
 }
 
 // Open makes a directory or accepts one that was made for this format and vocabulary. Only the user can read it.
-func Open(path string, words vocabulary.Vocabulary) (Dir, error) {
+func Open(path string, vocab vocabulary.Vocabulary) (Dir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return Dir{}, fmt.Errorf("make the data directory: %w", err)
 	}
 	found, err := readMark(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Dir{Path: path, Vocabulary: words}, writeMark(path, mark{FormatVersion, words.String()})
+		return Dir{Path: path, Vocabulary: vocab}, writeMark(path, mark{FormatVersion, vocab.String()})
 	}
 	if err != nil {
 		return Dir{}, fmt.Errorf("read what %s is: %w", path, err)
@@ -68,11 +68,11 @@ func Open(path string, words vocabulary.Vocabulary) (Dir, error) {
 	switch {
 	case found.Format != FormatVersion:
 		return Dir{}, fmt.Errorf("%w: %s has format %d, this server speaks %d", ErrFormat, path, found.Format, FormatVersion)
-	case found.Vocabulary != words.String():
+	case found.Vocabulary != vocab.String():
 		return Dir{}, fmt.Errorf("%w: %s was written in the vocabulary %q, this server is set to %q (start it with --vocabulary %s)",
-			ErrFormat, path, found.Vocabulary, words, found.Vocabulary)
+			ErrFormat, path, found.Vocabulary, vocab, found.Vocabulary)
 	}
-	return Dir{Path: path, Vocabulary: words}, nil
+	return Dir{Path: path, Vocabulary: vocab}, nil
 }
 
 // OpenAny makes a directory or accepts one of any vocabulary, for those who store nothing in words of their own. A
@@ -100,11 +100,11 @@ func Existing(path string) (Dir, error) {
 	if found.Format != FormatVersion {
 		return Dir{}, fmt.Errorf("%w: %s has format %d, this server speaks %d", ErrFormat, path, found.Format, FormatVersion)
 	}
-	words, err := vocabulary.Parse(found.Vocabulary)
+	vocab, err := vocabulary.Parse(found.Vocabulary)
 	if err != nil {
 		return Dir{}, fmt.Errorf("read what %s is: %w", path, err)
 	}
-	return Dir{Path: path, Vocabulary: words}, nil
+	return Dir{Path: path, Vocabulary: vocab}, nil
 }
 
 // New makes a directory that must not exist or be empty. It is nobody's until it is marked.
@@ -119,8 +119,8 @@ func New(path string) (Dir, error) {
 }
 
 // Mark makes a new directory one of a vocabulary.
-func (d Dir) Mark(words vocabulary.Vocabulary) error {
-	return writeMark(d.Path, mark{FormatVersion, words.String()})
+func (d Dir) Mark(vocab vocabulary.Vocabulary) error {
+	return writeMark(d.Path, mark{FormatVersion, vocab.String()})
 }
 
 // CopyMark marks another directory as what this one is.

@@ -28,8 +28,8 @@ type Profile struct {
 	Workspace string `json:"workspace,omitempty"`
 }
 
-// Book is all that is remembered.
-type Book struct {
+// Collection is the set of stored profiles.
+type Collection struct {
 	// Active names the profile of commands that name none; empty when there is none.
 	Active   string             `json:"active,omitempty"`
 	Profiles map[string]Profile `json:"profiles"`
@@ -39,7 +39,7 @@ type Book struct {
 var ErrUnknown = errors.New("there is no such profile")
 
 // Get returns a profile by its name.
-func (b Book) Get(name string) (Profile, error) {
+func (b Collection) Get(name string) (Profile, error) {
 	p, ok := b.Profiles[name]
 	if !ok {
 		return Profile{}, fmt.Errorf("%w: %q", ErrUnknown, name)
@@ -47,7 +47,7 @@ func (b Book) Get(name string) (Profile, error) {
 	return p, nil
 }
 
-// File is where the book is kept.
+// File is the path of the profiles file.
 type File string
 
 // DefaultFile is the file of the user who runs the process, or the one that ORCH_PROFILES names.
@@ -62,38 +62,38 @@ func DefaultFile() (File, error) {
 	return File(filepath.Join(dir, "orch", "profiles.json")), nil
 }
 
-// Open returns the user's file and the book in it.
-func Open() (File, Book, error) {
+// Open returns the user's file and its profiles.
+func Open() (File, Collection, error) {
 	file, err := DefaultFile()
 	if err != nil {
-		return "", Book{}, err
+		return "", Collection{}, err
 	}
-	book, err := file.Read()
-	return file, book, err
+	profiles, err := file.Read()
+	return file, profiles, err
 }
 
-// Read returns the book, an empty one if there is no file yet.
-func (f File) Read() (Book, error) {
-	book := Book{Profiles: map[string]Profile{}}
+// Read returns the profiles; the collection is empty when the file does not exist.
+func (f File) Read() (Collection, error) {
+	profiles := Collection{Profiles: map[string]Profile{}}
 	text, err := os.ReadFile(string(f))
 	if errors.Is(err, fs.ErrNotExist) {
-		return book, nil
+		return profiles, nil
 	}
 	if err != nil {
-		return book, fmt.Errorf("read the profiles: %w", err)
+		return profiles, fmt.Errorf("read the profiles: %w", err)
 	}
-	if err := json.Unmarshal(text, &book); err != nil {
-		return book, fmt.Errorf("read the profiles of %s: %w", f, err)
+	if err := json.Unmarshal(text, &profiles); err != nil {
+		return profiles, fmt.Errorf("read the profiles of %s: %w", f, err)
 	}
-	if book.Profiles == nil {
-		book.Profiles = map[string]Profile{}
+	if profiles.Profiles == nil {
+		profiles.Profiles = map[string]Profile{}
 	}
-	return book, nil
+	return profiles, nil
 }
 
-// Write replaces the book in one step: another process reads the old one or the new one.
-func (f File) Write(book Book) error {
-	text, err := json.MarshalIndent(book, "", "  ")
+// Write replaces the file atomically: another process reads the old one or the new one.
+func (f File) Write(profiles Collection) error {
+	text, err := json.MarshalIndent(profiles, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write the profiles: %w", err)
 	}

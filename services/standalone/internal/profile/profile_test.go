@@ -10,21 +10,21 @@ import (
 	"github.com/orch-project/orch/services/standalone/internal/profile"
 )
 
-func TestBookIsKeptForTheUserAlone(t *testing.T) {
+func TestProfilesAreKeptForTheUserAlone(t *testing.T) {
 	file := profile.File(filepath.Join(t.TempDir(), "new", "profiles.json"))
-	book, err := file.Read()
+	profiles, err := file.Read()
 	require.NoError(t, err)
-	require.Empty(t, book.Profiles)
+	require.Empty(t, profiles.Profiles)
 
-	book.Profiles["work"] = profile.Profile{APIURL: "https://orch.example/api", Key: "secret"}
-	book.Active = "work"
-	require.NoError(t, file.Write(book))
-	book.Profiles["home"] = profile.Profile{APIURL: "http://127.0.0.1:4200/api"}
-	require.NoError(t, file.Write(book))
+	profiles.Profiles["work"] = profile.Profile{APIURL: "https://orch.example/api", Key: "secret"}
+	profiles.Active = "work"
+	require.NoError(t, file.Write(profiles))
+	profiles.Profiles["home"] = profile.Profile{APIURL: "http://127.0.0.1:4200/api"}
+	require.NoError(t, file.Write(profiles))
 
 	got, err := file.Read()
 	require.NoError(t, err)
-	require.Equal(t, book, got)
+	require.Equal(t, profiles, got)
 	info, err := os.Stat(string(file))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())

@@ -35,9 +35,9 @@ func IsStatus(err error, status int) bool {
 // each with the path of its field.
 func newError(status int, body []byte) *Error {
 	var form struct {
-		Detail  json.RawMessage `json:"detail"`
-		Message string          `json:"exception_message"`
-		Faults  []struct {
+		Detail      json.RawMessage `json:"detail"`
+		Message     string          `json:"exception_message"`
+		FieldErrors []struct {
 			Loc []any  `json:"loc"`
 			Msg string `json:"msg"`
 		} `json:"exception_detail"`
@@ -46,14 +46,14 @@ func newError(status int, body []byte) *Error {
 	if json.Unmarshal(body, &form) != nil {
 		return e
 	}
-	if len(form.Faults) > 0 {
-		parts := make([]string, 0, len(form.Faults))
-		for _, fault := range form.Faults {
-			path := make([]string, 0, len(fault.Loc))
-			for _, step := range fault.Loc {
+	if len(form.FieldErrors) > 0 {
+		parts := make([]string, 0, len(form.FieldErrors))
+		for _, fieldError := range form.FieldErrors {
+			path := make([]string, 0, len(fieldError.Loc))
+			for _, step := range fieldError.Loc {
 				path = append(path, fmt.Sprint(step))
 			}
-			parts = append(parts, strings.Join(path, ".")+": "+fault.Msg)
+			parts = append(parts, strings.Join(path, ".")+": "+fieldError.Msg)
 		}
 		e.Detail = strings.Join(parts, "; ")
 		return e

@@ -77,7 +77,7 @@ func TestVocabulary(t *testing.T) {
 	require.ErrorContains(t, err, "orch")
 	_, err = db.Collection("meta").InsertOne(t.Context(), bson.D{{Key: "_id", Value: "format"}, {Key: "vocabulary", Value: "prefect"}})
 	require.NoError(t, err)
-	words, err := transfer.Vocabulary(t.Context(), db)
+	vocab, err := transfer.Vocabulary(t.Context(), db)
 	require.NoError(t, err)
-	require.Equal(t, vocabulary.Prefect, words)
+	require.Equal(t, vocabulary.Prefect, vocab)
 }

@@ -89,7 +89,7 @@ func allows(list *orchv1.IpAllowlist, from netip.Addr) bool {
 
 // checkEntries refuses what is no address or network, and what is there twice.
 func checkEntries(entries []*orchv1.IpAllowlistEntry) error {
-	var faults []*orchv1.FieldError
+	var fieldErrors []*orchv1.FieldError
 	seen := map[netip.Prefix]bool{}
 	for i, e := range entries {
 		network, err := clientaddr.ParseNetwork(e.GetIpNetwork())
@@ -97,12 +97,12 @@ func checkEntries(entries []*orchv1.IpAllowlistEntry) error {
 			err = fmt.Errorf("%q is on the list twice", e.GetIpNetwork())
 		}
 		if err != nil {
-			faults = append(faults, rpc.BodyFault("value_error", "Value error, "+err.Error(), "entries", strconv.Itoa(i), "ip_network"))
+			fieldErrors = append(fieldErrors, rpc.BodyError("value_error", "Value error, "+err.Error(), "entries", strconv.Itoa(i), "ip_network"))
 		}
 		seen[network] = true
 	}
-	if len(faults) > 0 {
-		return rpc.Invalid(faults...)
+	if len(fieldErrors) > 0 {
+		return rpc.Invalid(fieldErrors...)
 	}
 	return nil
 }

@@ -72,14 +72,14 @@ func (s *Service) UpdateAccountSettings(ctx context.Context, r *orchv1.UpdateAcc
 
 // checkNetworks refuses what is no address or network.
 func checkNetworks(list []string) error {
-	var faults []*orchv1.FieldError
+	var fieldErrors []*orchv1.FieldError
 	for i, text := range list {
 		if _, err := clientaddr.ParseNetwork(text); err != nil {
-			faults = append(faults, rpc.BodyFault("value_error", "Value error, "+err.Error(), "webhook_allowed_ips", strconv.Itoa(i)))
+			fieldErrors = append(fieldErrors, rpc.BodyError("value_error", "Value error, "+err.Error(), "webhook_allowed_ips", strconv.Itoa(i)))
 		}
 	}
-	if len(faults) > 0 {
-		return rpc.Invalid(faults...)
+	if len(fieldErrors) > 0 {
+		return rpc.Invalid(fieldErrors...)
 	}
 	return nil
 }

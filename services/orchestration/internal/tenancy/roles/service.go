@@ -122,12 +122,12 @@ func (s *Service) ReadWorkspaceScopes(context.Context, *emptypb.Empty) (*orchv1.
 func check(write *orchv1.WorkspaceRoleWrite) error {
 	if id := write.InheritedRoleId; id != nil {
 		if _, ok := access.WorkspaceRole(*id); !ok {
-			return rpc.Invalid(rpc.BodyFault("value_error", "Value error, only the server's own roles can be inherited", "inherited_role_id"))
+			return rpc.Invalid(rpc.BodyError("value_error", "Value error, only the server's own roles can be inherited", "inherited_role_id"))
 		}
 	}
 	for _, scope := range write.GetScopes() {
 		if scope == "" || strings.Trim(scope, "abcdefghijklmnopqrstuvwxyz_") != "" {
-			return rpc.Invalid(rpc.BodyFault("value_error", "Value error, a scope consists of lower-case letters and underscores", "scopes"))
+			return rpc.Invalid(rpc.BodyError("value_error", "Value error, a scope consists of lower-case letters and underscores", "scopes"))
 		}
 	}
 	return nil

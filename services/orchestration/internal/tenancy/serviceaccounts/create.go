@@ -32,7 +32,7 @@ func (s *Service) CreateServiceAccount(ctx context.Context, r *orchv1.CreateServ
 		return nil, err
 	}
 	id := of.Store.NewID()
-	stored, shown := of.NewKey(of.Words.BotKeyPrefix(), create.GetName(), create.ApiKeyExpiration)
+	stored, shown := of.NewKey(of.Vocabulary.BotKeyPrefix(), create.GetName(), create.ApiKeyExpiration)
 	b := &orchv1.ServiceAccount{
 		Id: id.String(), ActorId: of.Store.NewID().String(), AccountId: info.Account.String(), Name: create.GetName(),
 		AccountRoleId: role, Keys: []*orchv1.ApiKey{stored},

@@ -30,7 +30,7 @@ func (s *Service) RotateServiceAccountApiKey(ctx context.Context, r *orchv1.Rota
 	var shown *orchv1.ApiKey
 	b, err := s.mutate(ctx, info, id, "rotated", func(next *orchv1.ServiceAccount) error {
 		var stored *orchv1.ApiKey
-		stored, shown = of.NewKey(of.Words.BotKeyPrefix(), next.GetName(), rotation.GetApiKeyExpiration())
+		stored, shown = of.NewKey(of.Vocabulary.BotKeyPrefix(), next.GetName(), rotation.GetApiKeyExpiration())
 		next.Keys = append(expiring(next.GetKeys(), of.Store.Now(), overlap), stored)
 		if len(next.GetKeys()) > maxKeys {
 			return rpc.Detail(http.StatusConflict, "Too many keys of this service account are still valid; wait, or let them expire at once.")

@@ -31,7 +31,7 @@ func (s *Service) AddTeamMembers(ctx context.Context, r *orchv1.AddTeamMembersRe
 	for i, m := range r.GetMembers().GetMembers() {
 		resolved, err := s.resolve(ctx, info, m)
 		if errors.Is(err, store.ErrNotFound) {
-			return nil, rpc.Invalid(rpc.BodyFault("value_error", "Value error, the account has nobody of this id and type",
+			return nil, rpc.Invalid(rpc.BodyError("value_error", "Value error, the account has nobody of this id and type",
 				"members", strconv.Itoa(i), "member_id"))
 		}
 		if err != nil {

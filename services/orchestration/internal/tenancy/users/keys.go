@@ -28,7 +28,7 @@ func (s *Service) CreateUserApiKey(ctx context.Context, r *orchv1.CreateUserApiK
 	if err := of.CheckExpiration(create.Expiration, "expiration"); err != nil {
 		return nil, err
 	}
-	stored, shown := of.NewKey(of.Words.UserKeyPrefix(), create.GetName(), create.Expiration)
+	stored, shown := of.NewKey(of.Vocabulary.UserKeyPrefix(), create.GetName(), create.Expiration)
 	err = s.mutate(ctx, info, id, func(next *orchv1.User) (tenancy.Deed, error) {
 		next.Keys = append(tenancy.Alive(next.GetKeys(), of.Store.Now()), stored)
 		if len(next.GetKeys()) > maxKeys {

@@ -48,7 +48,7 @@ func (s *Service) CreateAccountMembership(ctx context.Context, r *orchv1.CreateA
 		return nil, tenancy.Missing(err, "Account")
 	}
 	id := of.Store.NewID()
-	stored, shown := of.NewKey(of.Words.UserKeyPrefix(), "first key", nil)
+	stored, shown := of.NewKey(of.Vocabulary.UserKeyPrefix(), "first key", nil)
 	u := &orchv1.User{
 		Id: id.String(), ActorId: of.Store.NewID().String(), Handle: create.GetHandle(), Email: create.GetEmail(),
 		FirstName: create.GetFirstName(), LastName: create.GetLastName(), Keys: []*orchv1.ApiKey{stored}, Welcomed: true,

@@ -118,7 +118,7 @@ func (s *Service) resolve(ctx context.Context, info request.Info, g grant) (*orc
 		}
 	}
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, rpc.Invalid(rpc.BodyFault("value_error", "Value error, the account has nobody of this id", field))
+		return nil, rpc.Invalid(rpc.BodyError("value_error", "Value error, the account has nobody of this id", field))
 	}
 	return a, err
 }

@@ -27,7 +27,7 @@ func (s *Service) UpdateWorkspace(ctx context.Context, r *orchv1.UpdateWorkspace
 	update, of := r.GetWorkspace(), s.registry
 	if role := update.DefaultWorkspaceRoleId; role != nil {
 		if _, err := of.RoleScopes(ctx, info.Account, *role); errors.Is(err, store.ErrNotFound) {
-			return nil, rpc.Invalid(rpc.BodyFault("value_error", "Value error, no workspace role has this id", "default_workspace_role_id"))
+			return nil, rpc.Invalid(rpc.BodyError("value_error", "Value error, no workspace role has this id", "default_workspace_role_id"))
 		} else if err != nil {
 			return nil, err
 		}

@@ -28,10 +28,10 @@ func (d *domain) accountDefinition(kv *broker.KV) *orchv1.AccountDefinition {
 
 // TestAccountIntakeReachesTheCatalogue: what an account lets its webhooks take is known to the hooks service before the
 // change is answered, and again after the broker lost it.
-func TestAccountIntakeReachesTheCatalogue(t *testing.T) {
+func TestAccountDefinitionReachesTheBucket(t *testing.T) {
 	t.Parallel()
 	d := newDomain(t)
-	kv := d.catalogue()
+	kv := d.definitions()
 	patch := func(settings *orchv1.AccountSettingsUpdate, fields ...string) error {
 		_, _, err := tryIn[*emptypb.Empty](d, request.DefaultWorkspace, orchv1.AccountService_UpdateAccountSettings_FullMethodName,
 			&orchv1.UpdateAccountSettingsRequest{AccountId: account, Settings: settings, UpdateMask: &fieldmaskpb.FieldMask{Paths: fields}})

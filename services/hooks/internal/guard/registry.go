@@ -17,8 +17,8 @@ type Rules struct {
 	AllowedIPs []string
 }
 
-// Book keeps the guards of all webhooks and accounts. It is safe for concurrent use.
-type Book struct {
+// Registry holds the guards of all webhooks and accounts. It is safe for concurrent use.
+type Registry struct {
 	keys     secrets.Keyring
 	operator Rules
 	networks clientaddr.Networks // Those of the operator's rules.
@@ -34,23 +34,23 @@ type account struct {
 	networks   clientaddr.Networks
 	window     *window
 	operator   *window
-	fault      error
+	fieldError error
 }
 
-// NewBook makes a book that opens secrets with these keys, and in which the operator's rules hold for each account.
-func NewBook(keys secrets.Keyring, operator Rules) (*Book, error) {
+// NewRegistry returns a registry that decrypts secrets with keys and applies the operator's rules to each account.
+func NewRegistry(keys secrets.Keyring, operator Rules) (*Registry, error) {
 	networks, err := clientaddr.ParseNetworks(operator.AllowedIPs)
 	if err != nil {
 		return nil, fmt.Errorf("read the addresses that may post to webhooks: %w", err)
 	}
-	return &Book{
+	return &Registry{
 		keys: keys, operator: operator, networks: networks,
 		hooks: map[string]*Guard{}, accounts: map[string]*account{},
 	}, nil
 }
 
 // Of is the guard of a webhook. It keeps the definition.
-func (b *Book) Of(d *orchv1.WebhookDefinition) *Guard {
+func (b *Registry) Of(d *orchv1.WebhookDefinition) *Guard {
 	b.mu.RLock()
 	g := b.hooks[d.GetId()]
 	b.mu.RUnlock()
@@ -67,7 +67,7 @@ func (b *Book) Of(d *orchv1.WebhookDefinition) *Guard {
 }
 
 // Forget drops the guard of a webhook that is no more.
-func (b *Book) Forget(id string) {
+func (b *Registry) Forget(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.hooks, id)
@@ -77,13 +77,13 @@ func (b *Book) Forget(id string) {
 // and the webhook's, all of which must allow it. Addresses come first, so that strangers use up nobody's rate, and a
 // request that is refused is counted nowhere. Errors: ErrForbidden, *TooManyError, or one that wraps ErrClosed. The
 // account's definition is nil where it has no rules of its own.
-func (b *Book) Admit(g *Guard, own *orchv1.AccountDefinition, from netip.Addr, now time.Time) error {
-	if g.fault != nil {
-		return g.fault
+func (b *Registry) Admit(g *Guard, own *orchv1.AccountDefinition, from netip.Addr, now time.Time) error {
+	if g.fieldError != nil {
+		return g.fieldError
 	}
 	a := b.account(g.definition.GetAccount(), own)
-	if a.fault != nil {
-		return a.fault
+	if a.fieldError != nil {
+		return a.fieldError
 	}
 	for _, networks := range [...]clientaddr.Networks{b.networks, a.networks, g.networks} {
 		if len(networks) > 0 && !networks.Contain(from) { // The address that is not valid is on no list.
@@ -99,7 +99,7 @@ func (b *Book) Admit(g *Guard, own *orchv1.AccountDefinition, from netip.Addr, n
 // unruled is an account that nobody has rules for.
 var unruled account
 
-func (b *Book) account(id string, d *orchv1.AccountDefinition) *account {
+func (b *Registry) account(id string, d *orchv1.AccountDefinition) *account {
 	if d == nil && b.operator.RateLimit == nil {
 		return &unruled
 	}
@@ -118,8 +118,8 @@ func (b *Book) account(id string, d *orchv1.AccountDefinition) *account {
 		return before
 	}
 	a = &account{definition: d, window: before.window.follow(d.GetRateLimit()), operator: before.operator}
-	if a.networks, a.fault = clientaddr.ParseNetworks(d.GetAllowedIps()); a.fault != nil {
-		a.fault = fmt.Errorf("%w: its account: %w", ErrClosed, a.fault)
+	if a.networks, a.fieldError = clientaddr.ParseNetworks(d.GetAllowedIps()); a.fieldError != nil {
+		a.fieldError = fmt.Errorf("%w: its account: %w", ErrClosed, a.fieldError)
 	}
 	b.accounts[id] = a
 	return a

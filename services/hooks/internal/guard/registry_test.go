@@ -35,9 +35,9 @@ func limit(requests int64) *orchv1.WebhookRateLimit {
 	return &orchv1.WebhookRateLimit{Requests: requests, Seconds: 60}
 }
 
-func book(t *testing.T, keys secrets.Keyring, operator Rules) *Book {
+func newRegistry(t *testing.T, keys secrets.Keyring, operator Rules) *Registry {
 	t.Helper()
-	b, err := NewBook(keys, operator)
+	b, err := NewRegistry(keys, operator)
 	require.NoError(t, err)
 	return b
 }
@@ -65,7 +65,7 @@ func TestAllRulesHold(t *testing.T) {
 		if c.account != nil {
 			account = &orchv1.AccountDefinition{Id: d.GetAccount(), RateLimit: c.account.RateLimit, AllowedIps: c.account.AllowedIPs}
 		}
-		b := book(t, secrets.Keyring{}, c.operator)
+		b := newRegistry(t, secrets.Keyring{}, c.operator)
 		g := b.Of(d)
 		require.Same(t, g, b.Of(d), "made once for a definition")
 		for range 20 { // More than any of the limits.
@@ -84,7 +84,7 @@ func TestAllRulesHold(t *testing.T) {
 // The operator's limit holds for an account through all of its changes, and for each account by itself.
 func TestTheOperatorsLimitCannotBeLifted(t *testing.T) {
 	t.Parallel()
-	b := book(t, secrets.Keyring{}, Rules{RateLimit: limit(2)})
+	b := newRegistry(t, secrets.Keyring{}, Rules{RateLimit: limit(2)})
 	d := definition()
 	d.Account = uuid.NewString()
 	require.NoError(t, b.Admit(b.Of(d), nil, inside, start))
@@ -96,14 +96,14 @@ func TestTheOperatorsLimitCannotBeLifted(t *testing.T) {
 	other := definition()
 	other.Account = uuid.NewString()
 	require.NoError(t, b.Admit(b.Of(other), nil, inside, start))
-	_, err := NewBook(secrets.Keyring{}, Rules{AllowedIPs: []string{"everywhere"}})
+	_, err := NewRegistry(secrets.Keyring{}, Rules{AllowedIPs: []string{"everywhere"}})
 	require.Error(t, err)
 }
 
 // A change of a webhook must not give whoever floods it a fresh allowance.
 func TestCountsOutliveAChange(t *testing.T) {
 	t.Parallel()
-	b := book(t, secrets.Keyring{}, Rules{})
+	b := newRegistry(t, secrets.Keyring{}, Rules{})
 	d := definition()
 	d.RateLimit = limit(1)
 	require.NoError(t, b.Admit(b.Of(d), nil, inside, start))
@@ -154,13 +154,13 @@ func TestWhatCannotBeGuardedIsClosed(t *testing.T) {
 	} {
 		d := definition()
 		c.change(d)
-		b := book(t, c.keys, Rules{})
+		b := newRegistry(t, c.keys, Rules{})
 		err := b.Admit(b.Of(d), nil, inside, start)
 		if c.open {
 			require.NoError(t, err, name)
 			continue
 		}
 		require.ErrorIs(t, err, ErrClosed, name)
-		require.ErrorIs(t, b.Of(d).Fault(), ErrClosed, name)
+		require.ErrorIs(t, b.Of(d).Unusable(), ErrClosed, name)
 	}
 }

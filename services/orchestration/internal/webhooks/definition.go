@@ -14,8 +14,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// KindCatalogue is the effect that brings entries of the catalogue up to date.
-const KindCatalogue = "webhook_catalogue"
+// KindDefinition is the effect that updates entries of the definition bucket.
+const KindDefinition = "webhook_definition"
 
 // publish is the effect that brings the entries of some slugs up to date. Its body is the workspace, the webhook's id
 // and the keys; the definition is read when it is carried out, so that an effect that comes late writes nothing old.
@@ -26,7 +26,7 @@ func (s *Service) publish(ws, id uuid.UUID, slugs ...string) store.Effect {
 	}
 	body := append(append([]byte(nil), ws[:]...), id[:]...)
 	of := s.webhooks.Store()
-	return store.Effect{ID: of.NewID(), At: of.Now(), Kind: KindCatalogue, Body: append(body, strings.Join(keys, " ")...)}
+	return store.Effect{ID: of.NewID(), At: of.Now(), Kind: KindDefinition, Body: append(body, strings.Join(keys, " ")...)}
 }
 
 // Publish carries out effects of KindCatalogue.
@@ -40,7 +40,7 @@ func (s *Service) Publish(ctx context.Context, effects []store.Effect) error {
 			return fmt.Errorf("look at a webhook again: %w", err)
 		}
 		for _, key := range strings.Fields(string(e.Body[32:])) {
-			err := s.catalogue.Swap(ctx, key, func([]byte) ([]byte, error) { return s.entry(ctx, ws, id, key) })
+			err := s.definitions.Swap(ctx, key, func([]byte) ([]byte, error) { return s.entry(ctx, ws, id, key) })
 			if err != nil {
 				return fmt.Errorf("bring the catalogue up to date: %w", err)
 			}
