@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/clock"
-	"github.com/orch-project/orch/pkg/jsontext"
+	"github.com/orch-project/orch/pkg/jsontoken"
 )
 
 // Media types of the wire.
@@ -55,7 +55,7 @@ func appendAttribute(b []byte, name, value string) []byte {
 	b = append(b, ',', '"')
 	b = append(b, name...)
 	b = append(b, '"', ':')
-	return jsontext.AppendString(b, value)
+	return jsontoken.AppendString(b, value)
 }
 
 // appendID appends what id.String gives.

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/clock"
-	"github.com/orch-project/orch/pkg/jsontext"
+	"github.com/orch-project/orch/pkg/jsontoken"
 )
 
 // ownFrame reads a frame as appendFrame writes it: members in that order, no white space between them, no escapes in the
@@ -54,7 +54,7 @@ func (r *ownReader) take(what string) bool {
 
 // plain takes the rest of a string whose opening quote was taken; it is valid UTF-8 and belongs to the text.
 func (r *ownReader) plain() ([]byte, bool) {
-	end, ascii := jsontext.Run(r.text, r.at)
+	end, ascii := jsontoken.PlainEnd(r.text, r.at)
 	if end == len(r.text) || r.text[end] != '"' {
 		return nil, false
 	}
@@ -75,7 +75,7 @@ func (r *ownReader) event(e *Event) bool {
 		return false
 	}
 	if r.take(`,"datacontenttype":"application/json","data":`) {
-		end, ok := jsontext.Value(r.text, r.at)
+		end, ok := jsontoken.ValueEnd(r.text, r.at)
 		if !ok {
 			return false
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/clock"
-	"github.com/orch-project/orch/pkg/jsontext"
+	"github.com/orch-project/orch/pkg/jsontoken"
 )
 
 // Event is one CloudEvent (version 1.0) with JSON data. It is delivered as it was published, Time apart: that arrives in
@@ -61,7 +61,7 @@ func (e *Event) Validate() error {
 	if y := e.Time.UTC().Year(); !e.Time.IsZero() && (y < 1 || y > 9999) {
 		return fmt.Errorf("%w: year %d cannot be written", ErrInvalidEvent, y)
 	}
-	if len(e.Data) > 0 && !jsontext.Valid(e.Data) {
+	if len(e.Data) > 0 && !jsontoken.Valid(e.Data) {
 		return fmt.Errorf("%w: data is not JSON", ErrInvalidEvent)
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/orch-project/orch/pkg/jsontext"
+	"github.com/orch-project/orch/pkg/jsontoken"
 )
 
 // ErrJSON is wrapped by the errors of FromJSON.
@@ -20,11 +20,13 @@ const maxJSONDepth = 800
 // FromJSON decodes one JSON value. The order of keys is kept, of equal keys the last wins, and ints are
 // exact, up to the size that Python reads; a number with a fraction or an exponent is a float. Values share the text.
 func FromJSON(text string) (Value, error) {
-	if !utf8.ValidString(text) {
-		text = string([]rune(text)) // Each byte that is no UTF-8 becomes U+FFFD.
-	}
 	values := jsonValues{stack: make([]Value, 0, 24)}
-	if err := jsontext.Scan(text, maxJSONDepth, &values); err != nil {
+	err := jsontoken.Scan(text, maxJSONDepth, &values)
+	if err != nil && !utf8.ValidString(text) {
+		values.stack = values.stack[:0]
+		err = jsontoken.Scan(string([]rune(text)), maxJSONDepth, &values) // Each invalid byte becomes U+FFFD.
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrJSON, err)
 	}
 	return values.stack[0], nil

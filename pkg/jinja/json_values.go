@@ -25,7 +25,7 @@ func (j *jsonValues) Number(literal string) error {
 	return err
 }
 
-func (j *jsonValues) List(n int) {
+func (j *jsonValues) Array(n int) {
 	var items []Value
 	if n > 0 {
 		items = append(make([]Value, 0, n), j.top(n)...)

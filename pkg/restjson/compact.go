@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/orch-project/orch/pkg/jsontext"
+	"github.com/orch-project/orch/pkg/jsontoken"
 )
 
 // ErrSyntax is wrapped when text is no JSON.
@@ -20,19 +20,19 @@ func Compact(data []byte) ([]byte, error) {
 	switch {
 	case l.Reason != "":
 		return nil, fmt.Errorf("%w: %s at byte %d", ErrSyntax, l.Reason, l.At)
-	case l.Lone:
+	case l.LoneSurrogate:
 		return nil, fmt.Errorf("%w: lone surrogate", ErrSyntax)
 	}
 	return raw, nil
 }
 
 // compact takes a value and gives a copy of it without whitespace.
-func compact(l *jsontext.Lexer) []byte {
+func compact(l *jsontoken.Lexer) []byte {
 	l.Space()
 	spaces := l.Spaces
 	raw := l.Raw()
 	if l.Spaces == spaces {
 		return bytes.Clone(raw)
 	}
-	return jsontext.DropSpace(raw)
+	return jsontoken.DropSpace(raw)
 }

@@ -8,14 +8,14 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/orch-project/orch/pkg/jsontext"
+	"github.com/orch-project/orch/pkg/jsontoken"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 // maxDepth bounds the nesting of arrays and objects in a body.
 const maxDepth = 128
 
-func lexer(data []byte) jsontext.Lexer { return jsontext.Lexer{Data: data, MaxDepth: maxDepth} }
+func lexer(data []byte) jsontoken.Lexer { return jsontoken.Lexer{Data: data, MaxDepth: maxDepth} }
 
 // DecodeOption changes how a body is read.
 type DecodeOption func(*decodeOptions)
@@ -158,7 +158,7 @@ func isNull(data []byte) bool { return string(bytes.Trim(data, " \t\r\n")) == "n
 
 // decoder reads one body.
 type decoder struct {
-	jsontext.Lexer
+	jsontoken.Lexer
 	path    []step
 	faults  []*orchv1.FieldError
 	masked  bool                // the top-level keys are collected; no defaults, no requirements there
@@ -215,7 +215,7 @@ func (d *decoder) fault(typ, msg string, raw []byte) {
 	}
 	fe := d.newFault(typ, msg)
 	if len(raw) <= maxEcho && len(raw) > 0 {
-		fe.Input = jsontext.DropSpace(raw)
+		fe.Input = jsontoken.DropSpace(raw)
 	}
 	d.faults = append(d.faults, fe)
 	if len(d.faults) >= MaxFaults {
@@ -233,10 +233,10 @@ func (d *decoder) mismatch(typ, msg string) {
 
 // whole tells whether the text just taken is free of lone surrogates, and records the fault otherwise.
 func (d *decoder) whole() bool {
-	if !d.Lone {
+	if !d.LoneSurrogate {
 		return true
 	}
-	d.Lone = false
+	d.LoneSurrogate = false
 	d.fault("string_unicode", "Input should be a valid string, unable to parse raw data as a unicode string", nil)
 	return false
 }

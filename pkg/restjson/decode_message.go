@@ -81,7 +81,7 @@ func (d *decoder) object(m protoreflect.Message, p *plan, top bool) {
 	d.Members(func(key []byte) {
 		f := p.byKey[string(key)]
 		switch {
-		case d.Lone:
+		case d.LoneSurrogate:
 			d.pushKey(string(key))
 			d.whole()
 			d.skipFree()
@@ -140,7 +140,7 @@ func (d *decoder) skipFree() {
 func (d *decoder) tag(p *plan) {
 	start := d.Pos
 	if d.Peek() == '"' {
-		if string(d.Text()) == p.tag && !d.Lone {
+		if string(d.Text()) == p.tag && !d.LoneSurrogate {
 			return
 		}
 	} else {

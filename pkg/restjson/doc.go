@@ -7,7 +7,7 @@
 //	descriptor ──▶ plan (built once, cached) ──┬──▶ encoder ──▶ bytes
 //	                                           └──▶ decoder ──▶ message, or *Errors
 //
-//	bytes ──▶ jsontext ──▶ shape of the message ──▶ fields ──▶ scalars ──▶ bounds
+//	bytes ──▶ jsontoken ──▶ shape of the message ──▶ fields ──▶ scalars ──▶ bounds
 //	                       │ object   {"name": …}
 //	                       │ inline   the one field is the JSON
 //	                       │ tuple    […] in the order of field numbers

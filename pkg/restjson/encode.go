@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/orch-project/orch/pkg/jsontext"
+	"github.com/orch-project/orch/pkg/jsontoken"
 )
 
 var (
@@ -126,7 +126,7 @@ func (e encoder) object(dst []byte, m protoreflect.Message, p *plan) (_ []byte, 
 				dst = append(dst, ',')
 			}
 			first = false
-			dst = jsontext.AppendString(dst, k)
+			dst = jsontoken.AppendString(dst, k)
 			dst = append(dst, ':')
 			dst = appendJSON(dst, extras.Get(protoreflect.ValueOfString(k).MapKey()).Bytes(), p.extra.kind)
 		}
@@ -177,7 +177,7 @@ func (e encoder) entries(dst []byte, entries protoreflect.Map, f *field) (_ []by
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = jsontext.AppendString(dst, k)
+		dst = jsontoken.AppendString(dst, k)
 		dst = append(dst, ':')
 		if dst, err = e.value(dst, entries.Get(protoreflect.ValueOfString(k).MapKey()), f); err != nil {
 			return dst, fmt.Errorf("%s: %w", k, err)
@@ -213,7 +213,7 @@ func (e encoder) value(dst []byte, v protoreflect.Value, f *field) ([]byte, erro
 	case kindDouble:
 		return AppendFloat(dst, v.Float()), nil
 	case kindString:
-		return jsontext.AppendString(dst, v.String()), nil
+		return jsontoken.AppendString(dst, v.String()), nil
 	case kindUUID:
 		return appendUUID(dst, v.String())
 	case kindJSON, kindObject:

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/orch-project/orch/pkg/jsontext"
+	"github.com/orch-project/orch/pkg/jsontoken"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -68,7 +68,7 @@ func newEnumWords(ed protoreflect.EnumDescriptor) *enumWords {
 		}
 		if _, alias := w.word[v.Number()]; !alias {
 			w.word[v.Number()] = word
-			w.quoted[v.Number()] = string(jsontext.AppendString(nil, word))
+			w.quoted[v.Number()] = string(jsontoken.AppendString(nil, word))
 			all = append(all, "'"+word+"'")
 		}
 		w.number[word] = v.Number()

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/orch-project/orch/pkg/jsontext"
+	"github.com/orch-project/orch/pkg/jsontoken"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -63,7 +63,7 @@ func (e *Errors) AppendBody(dst, request []byte) []byte {
 	case len(request) == 0 || len(request) > maxBodyEcho:
 		dst = append(dst, "null"...)
 	case err != nil:
-		dst = jsontext.AppendString(dst, strings.ToValidUTF8(string(request), "\uFFFD"))
+		dst = jsontoken.AppendString(dst, strings.ToValidUTF8(string(request), "\uFFFD"))
 	default:
 		dst = append(dst, compact...)
 	}
@@ -79,20 +79,20 @@ func AppendErrors(dst []byte, list []*orchv1.FieldError) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `{"type":`...)
-		dst = jsontext.AppendString(dst, fe.GetType())
+		dst = jsontoken.AppendString(dst, fe.GetType())
 		dst = append(dst, `,"loc":[`...)
 		for j, step := range fe.GetLoc() {
 			if j > 0 {
 				dst = append(dst, ',')
 			}
 			if k, ok := step.GetKind().(*orchv1.PathElement_Key); ok {
-				dst = jsontext.AppendString(dst, k.Key)
+				dst = jsontoken.AppendString(dst, k.Key)
 			} else {
 				dst = strconv.AppendInt(dst, step.GetIndex(), 10)
 			}
 		}
 		dst = append(dst, `],"msg":`...)
-		dst = jsontext.AppendString(dst, fe.GetMsg())
+		dst = jsontoken.AppendString(dst, fe.GetMsg())
 		if in := fe.GetInput(); len(in) > 0 {
 			dst = append(dst, `,"input":`...)
 			dst = append(dst, in...)

@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/orch-project/orch/pkg/jsontext"
+	"github.com/orch-project/orch/pkg/jsontoken"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -58,7 +58,7 @@ func (b builder) field(p *plan, fd protoreflect.FieldDescriptor) *field {
 		optional: fd.HasOptionalKeyword(),
 		opts:     Options(fd),
 	}
-	f.key = append(jsontext.AppendString(nil, f.name), ':')
+	f.key = append(jsontoken.AppendString(nil, f.name), ':')
 	f.pattern = compile(p, f.opts.GetPattern())
 	if f.isMap {
 		f.value = fd.MapValue()

@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/orch-project/orch/pkg/jsontext"
+	"github.com/orch-project/orch/pkg/jsontoken"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -77,7 +77,7 @@ func encodeEvent(e encoder, dst []byte, m *orchv1.Event) (_ []byte, err error) {
 		return dst, at(`occurred`, err)
 	}
 	dst = append(dst, `,"event":`...)
-	dst = jsontext.AppendString(dst, m.Event)
+	dst = jsontoken.AppendString(dst, m.Event)
 	dst = append(dst, `,"resource":`...)
 	if dst, err = encodeResource(e, dst, m.Resource); err != nil {
 		return dst, at(`resource`, err)
@@ -131,7 +131,7 @@ func encodeEventPage(e encoder, dst []byte, m *orchv1.EventPage) (_ []byte, err 
 	if m.NextPage == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsontext.AppendString(dst, *m.NextPage)
+		dst = jsontoken.AppendString(dst, *m.NextPage)
 	}
 	dst = append(dst, `}`...)
 	return dst, err
@@ -165,13 +165,13 @@ func encodeFlow(e encoder, dst []byte, m *orchv1.Flow) (_ []byte, err error) {
 		}
 	}
 	dst = append(dst, `,"name":`...)
-	dst = jsontext.AppendString(dst, m.Name)
+	dst = jsontoken.AppendString(dst, m.Name)
 	dst = append(dst, `,"tags":[`...)
 	for i, v := range m.Tags {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = jsontext.AppendString(dst, v)
+		dst = jsontoken.AppendString(dst, v)
 	}
 	dst = append(dst, `],"labels":`...)
 	if m.Labels == nil {
@@ -213,7 +213,7 @@ func encodeFlowRun(e encoder, dst []byte, m *orchv1.FlowRun) (_ []byte, err erro
 		}
 	}
 	dst = append(dst, `,"name":`...)
-	dst = jsontext.AppendString(dst, m.Name)
+	dst = jsontoken.AppendString(dst, m.Name)
 	dst = append(dst, `,"flow_id":`...)
 	if dst, err = appendUUID(dst, m.FlowId); err != nil {
 		return dst, at(`flow_id`, err)
@@ -238,7 +238,7 @@ func encodeFlowRun(e encoder, dst []byte, m *orchv1.FlowRun) (_ []byte, err erro
 	if m.DeploymentVersion == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsontext.AppendString(dst, *m.DeploymentVersion)
+		dst = jsontoken.AppendString(dst, *m.DeploymentVersion)
 	}
 	dst = append(dst, `,"work_queue_id":`...)
 	if m.WorkQueueId == nil {
@@ -252,13 +252,13 @@ func encodeFlowRun(e encoder, dst []byte, m *orchv1.FlowRun) (_ []byte, err erro
 	if m.WorkQueueName == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsontext.AppendString(dst, *m.WorkQueueName)
+		dst = jsontoken.AppendString(dst, *m.WorkQueueName)
 	}
 	dst = append(dst, `,"flow_version":`...)
 	if m.FlowVersion == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsontext.AppendString(dst, *m.FlowVersion)
+		dst = jsontoken.AppendString(dst, *m.FlowVersion)
 	}
 	dst = append(dst, `,"parameters":`...)
 	dst = appendJSON(dst, m.Parameters, kindObject)
@@ -266,7 +266,7 @@ func encodeFlowRun(e encoder, dst []byte, m *orchv1.FlowRun) (_ []byte, err erro
 	if m.IdempotencyKey == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsontext.AppendString(dst, *m.IdempotencyKey)
+		dst = jsontoken.AppendString(dst, *m.IdempotencyKey)
 	}
 	dst = append(dst, `,"context":`...)
 	dst = appendJSON(dst, m.Context, kindObject)
@@ -279,14 +279,14 @@ func encodeFlowRun(e encoder, dst []byte, m *orchv1.FlowRun) (_ []byte, err erro
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = jsontext.AppendString(dst, v)
+		dst = jsontoken.AppendString(dst, v)
 	}
 	dst = append(dst, `],"labels":{`...)
 	for i, k := range keysOf(m.Labels) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = jsontext.AppendString(dst, k)
+		dst = jsontoken.AppendString(dst, k)
 		dst = append(dst, ':')
 		if dst, err = encodeScalar(e, dst, m.Labels[k]); err != nil {
 			return dst, at(`labels`, at(k, err))
@@ -312,7 +312,7 @@ func encodeFlowRun(e encoder, dst []byte, m *orchv1.FlowRun) (_ []byte, err erro
 	if m.StateName == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsontext.AppendString(dst, *m.StateName)
+		dst = jsontoken.AppendString(dst, *m.StateName)
 	}
 	dst = append(dst, `,"run_count":`...)
 	dst = strconv.AppendInt(dst, m.RunCount, 10)
@@ -368,7 +368,7 @@ func encodeFlowRun(e encoder, dst []byte, m *orchv1.FlowRun) (_ []byte, err erro
 	if m.InfrastructurePid == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsontext.AppendString(dst, *m.InfrastructurePid)
+		dst = jsontoken.AppendString(dst, *m.InfrastructurePid)
 	}
 	dst = append(dst, `,"created_by":`...)
 	if m.CreatedBy == nil {
@@ -390,7 +390,7 @@ func encodeFlowRun(e encoder, dst []byte, m *orchv1.FlowRun) (_ []byte, err erro
 	if m.WorkPoolName == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsontext.AppendString(dst, *m.WorkPoolName)
+		dst = jsontoken.AppendString(dst, *m.WorkPoolName)
 	}
 	dst = append(dst, `,"state":`...)
 	if m.State == nil {
@@ -452,7 +452,7 @@ func encodeReceivedEvent(e encoder, dst []byte, m *orchv1.ReceivedEvent) (_ []by
 		return dst, at(`occurred`, err)
 	}
 	dst = append(dst, `,"event":`...)
-	dst = jsontext.AppendString(dst, m.Event)
+	dst = jsontoken.AppendString(dst, m.Event)
 	dst = append(dst, `,"resource":`...)
 	if dst, err = encodeResource(e, dst, m.Resource); err != nil {
 		return dst, at(`resource`, err)
@@ -510,7 +510,7 @@ func encodeState(e encoder, dst []byte, m *orchv1.State) (_ []byte, err error) {
 	if m.Name == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsontext.AppendString(dst, *m.Name)
+		dst = jsontoken.AppendString(dst, *m.Name)
 	}
 	dst = append(dst, `,"timestamp":`...)
 	if m.Timestamp == nil {
@@ -523,7 +523,7 @@ func encodeState(e encoder, dst []byte, m *orchv1.State) (_ []byte, err error) {
 	if m.Message == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsontext.AppendString(dst, *m.Message)
+		dst = jsontoken.AppendString(dst, *m.Message)
 	}
 	dst = append(dst, `,"data":`...)
 	if m.Data == nil {
@@ -551,9 +551,9 @@ func encodeResource(e encoder, dst []byte, m *orchv1.Resource) (_ []byte, err er
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = jsontext.AppendString(dst, k)
+		dst = jsontoken.AppendString(dst, k)
 		dst = append(dst, ':')
-		dst = jsontext.AppendString(dst, m.Labels[k])
+		dst = jsontoken.AppendString(dst, m.Labels[k])
 	}
 	dst = append(dst, `}`...)
 	return dst, err
@@ -571,9 +571,9 @@ func encodeRelatedResource(e encoder, dst []byte, m *orchv1.RelatedResource) (_ 
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = jsontext.AppendString(dst, k)
+		dst = jsontoken.AppendString(dst, k)
 		dst = append(dst, ':')
-		dst = jsontext.AppendString(dst, m.Labels[k])
+		dst = jsontoken.AppendString(dst, m.Labels[k])
 	}
 	dst = append(dst, `}`...)
 	return dst, err
@@ -591,7 +591,7 @@ func encodeLabels(e encoder, dst []byte, m *orchv1.Labels) (_ []byte, err error)
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = jsontext.AppendString(dst, k)
+		dst = jsontoken.AppendString(dst, k)
 		dst = append(dst, ':')
 		if dst, err = encodeScalar(e, dst, m.Values[k]); err != nil {
 			return dst, at(k, err)
@@ -662,7 +662,7 @@ func encodeScalar(e encoder, dst []byte, m *orchv1.Scalar) (_ []byte, err error)
 	case *orchv1.Scalar_Number:
 		dst = AppendFloat(dst, x.Number)
 	case *orchv1.Scalar_StringValue:
-		dst = jsontext.AppendString(dst, x.StringValue)
+		dst = jsontoken.AppendString(dst, x.StringValue)
 	default:
 		return dst, ErrUnset
 	}
@@ -688,13 +688,13 @@ func encodeCreatedBy(e encoder, dst []byte, m *orchv1.CreatedBy) (_ []byte, err 
 	if m.Type == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsontext.AppendString(dst, *m.Type)
+		dst = jsontoken.AppendString(dst, *m.Type)
 	}
 	dst = append(dst, `,"display_value":`...)
 	if m.DisplayValue == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsontext.AppendString(dst, *m.DisplayValue)
+		dst = jsontoken.AppendString(dst, *m.DisplayValue)
 	}
 	dst = append(dst, `}`...)
 	return dst, err
@@ -770,7 +770,7 @@ func encodeStateDetails(e encoder, dst []byte, m *orchv1.StateDetails) (_ []byte
 	if m.CacheKey == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsontext.AppendString(dst, *m.CacheKey)
+		dst = jsontoken.AppendString(dst, *m.CacheKey)
 	}
 	dst = append(dst, `,"cache_expiration":`...)
 	if m.CacheExpiration == nil {
@@ -802,7 +802,7 @@ func encodeStateDetails(e encoder, dst []byte, m *orchv1.StateDetails) (_ []byte
 	if m.PauseKey == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsontext.AppendString(dst, *m.PauseKey)
+		dst = jsontoken.AppendString(dst, *m.PauseKey)
 	}
 	dst = append(dst, `,"run_input_keyset":`...)
 	if m.RunInputKeyset == nil {
@@ -844,7 +844,7 @@ func encodeStateDetails(e encoder, dst []byte, m *orchv1.StateDetails) (_ []byte
 	if m.Traceparent == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsontext.AppendString(dst, *m.Traceparent)
+		dst = jsontoken.AppendString(dst, *m.Traceparent)
 	}
 	dst = append(dst, `,"deployment_concurrency_lease_id":`...)
 	if m.DeploymentConcurrencyLeaseId == nil {
@@ -870,7 +870,7 @@ func encodeStringSet(e encoder, dst []byte, m *orchv1.StringSet) (_ []byte, err 
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = jsontext.AppendString(dst, v)
+		dst = jsontoken.AppendString(dst, v)
 	}
 	dst = append(dst, `]`...)
 	return dst, err
@@ -900,7 +900,7 @@ func encodeStateWaitDetails(e encoder, dst []byte, m *orchv1.StateWaitDetails) (
 	if m.Reason == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsontext.AppendString(dst, *m.Reason)
+		dst = jsontoken.AppendString(dst, *m.Reason)
 	}
 	dst = append(dst, `}`...)
 	return dst, err
@@ -917,7 +917,7 @@ func encodeStateRejectDetails(e encoder, dst []byte, m *orchv1.StateRejectDetail
 	if m.Reason == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsontext.AppendString(dst, *m.Reason)
+		dst = jsontoken.AppendString(dst, *m.Reason)
 	}
 	dst = append(dst, `}`...)
 	return dst, err
@@ -934,7 +934,7 @@ func encodeStateAbortDetails(e encoder, dst []byte, m *orchv1.StateAbortDetails)
 	if m.Reason == nil {
 		dst = append(dst, "null"...)
 	} else {
-		dst = jsontext.AppendString(dst, *m.Reason)
+		dst = jsontoken.AppendString(dst, *m.Reason)
 	}
 	dst = append(dst, `}`...)
 	return dst, err
@@ -952,9 +952,9 @@ func encodeStringMap(e encoder, dst []byte, m *orchv1.StringMap) (_ []byte, err 
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = jsontext.AppendString(dst, k)
+		dst = jsontoken.AppendString(dst, k)
 		dst = append(dst, ':')
-		dst = jsontext.AppendString(dst, m.Values[k])
+		dst = jsontoken.AppendString(dst, m.Values[k])
 	}
 	dst = append(dst, `}`...)
 	return dst, err

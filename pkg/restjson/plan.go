@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/orch-project/orch/pkg/jsontext"
+	"github.com/orch-project/orch/pkg/jsontoken"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -100,7 +100,7 @@ func (b builder) message(md protoreflect.MessageDescriptor) *plan {
 	}
 	b[md] = p
 	if p.tagKey != "" {
-		p.tagJSON = append(append(jsontext.AppendString(nil, p.tagKey), ':'), jsontext.AppendString(nil, p.tag)...)
+		p.tagJSON = append(append(jsontoken.AppendString(nil, p.tagKey), ':'), jsontoken.AppendString(nil, p.tag)...)
 	}
 	p.setShape(opts)
 	if p.shape == shapeRaw || p.shape == shapeEmpty {

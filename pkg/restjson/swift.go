@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/orch-project/orch/pkg/jsontext"
+	"github.com/orch-project/orch/pkg/jsontoken"
 )
 
 // swift is what generated decoders read with. They read what clients send when nothing is wrong with it, straight into
@@ -16,7 +16,7 @@ import (
 //
 // A decoder uses the memory of what the message held before. Strings share one copy of the body.
 type swift struct {
-	jsontext.Lexer
+	jsontoken.Lexer
 	text string // Its data.
 }
 
@@ -103,7 +103,7 @@ func (r *swift) plain() (string, bool) {
 		return "", false
 	}
 	start := r.Pos + 1
-	end, ascii := jsontext.Run(r.Data, start)
+	end, ascii := jsontoken.PlainEnd(r.Data, start)
 	if end == len(r.Data) || r.Data[end] != '"' || !ascii && !utf8.Valid(r.Data[start:end]) {
 		return "", false
 	}
@@ -174,7 +174,7 @@ func (r *swift) object(to *[]byte) bool {
 	spaces := r.Spaces
 	raw := r.Raw()
 	if r.Spaces > spaces {
-		*to = jsontext.DropSpace(raw)
+		*to = jsontoken.DropSpace(raw)
 	} else {
 		*to = append((*to)[:0], raw...)
 	}
@@ -188,7 +188,7 @@ func (r *swift) skip() bool {
 }
 
 // whole tells whether what was taken has neither a fault nor half of a surrogate pair.
-func (r *swift) whole() bool { return !r.Stopped() && !r.Lone }
+func (r *swift) whole() bool { return !r.Stopped() && !r.LoneSurrogate }
 
 // null takes a null, if it is one.
 func (r *swift) null() bool {

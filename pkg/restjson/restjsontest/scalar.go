@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"pgregory.net/rapid"
 
-	"github.com/orch-project/orch/pkg/jsontext"
+	"github.com/orch-project/orch/pkg/jsontoken"
 	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -181,7 +181,7 @@ func drawObject(t *rapid.T, depth int) string {
 // drawString draws strings with escapes that need not be there, since free JSON keeps them.
 func drawString(t *rapid.T) string {
 	if rapid.Bool().Draw(t, "plain") {
-		return string(jsontext.AppendString(nil, rapid.StringN(0, 6, -1).Draw(t, "string")))
+		return string(jsontoken.AppendString(nil, rapid.StringN(0, 6, -1).Draw(t, "string")))
 	}
 	return rapid.SampledFrom([]string{`"\u00e9"`, `"\ud83d\ude00"`, `"\/"`, `"\\\" "`, `" { [ : , "`, `""`}).Draw(t, "escape")
 }

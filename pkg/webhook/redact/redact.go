@@ -9,7 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/orch-project/orch/pkg/webhook/jsonvalue"
+	"github.com/orch-project/orch/pkg/jsontoken"
+	"github.com/orch-project/orch/pkg/jsontree"
 	"github.com/orch-project/orch/pkg/webhook/receive"
 )
 
@@ -20,12 +21,12 @@ const Mask = "***"
 const minSecret = 8
 
 // Headers is an object of the header fields, credentials masked.
-func Headers(r *receive.Request) jsonvalue.Value {
-	members := make([]jsonvalue.Member, 0, len(r.Header))
+func Headers(r *receive.Request) *jsontree.Object {
+	members := make([]jsontree.Member, 0, len(r.Header))
 	for _, f := range r.Header {
-		members = append(members, jsonvalue.Member{Key: f.Name, Value: jsonvalue.Text(Header(r, f))})
+		members = append(members, jsontree.Member{Key: f.Name, Value: Header(r, f)})
 	}
-	return jsonvalue.Map(members...)
+	return jsontree.NewObject(members...)
 }
 
 // Header is the value of a header field, masked when it is a credential.
@@ -74,7 +75,7 @@ func replace(text, secret string) string {
 		return text
 	}
 	text = strings.ReplaceAll(text, secret, Mask)
-	quoted := string(jsonvalue.Text(secret).Append(nil))
+	quoted := string(jsontoken.AppendString(nil, secret))
 	if inner := quoted[1 : len(quoted)-1]; inner != secret {
 		text = strings.ReplaceAll(text, inner, Mask)
 	}
@@ -83,16 +84,16 @@ func replace(text, secret string) string {
 
 // Body is the body as templates see it: an object for a form, the value when it is JSON, otherwise a string. JSON that
 // nests so deep that no event may hold it is a string here.
-func Body(b receive.Body) jsonvalue.Value {
+func Body(b receive.Body) jsontree.Value {
 	if b.Form {
-		members := make([]jsonvalue.Member, len(b.Pairs))
+		members := make([]jsontree.Member, len(b.Pairs))
 		for i, p := range b.Pairs {
-			members[i] = jsonvalue.Member{Key: p.Key, Value: jsonvalue.Text(p.Value)}
+			members[i] = jsontree.Member{Key: p.Key, Value: p.Value}
 		}
-		return jsonvalue.Map(members...)
+		return jsontree.NewObject(members...)
 	}
-	if v, err := jsonvalue.Parse(b.Text); err == nil {
+	if v, err := jsontree.EventLimits().Parse(b.Text); err == nil {
 		return v
 	}
-	return jsonvalue.Text(b.Text)
+	return b.Text
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/orch-project/orch/pkg/jsontree"
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	"github.com/orch-project/orch/pkg/webhook/redact"
 )
@@ -37,7 +38,7 @@ func TestHeadersAndText(t *testing.T) {
 			{Name: "x-signature", Value: `v1=signing "secret"`},
 		},
 	}
-	require.Equal(t, `{"cookie":"***","referer":"https://h/hooks/***?x","x-token":"***","x-signature":"v1=***"}`, string(redact.Headers(r).Append(nil)))
+	require.Equal(t, `{"cookie":"***","referer":"https://h/hooks/***?x","x-token":"***","x-signature":"v1=***"}`, string(jsontree.Text(redact.Headers(r))))
 	require.Equal(t, `a *** b *** c *** short *** *** tiny`,
 		redact.Text(r, `a session="top secret" b session=\"top secret\" c Canary_slug-0123456789 short signing "secret" signing \"secret\" tiny`))
 }
@@ -51,6 +52,6 @@ func TestBody(t *testing.T) {
 		`{}`:                {Form: true},
 		`{"a":"1","b":"x"}`: {Form: true, Pairs: []receive.Pair{{Key: "a", Value: "1"}, {Key: "b", Value: "x"}}},
 	} {
-		require.Equal(t, want, string(redact.Body(body).Append(nil)))
+		require.Equal(t, want, string(jsontree.Text(redact.Body(body))))
 	}
 }

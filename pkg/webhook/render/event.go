@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/events"
-	"github.com/orch-project/orch/pkg/webhook/jsonvalue"
+	"github.com/orch-project/orch/pkg/jsontree"
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	"github.com/orch-project/orch/pkg/webhook/redact"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -23,20 +23,21 @@ func invalid(format string, args ...any) error {
 // resource. Keys that are no field of an event are ignored; so is received, which is always the server's clock. The id is
 // the event's when the template gives none; uuid.Nil means a new one.
 func (e *Engine) Event(text string, hook *orchv1.WebhookDefinition, r *receive.Request, body receive.Body, id uuid.UUID) (*orchv1.ReceivedEvent, error) {
-	object, err := jsonvalue.Parse(text)
+	value, err := jsontree.EventLimits().Parse(text)
 	if err != nil {
 		if strings.TrimSpace(text) == "" {
 			return nil, invalid("it is empty")
 		}
 		return nil, invalid("it is not JSON: %w", err)
 	}
-	if object.Kind() != jsonvalue.Object {
-		return nil, invalid("it must be a JSON object, not %s", object.Kind())
+	object, ok := value.(*jsontree.Object)
+	if !ok {
+		return nil, invalid("it must be a JSON object, not %s", jsontree.TypeName(value))
 	}
 	event := &orchv1.ReceivedEvent{Received: timestamppb.New(r.Received)}
-	for _, read := range []func(jsonvalue.Value, *orchv1.ReceivedEvent) error{
+	for _, read := range []func(*jsontree.Object, *orchv1.ReceivedEvent) error{
 		readName, readResource, readRelated,
-		func(object jsonvalue.Value, e *orchv1.ReceivedEvent) error { return readPayload(object, e, len(text)) },
+		func(object *jsontree.Object, e *orchv1.ReceivedEvent) error { return readPayload(object, e, len(text)) },
 		readOccurred, readID, readFollows,
 	} {
 		if err := read(object, event); err != nil {
@@ -86,9 +87,9 @@ func (e *Engine) webhookRelated(hook *orchv1.WebhookDefinition) *orchv1.RelatedR
 
 // defaultPayload is the payload of an event whose template gives none: the request, to see what there is to pick from.
 func defaultPayload(r *receive.Request, body receive.Body) []byte {
-	return jsonvalue.Map(
-		jsonvalue.Member{Key: "method", Value: jsonvalue.Text(r.Method)},
-		jsonvalue.Member{Key: "headers", Value: redact.Headers(r)},
-		jsonvalue.Member{Key: "body", Value: redact.Body(body)},
-	).Append(nil)
+	return jsontree.Text(jsontree.NewObject(
+		jsontree.Member{Key: "method", Value: r.Method},
+		jsontree.Member{Key: "headers", Value: redact.Headers(r)},
+		jsontree.Member{Key: "body", Value: redact.Body(body)},
+	))
 }

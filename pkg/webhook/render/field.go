@@ -3,23 +3,24 @@ package render
 import (
 	"github.com/google/uuid"
 
-	"github.com/orch-project/orch/pkg/webhook/jsonvalue"
+	"github.com/orch-project/orch/pkg/jsontree"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-func readName(object jsonvalue.Value, e *orchv1.ReceivedEvent) error {
+func readName(object *jsontree.Object, e *orchv1.ReceivedEvent) error {
 	v, ok := object.Get("event")
 	if !ok {
 		return invalid("event is missing")
 	}
-	if v.Kind() != jsonvalue.String {
-		return invalid("event must be a string, not %s", v.Kind())
+	name, ok := v.(string)
+	if !ok {
+		return invalid("event must be a string, not %s", jsontree.TypeName(v))
 	}
-	e.Event = v.Str()
+	e.Event = name
 	return nil
 }
 
-func readResource(object jsonvalue.Value, e *orchv1.ReceivedEvent) error {
+func readResource(object *jsontree.Object, e *orchv1.ReceivedEvent) error {
 	v, ok := object.Get("resource")
 	if !ok {
 		return invalid("resource is missing")
@@ -29,15 +30,16 @@ func readResource(object jsonvalue.Value, e *orchv1.ReceivedEvent) error {
 	return err
 }
 
-func readRelated(object jsonvalue.Value, e *orchv1.ReceivedEvent) error {
+func readRelated(object *jsontree.Object, e *orchv1.ReceivedEvent) error {
 	v, ok := object.Get("related")
 	if !ok {
 		return nil
 	}
-	if v.Kind() != jsonvalue.Array {
-		return invalid("related must be a list, not %s", v.Kind())
+	items, ok := v.(jsontree.List)
+	if !ok {
+		return invalid("related must be a list, not %s", jsontree.TypeName(v))
 	}
-	for _, item := range v.Items() {
+	for _, item := range items {
 		labels, err := readLabels(item, "an entry of related")
 		if err != nil {
 			return err
@@ -49,38 +51,40 @@ func readRelated(object jsonvalue.Value, e *orchv1.ReceivedEvent) error {
 
 // readLabels reads an object of strings. Other scalars are refused, not converted: whether 1 means "1" or "1.0" is the
 // template's to say.
-func readLabels(v jsonvalue.Value, what string) (map[string]string, error) {
-	if v.Kind() != jsonvalue.Object {
-		return nil, invalid("%s must be an object, not %s", what, v.Kind())
+func readLabels(v jsontree.Value, what string) (map[string]string, error) {
+	object, ok := v.(*jsontree.Object)
+	if !ok {
+		return nil, invalid("%s must be an object, not %s", what, jsontree.TypeName(v))
 	}
-	labels := make(map[string]string, len(v.Members()))
-	for _, m := range v.Members() {
-		if m.Value.Kind() != jsonvalue.String {
-			return nil, invalid("label %q of %s must be a string, not %s", m.Key, what, m.Value.Kind())
+	labels := make(map[string]string, object.Len())
+	for _, m := range object.Members() {
+		label, ok := m.Value.(string)
+		if !ok {
+			return nil, invalid("label %q of %s must be a string, not %s", m.Key, what, jsontree.TypeName(m.Value))
 		}
-		labels[m.Key] = m.Value.Str()
+		labels[m.Key] = label
 	}
 	return labels, nil
 }
 
 // readPayload leaves the payload nil when it is missing or null; an empty object is a payload. It is hardly longer than
 // size, in bytes.
-func readPayload(object jsonvalue.Value, e *orchv1.ReceivedEvent, size int) error {
+func readPayload(object *jsontree.Object, e *orchv1.ReceivedEvent, size int) error {
 	v, _ := object.Get("payload")
-	switch v.Kind() {
-	case jsonvalue.Null:
-	case jsonvalue.Object:
-		e.Payload = v.Append(make([]byte, 0, size))
+	switch v := v.(type) {
+	case nil:
+	case *jsontree.Object:
+		e.Payload = jsontree.Append(make([]byte, 0, size), v)
 	default:
-		return invalid("payload must be an object, not %s", v.Kind())
+		return invalid("payload must be an object, not %s", jsontree.TypeName(v))
 	}
 	return nil
 }
 
 // readID leaves the id empty when it is missing or null.
-func readID(object jsonvalue.Value, e *orchv1.ReceivedEvent) error {
+func readID(object *jsontree.Object, e *orchv1.ReceivedEvent) error {
 	v, _ := object.Get("id")
-	if v.Kind() == jsonvalue.Null {
+	if v == nil {
 		return nil
 	}
 	id, err := readUUID(v, "id")
@@ -91,9 +95,9 @@ func readID(object jsonvalue.Value, e *orchv1.ReceivedEvent) error {
 	return err
 }
 
-func readFollows(object jsonvalue.Value, e *orchv1.ReceivedEvent) error {
+func readFollows(object *jsontree.Object, e *orchv1.ReceivedEvent) error {
 	v, _ := object.Get("follows")
-	if v.Kind() == jsonvalue.Null {
+	if v == nil {
 		return nil
 	}
 	id, err := readUUID(v, "follows")
@@ -103,10 +107,10 @@ func readFollows(object jsonvalue.Value, e *orchv1.ReceivedEvent) error {
 }
 
 // readUUID reads a UUID in any case, with hyphens or without, in braces or as a URN.
-func readUUID(v jsonvalue.Value, what string) (uuid.UUID, error) {
-	text := v.Str()
-	if v.Kind() != jsonvalue.String {
-		return uuid.Nil, invalid("%s must be a UUID, not %s", what, v.Kind())
+func readUUID(v jsontree.Value, what string) (uuid.UUID, error) {
+	text, ok := v.(string)
+	if !ok {
+		return uuid.Nil, invalid("%s must be a UUID, not %s", what, jsontree.TypeName(v))
 	}
 	if n := len(text); n > 2 && text[0] == '{' && text[n-1] == '}' {
 		text = text[1 : n-1]

@@ -1,14 +1,15 @@
 package render
 
 import (
+	"encoding/json"
 	"math"
 	"math/big"
 	"strings"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/orch-project/orch/pkg/jsontree"
 	"github.com/orch-project/orch/pkg/restjson"
-	"github.com/orch-project/orch/pkg/webhook/jsonvalue"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -28,17 +29,20 @@ const maxNumber = 40
 // readOccurred leaves occurred nil when it is missing or null. It may be RFC 3339 with some freedom (a blank for the T,
 // no seconds, no offset, which then is UTC, the date alone), or a number, also as text, of seconds or milliseconds since
 // 1970.
-func readOccurred(object jsonvalue.Value, e *orchv1.ReceivedEvent) error {
+func readOccurred(object *jsontree.Object, e *orchv1.ReceivedEvent) error {
 	v, _ := object.Get("occurred")
-	text := v.Str()
-	switch v.Kind() {
-	case jsonvalue.Null:
+	var number string
+	switch v := v.(type) {
+	case nil:
 		return nil
-	case jsonvalue.Number:
-	case jsonvalue.String:
-		if decimal(text) {
+	case json.Number:
+		number = string(v)
+	case string:
+		if decimal(v) {
+			number = v
 			break
 		}
+		text := v
 		if len(text) > 10 && text[10] == '_' {
 			text = text[:10] + "T" + text[11:]
 		}
@@ -49,9 +53,9 @@ func readOccurred(object jsonvalue.Value, e *orchv1.ReceivedEvent) error {
 		e.Occurred = &timestamppb.Timestamp{Seconds: seconds, Nanos: nanos}
 		return nil
 	default:
-		return invalid("occurred must be a time, not %s", v.Kind())
+		return invalid("occurred must be a time, not %s", jsontree.TypeName(v))
 	}
-	at, ok := unixTime(text)
+	at, ok := unixTime(number)
 	if !ok {
 		return invalid("occurred must be a time: the number is out of range")
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/orch-project/orch/pkg/jinja"
-	"github.com/orch-project/orch/pkg/jsontext"
+	"github.com/orch-project/orch/pkg/jsontoken"
 )
 
 // Place is where an error of Render or Event lies: in the template or, when it wraps ErrEvent, in what that rendered. Both
@@ -13,7 +13,7 @@ func Place(err error) (line, column int64, ok bool) {
 	if at, found := errors.AsType[*jinja.Error](err); found && at.Line > 0 {
 		return int64(at.Line), int64(at.Column), true
 	}
-	if at, found := errors.AsType[*jsontext.SyntaxError](err); found {
+	if at, found := errors.AsType[*jsontoken.SyntaxError](err); found {
 		return int64(at.Line), int64(at.Column), true
 	}
 	return 0, 0, false

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/orch-project/orch/pkg/webhook/jsonvalue"
+	"github.com/orch-project/orch/pkg/jsontree"
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -80,19 +80,14 @@ func deliveryName(scheme orchv1.WebhookScheme, proof *Proof, r *receive.Request)
 
 // member is a text at the top of a JSON body; empty when there is none.
 func member(r *receive.Request, key string) string {
-	v, err := jsonvalue.Parse(r.Body().Text)
-	if err != nil {
-		return ""
-	}
-	return text(v, key)
+	return bodyObject(r).Text(key)
 }
 
-func text(v jsonvalue.Value, key string) string {
-	m, _ := v.Get(key)
-	if m.Kind() != jsonvalue.String {
-		return ""
-	}
-	return m.Str()
+// bodyObject is the JSON object in the body; nil when the body is something else.
+func bodyObject(r *receive.Request) *jsontree.Object {
+	v, _ := jsontree.EventLimits().Parse(r.Body().Text)
+	object, _ := v.(*jsontree.Object)
+	return object
 }
 
 // cloudEventName is the source and id of a CloudEvent, which together are unique by its specification.
@@ -102,11 +97,11 @@ func cloudEventName(r *receive.Request) string {
 		if r.Method == http.MethodGet || len(r.Raw) == 0 {
 			return ""
 		}
-		v, err := jsonvalue.Parse(r.Body().Text)
-		if err != nil || text(v, "specversion") == "" {
+		event := bodyObject(r)
+		if event.Text("specversion") == "" {
 			return ""
 		}
-		source, id = text(v, "source"), text(v, "id")
+		source, id = event.Text("source"), event.Text("id")
 	}
 	if source == "" || id == "" {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
-	"github.com/orch-project/orch/pkg/jsontext"
+	"github.com/orch-project/orch/pkg/jsontoken"
 	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -54,7 +54,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/orch-project/orch/pkg/jsontext"
+	"github.com/orch-project/orch/pkg/jsontoken"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -202,7 +202,7 @@ func inREST(md protoreflect.MessageDescriptor) (fields []protoreflect.FieldDescr
 }
 
 func key(fd protoreflect.FieldDescriptor) string {
-	return string(jsontext.AppendString(nil, restjson.Name(fd))) + ":"
+	return string(jsontoken.AppendString(nil, restjson.Name(fd))) + ":"
 }
 
 func (g *generator) sequence(goType reflect.Type, fields []protoreflect.FieldDescriptor, open, end string, label func(protoreflect.FieldDescriptor) string) {
@@ -219,7 +219,7 @@ func (g *generator) sequence(goType reflect.Type, fields []protoreflect.FieldDes
 }
 
 func (g *generator) tagged(goType reflect.Type, fields []protoreflect.FieldDescriptor, shape *orchv1.RestShape) {
-	g.text("{" + string(jsontext.AppendString(nil, shape.GetTagKey())) + ":" + string(jsontext.AppendString(nil, shape.GetTag())))
+	g.text("{" + string(jsontoken.AppendString(nil, shape.GetTagKey())) + ":" + string(jsontoken.AppendString(nil, shape.GetTag())))
 	for _, fd := range fields {
 		g.text("," + key(fd))
 		g.field(goType, fd, restjson.Name(fd))
@@ -277,7 +277,7 @@ func (g *generator) enum(ed protoreflect.EnumDescriptor) {
 			continue
 		}
 		told[n] = true
-		g.line("case %d:\nreturn append(dst, %s...), nil", n, quote(string(jsontext.AppendString(nil, word))))
+		g.line("case %d:\nreturn append(dst, %s...), nil", n, quote(string(jsontoken.AppendString(nil, word))))
 	}
 	g.line("}\nreturn dst, enumError(protoreflect.EnumNumber(n))\n}")
 }

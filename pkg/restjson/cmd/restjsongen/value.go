@@ -65,7 +65,7 @@ func (g *generator) list(fd protoreflect.FieldDescriptor, expr string, give func
 func (g *generator) entries(fd protoreflect.FieldDescriptor, expr string, give func(string) string) {
 	g.text("{")
 	g.line("for i, k := range keysOf(%s) {\nif i > 0 {\ndst = append(dst, ',')\n}", expr)
-	g.line("dst = jsontext.AppendString(dst, k)\ndst = append(dst, ':')")
+	g.line("dst = jsontoken.AppendString(dst, k)\ndst = append(dst, ':')")
 	g.value(fd, fd.MapValue(), expr+"[k]", func(err string) string { return give("at(k, " + err + ")") })
 	g.line("}")
 	g.text("}")
@@ -96,7 +96,7 @@ func (g *generator) value(fd, vd protoreflect.FieldDescriptor, expr string, give
 		if format == orchv1.Format_FORMAT_UUID {
 			call("appendUUID(dst, %s)", expr)
 		} else {
-			g.line("dst = jsontext.AppendString(dst, %s)", expr)
+			g.line("dst = jsontoken.AppendString(dst, %s)", expr)
 		}
 	case protoreflect.BytesKind:
 		kind := "kindJSON"

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/orch-project/orch/pkg/jsontext"
+	"github.com/orch-project/orch/pkg/jsontoken"
 	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -58,17 +58,17 @@ func appendError(dst []byte, e *orchv1.HttpError, request []byte) []byte {
 	switch form := e.GetForm().(type) {
 	case *orchv1.HttpError_Detail:
 		dst = append(dst, `{"detail":`...)
-		return append(jsontext.AppendString(dst, form.Detail), '}')
+		return append(jsontoken.AppendString(dst, form.Detail), '}')
 	case *orchv1.HttpError_ExceptionMessage:
 		dst = append(dst, `{"exception_message":`...)
-		return append(jsontext.AppendString(dst, form.ExceptionMessage), '}')
+		return append(jsontoken.AppendString(dst, form.ExceptionMessage), '}')
 	case *orchv1.HttpError_Body:
 		return append(dst, form.Body...)
 	case *orchv1.HttpError_FieldErrors:
 		return (&restjson.Errors{List: form.FieldErrors.GetErrors()}).AppendBody(dst, request)
 	}
 	dst = append(dst, `{"exception_message":`...)
-	return append(jsontext.AppendString(dst, http.StatusText(int(e.GetStatus()))), '}')
+	return append(jsontoken.AppendString(dst, http.StatusText(int(e.GetStatus()))), '}')
 }
 
 // WriteError answers with an error's HTTP form, for what is refused before an operation is known.

@@ -6,7 +6,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/orch-project/orch/pkg/jsontext"
+	"github.com/orch-project/orch/pkg/jsontoken"
 	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
@@ -123,7 +123,7 @@ func (rd redactor) value(raw []byte) ([]byte, error) {
 			out = append(out, ',')
 		}
 		if raw[0] == '{' {
-			out = append(jsontext.AppendString(out, key), ':')
+			out = append(jsontoken.AppendString(out, key), ':')
 		}
 		out = append(out, clean...)
 	}

@@ -4,8 +4,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/orch-project/orch/pkg/id"
+	"github.com/orch-project/orch/pkg/jsontree"
 	"github.com/orch-project/orch/pkg/vocabulary"
-	"github.com/orch-project/orch/pkg/webhook/jsonvalue"
 	"github.com/orch-project/orch/pkg/webhook/receive"
 	"github.com/orch-project/orch/pkg/webhook/redact"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -33,20 +33,20 @@ type Failure struct {
 func (f Failure) Event(vocab vocabulary.Vocabulary, ids *id.Source) *orchv1.ReceivedEvent {
 	r := f.Request
 	message, _ := redact.Cut(redact.Text(r, f.Err.Error()), maxError)
-	members := []jsonvalue.Member{
-		{Key: "method", Value: jsonvalue.Text(r.Method)},
+	members := []jsontree.Member{
+		{Key: "method", Value: r.Method},
 		{Key: "headers", Value: redact.Headers(r)},
 		{Key: "body"},
 		{Key: "rendered"},
-		{Key: "error", Value: jsonvalue.Text(message)},
+		{Key: "error", Value: message},
 	}
 	add := func(key string) {
-		members = append(members, jsonvalue.Member{Key: key, Value: jsonvalue.Flag(true)})
+		members = append(members, jsontree.Member{Key: key, Value: true})
 	}
 	if !f.WithoutBody {
 		excerpt, truncated := r.BodyExcerpt()
 		if truncated {
-			members[2].Value = jsonvalue.Text(excerpt)
+			members[2].Value = excerpt
 			add("body_truncated")
 		} else {
 			members[2].Value = redact.Body(r.Body())
@@ -55,7 +55,7 @@ func (f Failure) Event(vocab vocabulary.Vocabulary, ids *id.Source) *orchv1.Rece
 	if f.Rendered != nil {
 		rendered := redact.Text(r, *f.Rendered)
 		short, shortened := redact.Cut(rendered, receive.Excerpt)
-		members[3].Value = jsonvalue.Text(short)
+		members[3].Value = short
 		if shortened {
 			add("rendered_truncated")
 		}
@@ -69,6 +69,6 @@ func (f Failure) Event(vocab vocabulary.Vocabulary, ids *id.Source) *orchv1.Rece
 			vocab.ResourceID():   vocab.CloudName("webhook", f.Hook.GetId()),
 			vocab.ResourceName(): f.Hook.GetName(),
 		}},
-		Payload: jsonvalue.Map(members...).Append(nil),
+		Payload: jsontree.Text(jsontree.NewObject(members...)),
 	}
 }

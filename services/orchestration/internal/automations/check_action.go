@@ -7,9 +7,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/orch-project/orch/pkg/jsontree"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
 )
 
 // prepareAction fills in what was not sent of an action, and collects what is wrong with it.
@@ -94,13 +94,12 @@ func (s *Service) checkParameters(v jsontree.Value, where string, tell func(wher
 		if where != "" && s.checkMarker(v, where, tell) {
 			return
 		}
-		for _, key := range v.Keys() {
-			below := key
+		for _, m := range v.Members() {
+			below := m.Key
 			if where != "" {
-				below = where + "." + key
+				below = where + "." + m.Key
 			}
-			value, _ := v.Get(key)
-			s.checkParameters(value, below, tell)
+			s.checkParameters(m.Value, below, tell)
 		}
 	case string:
 		if isTemplate(v) {
@@ -120,7 +119,7 @@ func (s *Service) checkMarker(v *jsontree.Object, where string, tell func(where,
 			s.tellTemplate(v.Text("template"), where, tell)
 		case "json":
 			if text := v.Text("value"); text != "" {
-				if _, err := jsontree.Parse([]byte(text)); err != nil {
+				if _, err := jsontree.Parse(text); err != nil {
 					tell(where, "Invalid JSON: "+err.Error())
 				}
 			}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/orch-project/orch/pkg/jsontree"
 	"github.com/orch-project/orch/pkg/testkit"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
 	"github.com/orch-project/orch/services/orchestration/internal/namecheck"
 )
 
@@ -73,7 +73,8 @@ func TestSystemTypesAreWhole(t *testing.T) {
 		require.NotEmpty(t, fields.Text("title"))
 		require.Zero(t, fields.Object("block_schema_references").Len())
 		properties := fields.Object("properties")
-		for i, name := range properties.Keys() {
+		for i, m := range properties.Members() {
+			name := m.Key
 			property := properties.Object(name)
 			require.NotEmpty(t, property.Text("title"), name)
 			require.NotEmpty(t, property.Text("description"), name)

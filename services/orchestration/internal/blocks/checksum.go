@@ -12,7 +12,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
+	"github.com/orch-project/orch/pkg/jsontree"
 )
 
 // definitionPrefix begins the reference to a definition of the same schema.
@@ -42,10 +42,9 @@ func withoutKey(v jsontree.Value, name string) jsontree.Value {
 		return v
 	}
 	kept := &jsontree.Object{}
-	for _, key := range object.Keys() {
-		if key != name {
-			value, _ := object.Get(key)
-			kept.Set(key, withoutKey(value, name))
+	for _, m := range object.Members() {
+		if m.Key != name {
+			kept.Set(m.Key, withoutKey(m.Value, name))
 		}
 	}
 	return kept
@@ -83,9 +82,8 @@ func referenced(v jsontree.Value, names []string) []string {
 		if ref := v.Text("$ref"); ref != "" {
 			names = append(names, strings.ReplaceAll(ref, definitionPrefix, ""))
 		}
-		for _, key := range v.Keys() {
-			value, _ := v.Get(key)
-			names = referenced(value, names)
+		for _, m := range v.Members() {
+			names = referenced(m.Value, names)
 		}
 	case jsontree.List:
 		for _, item := range v {
@@ -101,13 +99,13 @@ func appendPython(dst []byte, v jsontree.Value) []byte {
 	switch v := v.(type) {
 	case *jsontree.Object:
 		dst = append(dst, '{')
-		for i, key := range slices.Sorted(slices.Values(v.Keys())) {
+		members := slices.SortedFunc(slices.Values(v.Members()), func(a, b jsontree.Member) int { return strings.Compare(a.Key, b.Key) })
+		for i, m := range members {
 			if i > 0 {
 				dst = append(dst, ", "...)
 			}
-			dst = append(appendASCII(dst, key), ": "...)
-			value, _ := v.Get(key)
-			dst = appendPython(dst, value)
+			dst = append(appendASCII(dst, m.Key), ": "...)
+			dst = appendPython(dst, m.Value)
 		}
 		return append(dst, '}')
 	case jsontree.List:

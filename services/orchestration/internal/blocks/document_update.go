@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/orch-project/orch/pkg/jsontree"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -84,9 +84,8 @@ func (s *Service) changeData(ctx context.Context, ws uuid.UUID, current, next *o
 	data := sent
 	if u.merge {
 		data = before.Clone()
-		for _, key := range sent.Keys() {
-			value, _ := sent.Get(key)
-			data.Set(key, value)
+		for _, m := range sent.Members() {
+			data.Set(m.Key, m.Value)
 		}
 	}
 	if jsontree.Equal(data, before) && s.keys.Current(current.GetSealedData()) {

@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/orch-project/orch/pkg/jsontree"
 	"github.com/orch-project/orch/pkg/restjson"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
-	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -103,10 +103,9 @@ func documentPayload(document *orchv1.BlockDocument, schema *orchv1.BlockSchema,
 	if err != nil {
 		return nil, err
 	}
-	for _, key := range data.Keys() {
-		value, _ := data.Get(key)
-		if text, ok := value.(string); ok && !hidden.names(key) {
-			texts.Set(key, text)
+	for _, m := range data.Members() {
+		if text, ok := m.Value.(string); ok && !hidden.names(m.Key) {
+			texts.Set(m.Key, text)
 		}
 	}
 	blockType := &jsontree.Object{}
@@ -132,5 +131,5 @@ func asJSON(m *orchv1.BlockType) (jsontree.Value, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write a block type: %w", err)
 	}
-	return jsontree.Parse(text)
+	return jsontree.Parse(string(text))
 }

@@ -10,9 +10,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/orch-project/orch/pkg/jsontree"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -31,15 +31,14 @@ func nestedBlocks(fields *jsontree.Object) []nestedBlock {
 			found = append(found, nestedBlock{field, reference.Text("block_type_slug"), reference.Text("block_schema_checksum")})
 		}
 	}
-	for _, field := range references.Keys() {
-		value, _ := references.Get(field)
-		if choices, ok := value.(jsontree.List); ok {
+	for _, m := range references.Members() {
+		if choices, ok := m.Value.(jsontree.List); ok {
 			for _, choice := range choices {
-				add(field, choice)
+				add(m.Key, choice)
 			}
 			continue
 		}
-		add(field, value)
+		add(m.Key, m.Value)
 	}
 	return found
 }
@@ -148,10 +147,9 @@ func define(fields *jsontree.Object, nested *orchv1.BlockSchema) error {
 	own := definition.Object("definitions")
 	definition.Delete("definitions")
 	definitions.Set(title, definition)
-	for _, name := range own.Keys() {
-		if _, there := definitions.Get(name); !there {
-			body, _ := own.Get(name)
-			definitions.Set(name, body)
+	for _, m := range own.Members() {
+		if _, there := definitions.Get(m.Key); !there {
+			definitions.Set(m.Key, m.Value)
 		}
 	}
 	fields.Set("definitions", definitions)

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/orch-project/orch/pkg/jsontree"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
 )
 
 // presentation is what it takes to answer documents: all that they refer to, and the types and schemas of all.
@@ -36,12 +36,11 @@ func (s *Service) present(ctx context.Context, ws uuid.UUID, withSecrets bool, d
 		}
 		document.Data = jsontree.Text(data)
 		document.BlockDocumentReferences = nil
-		for _, field := range referred.Keys() {
+		for _, m := range referred.Members() {
 			if document.BlockDocumentReferences == nil {
 				document.BlockDocumentReferences = map[string][]byte{}
 			}
-			value, _ := referred.Get(field)
-			document.BlockDocumentReferences[field] = jsontree.Text(value)
+			document.BlockDocumentReferences[m.Key] = jsontree.Text(m.Value)
 		}
 		document.BlockSchema = p.schemas[document.GetBlockSchemaId()]
 		document.BlockType = p.types[document.GetBlockTypeId()]
@@ -136,8 +135,8 @@ func (p *presentation) redact(document *orchv1.BlockDocument, data *jsontree.Obj
 	schema := p.schemas[document.GetBlockSchemaId()]
 	if schema == nil {
 		// Nobody knows what is secret.
-		for _, key := range data.Keys() {
-			data.Set(key, obfuscated)
+		for _, m := range data.Members() {
+			data.Set(m.Key, obfuscated)
 		}
 		return nil
 	}

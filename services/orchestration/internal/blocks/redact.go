@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/orch-project/orch/pkg/jsontree"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
 )
 
 // obfuscated stands for every secret that is not shown, whatever its length.
@@ -84,9 +84,8 @@ func eachSecret(v jsontree.Value, path []string, replace func(jsontree.Value) js
 		}
 	case *jsontree.Object:
 		if step == everythingBelow {
-			for _, key := range v.Keys() {
-				value, _ := v.Get(key)
-				v.Set(key, eachLeaf(value, replace))
+			for _, m := range v.Members() {
+				v.Set(m.Key, eachLeaf(m.Value, replace))
 			}
 			return v
 		}
@@ -94,9 +93,9 @@ func eachSecret(v jsontree.Value, path []string, replace func(jsontree.Value) js
 			v.Set(step, eachSecret(value, path[1:], replace))
 			return v
 		}
-		for _, key := range v.Keys() {
-			if value, _ := v.Get(key); isContainer(value) {
-				v.Set(key, eachSecret(value, path, replace))
+		for _, m := range v.Members() {
+			if isContainer(m.Value) {
+				v.Set(m.Key, eachSecret(m.Value, path, replace))
 			}
 		}
 	default:
@@ -133,11 +132,10 @@ func restore(sent, shown, current jsontree.Value) jsontree.Value {
 	case *jsontree.Object:
 		shown, _ := shown.(*jsontree.Object)
 		current, _ := current.(*jsontree.Object)
-		for _, key := range sent.Keys() {
-			value, _ := sent.Get(key)
-			before, _ := shown.Get(key)
-			secret, _ := current.Get(key)
-			sent.Set(key, restore(value, before, secret))
+		for _, m := range sent.Members() {
+			before, _ := shown.Get(m.Key)
+			secret, _ := current.Get(m.Key)
+			sent.Set(m.Key, restore(m.Value, before, secret))
 		}
 	case jsontree.List:
 		shown, _ := shown.(jsontree.List)

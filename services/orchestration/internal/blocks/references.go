@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/orch-project/orch/pkg/jsontree"
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
 )
 
 // referenceKey marks an object that stands for another document.
@@ -32,9 +32,8 @@ const (
 // deeper: what looks like one elsewhere is data.
 func references(data *jsontree.Object) ([]reference, error) {
 	var found []reference
-	for _, key := range data.Keys() {
-		value, _ := data.Get(key)
-		object, ok := value.(*jsontree.Object)
+	for _, m := range data.Members() {
+		object, ok := m.Value.(*jsontree.Object)
 		if !ok {
 			continue
 		}
@@ -45,9 +44,9 @@ func references(data *jsontree.Object) ([]reference, error) {
 		target, _ := marked.(*jsontree.Object)
 		id, err := uuid.Parse(target.Text("block_document_id"))
 		if err != nil {
-			return nil, rpc.Detail(http.StatusBadRequest, "Received block reference without a block_document_id in key "+key)
+			return nil, rpc.Detail(http.StatusBadRequest, "Received block reference without a block_document_id in key "+m.Key)
 		}
-		found = append(found, reference{key, id})
+		found = append(found, reference{m.Key, id})
 	}
 	return found, nil
 }

@@ -8,7 +8,7 @@ import (
 	"path"
 	"sync"
 
-	"github.com/orch-project/orch/services/orchestration/internal/jsontree"
+	"github.com/orch-project/orch/pkg/jsontree"
 )
 
 // systemFiles are the types that every workspace has from the start, one a file.

@@ -1,4 +1,4 @@
-package jsontext
+package jsontoken
 
 import (
 	"encoding/binary"
@@ -7,20 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// Each byte of a word.
+// Masks for eight bytes in one word: the value 1 in each byte, and the top bit of each byte.
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080
 )
 
-// Run gives the end of the bytes from i on that stand for themselves in a string: the place of the first quote,
-// backslash or control character, or the length of the text. ascii tells whether all of them are ASCII.
-func Run(text []byte, i int) (end int, ascii bool) {
+// PlainEnd returns the end of the characters from i on that need no escape: the offset of the first quote, backslash or control
+// character, or the length of the text. It also reports whether these characters are all ASCII.
+func PlainEnd(text []byte, i int) (end int, ascii bool) {
 	var high uint64
 	for ; i+8 <= len(text); i += 8 {
 		w := binary.LittleEndian.Uint64(text[i:])
-		// A byte's top bit is set where it is a quote, a backslash or below 0x20. A borrow may set it in bytes above
-		// the first of them too, of which nobody asks.
+		// The top bit of a byte in ends marks a quote, a backslash or a byte below 0x20. A borrow can set it in higher
+		// bytes too; only the lowest marked byte counts.
 		quote, backslash := w^ones*'"', w^ones*'\\'
 		ends := ((quote-ones)&^quote | (backslash-ones)&^backslash | (w-ones*0x20)&^w) & highs
 		if ends != 0 {
@@ -44,11 +44,11 @@ const (
 	noUnicode = `\u is not followed by four hexadecimal digits`
 )
 
-// escape gives the length of the escape whose backslash is at i, or what is wrong with it. A surrogate pair is one escape; lone
-// tells of half of one.
-func escape(text []byte, i int) (n int, fault string, lone bool) {
+// escape returns the length of the escape sequence whose backslash is at i, or the reason why it is invalid. A surrogate pair
+// counts as one sequence; lone reports half of a pair.
+func escape(text []byte, i int) (n int, reason string, lone bool) {
 	if i+1 == len(text) {
-		return 1, "", false // A string that does not end.
+		return 1, "", false // The string has no end; the caller reports that.
 	}
 	if text[i+1] != 'u' {
 		if plainEscape(text[i+1]) == 0 {
@@ -69,7 +69,7 @@ func escape(text []byte, i int) (n int, fault string, lone bool) {
 	return 6, "", true
 }
 
-// plainEscape is what a letter behind a backslash stands for; 0 when it is no escape of one letter.
+// plainEscape returns the character that a letter after a backslash means, or 0 if the letter is not a short escape.
 func plainEscape(letter byte) byte {
 	switch letter {
 	case '"', '\\', '/':
@@ -88,7 +88,7 @@ func plainEscape(letter byte) byte {
 	return 0
 }
 
-// unicodeEscape reads the \uXXXX at i, which may be half of a pair.
+// unicodeEscape reads the \uXXXX sequence at i, which may be half of a surrogate pair.
 func unicodeEscape(text []byte, i int) (unit rune, ok bool) {
 	if i+6 > len(text) || text[i] != '\\' || text[i+1] != 'u' {
 		return 0, false
@@ -109,11 +109,11 @@ func unicodeEscape(text []byte, i int) (unit rune, ok bool) {
 	return unit, true
 }
 
-// unescape gives the characters of a string whose escapes are all good.
+// unescape returns the characters of a string whose escape sequences are valid.
 func unescape(s []byte) []byte {
 	out := make([]byte, 0, len(s))
 	for {
-		end, _ := Run(s, 0)
+		end, _ := PlainEnd(s, 0)
 		out = append(out, s[:end]...)
 		if end == len(s) {
 			return out
@@ -138,12 +138,12 @@ func unescape(s []byte) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// AppendString writes s as a JSON string. Only what JSON demands is escaped; s must be valid UTF-8.
+// AppendString appends s as a JSON string to dst. It escapes only what RFC 8259 requires. s must be valid UTF-8.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := len(dst)
 	dst = append(dst, s...)
-	end, _ := Run(dst, start)
+	end, _ := PlainEnd(dst, start)
 	if end == len(dst) {
 		return append(dst, '"')
 	}

@@ -1,15 +1,14 @@
-package jsontext
+package jsontoken
 
 import (
 	"fmt"
 	"unicode/utf8"
 )
 
-// What is read token by token goes through Lexer's fields. What is gone through as a whole, be it for a Builder or only for its
-// end, is most of what events are made of, and is a third quicker when the place goes from function to function instead. Each of
-// these takes what begins at i and gives its end, or -1 after a fault.
+// These methods read whole values, for a Builder or only for their end. They pass the offset as argument and result, which is
+// a third faster than updating Lexer.Pos. Each takes the token or value at i and returns its end, or -1 after a syntax error.
 
-// The faults that are found in more than one place.
+// Messages of syntax errors that several methods report.
 const (
 	noKey   = "a key in double quotes is expected"
 	noColon = "a colon is expected after the key"
@@ -35,8 +34,8 @@ func (l *Lexer) space(i int) int {
 	return i
 }
 
-// walk takes a value; to may be nil.
-func (l *Lexer) walk(i, depth int, to *parts) int {
+// value takes a value of any kind. Without an emitter it only finds the end.
+func (l *Lexer) value(i, depth int, to *emitter) int {
 	if i >= len(l.Data) {
 		return l.noValue(i)
 	}
@@ -73,7 +72,7 @@ func (l *Lexer) walk(i, depth int, to *parts) int {
 	return end
 }
 
-func (l *Lexer) object(i, depth int, to *parts) int {
+func (l *Lexer) object(i, depth int, to *emitter) int {
 	if depth > l.MaxDepth {
 		return l.tooDeep(i)
 	}
@@ -95,7 +94,7 @@ func (l *Lexer) object(i, depth int, to *parts) int {
 		if i = l.space(end); i >= len(l.Data) || l.Data[i] != ':' {
 			return l.failed(i, noColon)
 		}
-		if i = l.walk(l.space(i+1), depth, to); i < 0 {
+		if i = l.value(l.space(i+1), depth, to); i < 0 {
 			return i
 		}
 		i = l.space(i)
@@ -114,19 +113,19 @@ func (l *Lexer) object(i, depth int, to *parts) int {
 	return l.failed(i, noKey)
 }
 
-func (l *Lexer) array(i, depth int, to *parts) int {
+func (l *Lexer) array(i, depth int, to *emitter) int {
 	if depth > l.MaxDepth {
 		return l.tooDeep(i)
 	}
 	i = l.space(i + 1)
 	if i < len(l.Data) && l.Data[i] == ']' {
 		if to != nil {
-			to.List(0)
+			to.Array(0)
 		}
 		return i + 1
 	}
 	for n := 1; ; n++ {
-		if i = l.walk(i, depth, to); i < 0 {
+		if i = l.value(i, depth, to); i < 0 {
 			return i
 		}
 		i = l.space(i)
@@ -135,7 +134,7 @@ func (l *Lexer) array(i, depth int, to *parts) int {
 			i = l.space(i + 1)
 		case i < len(l.Data) && l.Data[i] == ']':
 			if to != nil {
-				to.List(n)
+				to.Array(n)
 			}
 			return i + 1
 		default:
@@ -164,14 +163,14 @@ func (l *Lexer) number(start int) int {
 	if i < len(text) && text[i] == '-' {
 		i++
 	}
-	whole := i
+	integer := i
 	switch i = digits(text, i); {
 	case i == start:
 		return l.noValue(i)
-	case i == whole:
+	case i == integer:
 		return l.failed(i, noDigit)
-	case text[whole] == '0':
-		i = whole + 1 // No digit may follow: what follows is then unexpected.
+	case text[integer] == '0':
+		i = integer + 1 // A leading zero ends the integer part; a digit after it is unexpected text.
 	}
 	if i < len(text) && text[i] == '.' {
 		from := i + 1
@@ -199,10 +198,10 @@ func digits(text []byte, i int) int {
 	return i
 }
 
-// string also tells whether it is plain: without escapes its characters are Data[i+1:end-1].
+// string also reports whether the string is plain: without escapes, its characters are Data[i+1:end-1].
 func (l *Lexer) string(i int) (end int, plain bool) {
 	start := i + 1
-	end, ascii := Run(l.Data, start)
+	end, ascii := PlainEnd(l.Data, start)
 	plain = true
 	for end < len(l.Data) {
 		switch l.Data[end] {
@@ -212,18 +211,18 @@ func (l *Lexer) string(i int) (end int, plain bool) {
 			}
 			return end + 1, plain
 		case '\\':
-			n, fault, lone := escape(l.Data, end)
-			if fault != "" {
-				return l.failed(end, fault), false
+			n, reason, lone := escape(l.Data, end)
+			if reason != "" {
+				return l.failed(end, reason), false
 			}
 			plain = false
-			l.Lone = l.Lone || lone
+			l.LoneSurrogate = l.LoneSurrogate || lone
 			end += n
 		default:
 			return l.failed(end, "a control character stands in a string"), false
 		}
 		var more bool
-		end, more = Run(l.Data, end)
+		end, more = PlainEnd(l.Data, end)
 		ascii = ascii && more
 	}
 	return l.failed(i, "a string does not end"), false

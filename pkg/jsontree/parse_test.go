@@ -1,4 +1,4 @@
-package jsonvalue_test
+package jsontree_test
 
 import (
 	"encoding/json"
@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/orch-project/orch/pkg/jsontree"
 	"github.com/orch-project/orch/pkg/restjson"
-	"github.com/orch-project/orch/pkg/webhook/jsonvalue"
 )
 
 func TestParse(t *testing.T) {
@@ -32,9 +32,9 @@ func TestParse(t *testing.T) {
 		`"\u0000"`:                       `"\u0000"`,
 		"\"\xff\"":                       "\"\ufffd\"",
 	} {
-		v, err := jsonvalue.Parse(text)
+		v, err := jsontree.EventLimits().Parse(text)
 		require.NoError(t, err, text)
-		require.Equal(t, want, string(v.Append(nil)), text)
+		require.Equal(t, want, string(jsontree.Text(v)), text)
 	}
 }
 
@@ -67,22 +67,22 @@ func TestParseRefuses(t *testing.T) {
 		"\ufeff1":             "line 1, column 1: a value is expected",
 		"\u00a01":             "line 1, column 1: a value is expected",
 	} {
-		_, err := jsonvalue.Parse(text)
+		_, err := jsontree.EventLimits().Parse(text)
 		require.EqualError(t, err, want, text)
 	}
 }
 
-// A client in Python could not read the page of events that such an int is on.
-func TestIntsAreAsLongAsPythonReads(t *testing.T) {
+// A Python client could not read a page of events with a longer integer.
+func TestIntegerDigitsLimit(t *testing.T) {
 	t.Parallel()
 	digits := strings.Repeat("7", 4300)
 	for _, text := range []string{digits, "-" + digits, digits + "7.5", digits + "7e1"} {
-		v, err := jsonvalue.Parse(text)
+		v, err := jsontree.EventLimits().Parse(text)
 		require.NoError(t, err)
-		require.Equal(t, text, v.Str())
+		require.Equal(t, json.Number(text), v)
 	}
 	for _, text := range []string{digits + "7", "-" + digits + "7", "[1, " + digits + "7]"} {
-		_, err := jsonvalue.Parse(text)
+		_, err := jsontree.EventLimits().Parse(text)
 		require.EqualError(t, err, "an int has more than 4300 digits")
 	}
 }
@@ -90,12 +90,12 @@ func TestIntsAreAsLongAsPythonReads(t *testing.T) {
 func TestDepth(t *testing.T) {
 	t.Parallel()
 	nested := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
-	v, err := jsonvalue.Parse(nested(jsonvalue.MaxDepth))
+	v, err := jsontree.EventLimits().Parse(nested(jsontree.EventLimits().MaxDepth))
 	require.NoError(t, err)
-	_, err = restjson.Compact(jsonvalue.Map(jsonvalue.Member{Key: "payload", Value: jsonvalue.List(v)}).Append(nil))
+	_, err = restjson.Compact(jsontree.Text(jsontree.NewObject(jsontree.Member{Key: "payload", Value: jsontree.List{v}})))
 	require.NoError(t, err, "an event with it can be read")
-	for _, text := range []string{nested(jsonvalue.MaxDepth + 1), strings.Repeat(`{"a":`, 1_000_000)} {
-		_, err = jsonvalue.Parse(text)
+	for _, text := range []string{nested(jsontree.EventLimits().MaxDepth + 1), strings.Repeat(`{"a":`, 1_000_000)} {
+		_, err = jsontree.EventLimits().Parse(text)
 		require.ErrorContains(t, err, "nested more than 120 levels deep")
 	}
 }
@@ -106,21 +106,22 @@ func TestManyKeys(t *testing.T) {
 	for i := range 100_000 {
 		fmt.Fprintf(&b, `,"k%d":%d`, i%50_000, i)
 	}
-	v, err := jsonvalue.Parse("{" + b.String()[1:] + "}")
+	v, err := jsontree.EventLimits().Parse("{" + b.String()[1:] + "}")
 	require.NoError(t, err)
-	require.Len(t, v.Members(), 50_000)
-	last, ok := v.Get("k7")
+	object := v.(*jsontree.Object)
+	require.Equal(t, 50_000, object.Len())
+	last, ok := object.Get("k7")
 	require.True(t, ok)
-	require.Equal(t, "50007", last.Str())
+	require.Equal(t, json.Number("50007"), last)
 }
 
-// FuzzParse holds Parse against the standard library, and what is written against the strict decoder of the API.
-func FuzzParse(f *testing.F) {
+// FuzzParseEvent compares Parse with encoding/json, and what Text writes with the strict decoder of pkg/restjson.
+func FuzzParseEvent(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,-2.5e3,"\ud83d\ude00",null,true,false]}`, "[1,]", `"\u12"`, "\"\xff\"", " 1 ", "01", "[[]"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		v, err := jsonvalue.Parse(text)
+		v, err := jsontree.EventLimits().Parse(text)
 		if err != nil {
 			if !strings.Contains(err.Error(), "levels deep") && !strings.Contains(err.Error(), "digits") {
 				require.False(t, json.Valid([]byte(strings.ToValidUTF8(text, "\ufffd"))), "%v", err)
@@ -128,12 +129,12 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		require.True(t, json.Valid([]byte(text)))
-		written := v.Append(nil)
+		written := jsontree.Text(v)
 		compact, err := restjson.Compact(written)
 		require.NoError(t, err)
 		require.Equal(t, string(written), string(compact))
-		again, err := jsonvalue.Parse(string(written))
+		again, err := jsontree.EventLimits().Parse(string(written))
 		require.NoError(t, err)
-		require.Equal(t, string(written), string(again.Append(nil)))
+		require.Equal(t, string(written), string(jsontree.Text(again)))
 	})
 }

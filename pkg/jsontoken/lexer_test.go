@@ -1,4 +1,4 @@
-package jsontext_test
+package jsontoken_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
-	"github.com/orch-project/orch/pkg/jsontext"
+	"github.com/orch-project/orch/pkg/jsontoken"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -33,7 +33,7 @@ func TestValid(t *testing.T) {
 		strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000): true,
 		strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001): false,
 	} {
-		require.Equal(t, want, jsontext.Valid([]byte(text)), "%.40q", text)
+		require.Equal(t, want, jsontoken.Valid([]byte(text)), "%.40q", text)
 	}
 }
 
@@ -42,7 +42,7 @@ func FuzzValid(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		require.Equal(t, valid(text), jsontext.Valid(text))
+		require.Equal(t, valid(text), jsontoken.Valid(text))
 	})
 }
 
@@ -51,23 +51,23 @@ func TestSkip(t *testing.T) {
 	t.Parallel()
 	text := []byte(` [ {"a b":"c d"}, [] ] `)
 	for depth, want := range []bool{false, false, true, true} {
-		l := jsontext.Lexer{Data: text, MaxDepth: depth}
+		l := jsontoken.Lexer{Data: text, MaxDepth: depth}
 		l.Skip()
 		require.Equal(t, want, !l.Stopped(), "depth %d", depth)
 		if want {
 			require.Equal(t, len(text)-1, l.Pos)
 			require.Equal(t, 4, l.Spaces)
 			require.Zero(t, l.Depth)
-			require.False(t, l.Lone)
+			require.False(t, l.LoneSurrogate)
 		}
 	}
 	for text, lone := range map[string]bool{
 		`"\ud83d\ude00"`: false, `"\\ud83d"`: false, `"\ud83d"`: true, `{"\ude00":1}`: true, `["\ud83d\ud83d\ude00"]`: true, `"\ud83d\u0041"`: true,
 	} {
-		l := jsontext.Lexer{Data: []byte(text), MaxDepth: 1}
+		l := jsontoken.Lexer{Data: []byte(text), MaxDepth: 1}
 		l.Skip()
 		require.False(t, l.Stopped(), text)
-		require.Equal(t, lone, l.Lone, text)
+		require.Equal(t, lone, l.LoneSurrogate, text)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestSkip(t *testing.T) {
 func TestMembersAndItems(t *testing.T) {
 	t.Parallel()
 	read := func(text string) (seen []string, reason string) {
-		l := jsontext.Lexer{Data: []byte(text), MaxDepth: 9}
+		l := jsontoken.Lexer{Data: []byte(text), MaxDepth: 9}
 		l.Space()
 		l.Members(func(key []byte) {
 			seen = append(seen, string(key))
@@ -105,20 +105,20 @@ func TestAppendString(t *testing.T) {
 			rapid.StringOfN(rapid.SampledFrom([]rune("ab\"\\\n\x00\x1f\x7fä€")), 0, 40, -1),
 		).Draw(t, "s")
 		before := []byte("before")
-		got := jsontext.AppendString(bytes.Clone(before), s)
+		got := jsontoken.AppendString(bytes.Clone(before), s)
 		require.True(t, bytes.HasPrefix(got, before))
 		got = got[len(before):]
 		var back string
 		require.NoError(t, json.Unmarshal(got, &back))
 		require.Equal(t, s, back)
-		l := jsontext.Lexer{Data: got}
+		l := jsontoken.Lexer{Data: got}
 		require.Equal(t, s, string(l.Text()))
 		require.Equal(t, len(got), l.Pos)
 	})
 }
 
 // The run of a text ends where a search byte by byte says.
-func TestRun(t *testing.T) {
+func TestPlainEnd(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.SliceOfN(rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte("abc\x80\xff\x20\x21\x1f\x5b\x5d\x22\x5c"))), 0, 40).Draw(t, "text")
@@ -127,7 +127,7 @@ func TestRun(t *testing.T) {
 		for ; want < len(text) && text[want] >= 0x20 && text[want] != '"' && text[want] != '\\'; want++ {
 			ascii = ascii && text[want] < utf8.RuneSelf
 		}
-		end, is := jsontext.Run(text, from)
+		end, is := jsontoken.PlainEnd(text, from)
 		require.Equal(t, want, end)
 		require.Equal(t, ascii, is)
 	})
@@ -139,7 +139,7 @@ const event = `{"occurred":"2026-01-02T03:04:05.678901Z","event":"orch.task-run.
 
 func BenchmarkValid(b *testing.B) {
 	text := []byte(event)
-	for name, check := range map[string]func([]byte) bool{"ours": jsontext.Valid, "encoding-json": valid} {
+	for name, check := range map[string]func([]byte) bool{"ours": jsontoken.Valid, "encoding-json": valid} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
@@ -155,7 +155,7 @@ func BenchmarkScan(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(event)))
 	for b.Loop() {
-		if err := jsontext.Scan(event, depth, counter{}); err != nil {
+		if err := jsontoken.Scan(event, depth, counter{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -169,5 +169,5 @@ func (counter) Bool(bool)           {}
 func (counter) Number(string) error { return nil }
 func (counter) Text(string)         {}
 func (counter) Key(string)          {}
-func (counter) List(int)            {}
+func (counter) Array(int)           {}
 func (counter) Object(int)          {}

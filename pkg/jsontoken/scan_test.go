@@ -1,4 +1,4 @@
-package jsontext_test
+package jsontoken_test
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/orch-project/orch/pkg/jsontext"
+	"github.com/orch-project/orch/pkg/jsontoken"
 )
 
 // anys makes of a value what encoding/json makes of it.
@@ -34,7 +34,7 @@ func (a *anys) Number(literal string) error {
 	return nil
 }
 
-func (a *anys) List(n int) {
+func (a *anys) Array(n int) {
 	at := len(a.stack) - n
 	list := append([]any{}, a.stack[at:]...)
 	a.stack = append(a.stack[:at], list)
@@ -54,14 +54,14 @@ const depth = 50
 
 func scan(text string) (any, error) {
 	var a anys
-	if err := jsontext.Scan(text, depth, &a); err != nil {
+	if err := jsontoken.Scan(text, depth, &a); err != nil {
 		return nil, err
 	}
 	return a.stack[0], nil
 }
 
 // readAll takes a value token by token.
-func readAll(l *jsontext.Lexer) {
+func readAll(l *jsontoken.Lexer) {
 	switch l.Peek() {
 	case '{':
 		l.Members(func([]byte) { readAll(l) })
@@ -103,15 +103,15 @@ func FuzzScan(f *testing.F) {
 			}
 		}
 		got, ours := scan(text)
-		skipped := jsontext.Lexer{Data: []byte(text), MaxDepth: depth}
+		skipped := jsontoken.Lexer{Data: []byte(text), MaxDepth: depth}
 		skipped.Skip()
 		skipped.End()
-		read := jsontext.Lexer{Data: []byte(text), MaxDepth: depth}
+		read := jsontoken.Lexer{Data: []byte(text), MaxDepth: depth}
 		readAll(&read)
 		read.End()
 		require.Equal(t, read.Reason, skipped.Reason, "%q: the two ways through a value find the same fault", text)
 		require.Equal(t, read.At, skipped.At, "%q: at the same place", text)
-		require.Equal(t, read.Lone, skipped.Lone)
+		require.Equal(t, read.LoneSurrogate, skipped.LoneSurrogate)
 		require.Equal(t, ours == nil, skipped.Reason == "")
 		require.Equal(t, err == nil, ours == nil, "%q: %v; %v", text, err, ours)
 		if err == nil {
@@ -123,7 +123,7 @@ func FuzzScan(f *testing.F) {
 func TestScanEnds(t *testing.T) {
 	t.Parallel()
 	_, err := scan(strings.Repeat("[", depth+1) + "1")
-	var at *jsontext.SyntaxError
+	var at *jsontoken.SyntaxError
 	require.ErrorAs(t, err, &at)
 	require.Equal(t, "nested more than 50 levels deep", at.Message)
 	require.Equal(t, depth+1, at.Column)

@@ -1,23 +1,23 @@
-package jsontext
+package jsontoken
 
-// MaxDepth is how deep Value and Valid let arrays and objects nest.
+// MaxDepth is the nesting depth that ValueEnd and Valid accept.
 const MaxDepth = 10_000
 
-// Valid tells whether text is one JSON value, white space around it allowed.
+// Valid reports whether text is one JSON value, with optional white space around it.
 func Valid(text []byte) bool {
 	l := Lexer{Data: text, MaxDepth: MaxDepth}
-	end := l.walk(l.space(0), 0, nil)
+	end := l.value(l.space(0), 0, nil)
 	return end >= 0 && l.space(end) == len(text)
 }
 
-// Value gives the end of the value that begins at i, where no white space is.
-func Value(text []byte, i int) (end int, ok bool) {
+// ValueEnd returns the end of the value at offset i, which must not be white space. It returns false for a syntax error.
+func ValueEnd(text []byte, i int) (end int, ok bool) {
 	l := Lexer{Data: text, MaxDepth: MaxDepth}
-	end = l.walk(i, 0, nil)
+	end = l.value(i, 0, nil)
 	return end, end >= 0
 }
 
-// DropSpace copies a valid value without white space.
+// DropSpace returns a copy of a valid value without the white space between tokens.
 func DropSpace(value []byte) []byte {
 	out := make([]byte, 0, len(value))
 	for i := 0; i < len(value); i++ {
