@@ -82,6 +82,10 @@ e2e-sdk-faults: $(VENV)/prefect ## kill the servers while flows of the Python SD
 test-traffic: ## replay what recorded clients asked of the reference, and compare the answers
 	go test -count=1 -v -tags=e2e -run='^TestTraffic' ./test/traffic
 
+.PHONY: test-schedules
+test-schedules: ## compute the times of all cron, interval and rrule vectors, and print how many are as the reference has them
+	go test -count=1 -v -run='Vectors$$' ./pkg/schedule
+
 .PHONY: test-schemathesis
 test-schemathesis: $(VENV)/schemathesis ## ask the running server what its OpenAPI document allows, and what not; EXAMPLES=10 SEED=1
 	ORCH_TEST_SCHEMATHESIS=$(VENV)/schemathesis/bin/schemathesis ORCH_TEST_EXAMPLES=$(EXAMPLES) ORCH_TEST_SEED=$(SEED) \

@@ -28,6 +28,7 @@ func New(version string) *cobra.Command {
 		apiKeyCommand(version),
 		infraCommand(),
 		templateCommand(),
+		scheduleCommand(),
 		backupCommand(),
 		restoreCommand(),
 		doctorCommand(),
