@@ -41,7 +41,7 @@ func (g *generator) responses(md protoreflect.MethodDescriptor, name string, tak
 	statuses := append([]int{main}, ints(o.GetAltStatus())...)
 	for _, status := range statuses {
 		if http.StatusText(status) == "" || status < 200 || status > 299 {
-			return nil, fmt.Errorf("%d is no status of success", status)
+			return nil, fmt.Errorf("%d is not a status of success", status)
 		}
 		one, err := g.success(md, name, status)
 		if err != nil {
@@ -58,11 +58,11 @@ func (g *generator) responses(md protoreflect.MethodDescriptor, name string, tak
 
 func (g *generator) success(md protoreflect.MethodDescriptor, name string, status int) (*response, error) {
 	if status == http.StatusNoContent {
-		return &response{Description: "Done; there is no body."}, nil
+		return &response{Description: "Success without a body"}, nil
 	}
 	if md.Output().FullName() == emptyName {
 		// OpenAPI 3.0 has no type that is null.
-		return &response{Description: "Done; the body is null.", Content: map[string]mediaType{jsonType: {Schema: anything()}}}, nil
+		return &response{Description: "Success; the body is null", Content: map[string]mediaType{jsonType: {Schema: anything()}}}, nil
 	}
 	media, content, err := g.body(md.Output(), name, output)
 	if err != nil {

@@ -100,7 +100,10 @@ func (g *generator) object(md protoreflect.MessageDescriptor, dir direction) (*s
 	shape := restjson.Shape(md)
 	out := &schema{Type: "object", Properties: newOrdered[*schema]()}
 	if key := shape.GetTagKey(); key != "" {
-		out.Properties.set(key, &schema{Type: "string", Enum: []string{shape.GetTag()}, Default: quote(shape.GetTag())})
+		out.Properties.set(key, &schema{
+			Type: "string", Enum: []string{shape.GetTag()}, Default: quote(shape.GetTag()),
+			Description: fmt.Sprintf("Kind of the object; always %q.", shape.GetTag()),
+		})
 	}
 	for i := range md.Fields().Len() {
 		fd := md.Fields().Get(i)

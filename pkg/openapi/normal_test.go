@@ -9,17 +9,19 @@ import (
 
 // described is what both documents are read into.
 type described struct {
+	Tags       []struct{ Name, Description string }
 	Paths      map[string]map[string]describedOperation
 	Components struct{ Schemas map[string]raw }
 }
 
 type describedOperation struct {
-	OperationID string
-	Deprecated  bool
-	Parameters  []struct {
-		Name, In string
-		Required bool
-		Schema   raw
+	OperationID          string
+	Summary, Description string
+	Deprecated           bool
+	Parameters           []struct {
+		Name, In, Description string
+		Required              bool
+		Schema                raw
 	}
 	RequestBody *struct {
 		Required bool

@@ -147,16 +147,11 @@ func (d *document) addTag(name, own string, sd protoreflect.ServiceDescriptor) {
 	d.Tags = append(d.Tags, tag{Name: name, Description: description})
 }
 
-// summarize parts a comment into its first sentence, without the full stop, and the whole of it where there is more.
+// summarize splits a method's comment: the first sentence, without its full stop, is the summary, the rest the
+// description.
 func summarize(comment string) (summary, description string) {
-	first, rest, more := strings.Cut(comment, ". ")
-	if paragraph, _, cut := strings.Cut(first, "\n\n"); cut {
-		first, more = paragraph, true
-	}
-	if !more || rest == "" && first == comment {
-		return strings.TrimSuffix(first, "."), ""
-	}
-	return strings.TrimSuffix(first, "."), comment
+	summary, description, _ = strings.Cut(comment, ". ")
+	return strings.TrimSuffix(summary, "."), description
 }
 
 // snakeCase writes ReadFlowRunV2 as read_flow_run_v2.

@@ -43,7 +43,7 @@ func (g *generator) parameters(md protoreflect.MethodDescriptor, template string
 		out = append(out, parameter{
 			Name:        strings.ToLower(g.opts.Header),
 			In:          "header",
-			Description: "The API version that the client was written for, as major.minor.patch. Absent means the newest.",
+			Description: "API version that the client was written for, as major.minor.patch; absent means the newest.",
 			Schema:      &schema{Type: "string"},
 		})
 	}

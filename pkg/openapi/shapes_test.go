@@ -91,7 +91,7 @@ func TestContradictionsAreErrors(t *testing.T) {
 		},
 		"a status that is no success": {
 			method("A", empty, `[google.api.http] { get: "/a" } [orch.v1.api] { alt_status: 404 }`),
-			"describe t.S: A: 404 is no status of success",
+			"describe t.S: A: 404 is not a status of success",
 		},
 		"two messages with one name": {
 			method("A", ".t.One", `[google.api.http] { get: "/a" }`) + method("B", ".t.Two", `[google.api.http] { get: "/b" }`),

@@ -70,507 +70,1743 @@ func Of(fullName string) string {
 	case "orch.test.v1.Typed":
 		return "Typed is chosen by the JSON type, through inline wrappers."
 	case "orch.v1.ACTION_SOURCE_INFERRED":
-		return "The event that fired the trigger does."
+		return "The triggering event determines the target."
 	case "orch.v1.ACTION_SOURCE_SELECTED":
-		return "The action names it."
+		return "The action names its target."
 	case "orch.v1.Account":
-		return "Account owns workspaces."
+		return "Account owns workspaces, members, roles, teams and service accounts."
+	case "orch.v1.Account.audit_log_retention_days":
+		return "Number of days for which audit events are retained; 0 retains them forever."
 	case "orch.v1.Account.auth_expiration_seconds":
-		return "After how many seconds a browser's sign-in ends; null = the server's choice."
+		return "Lifetime of a browser sign-in in seconds, 0 or more; null uses the server's default."
 	case "orch.v1.Account.automations_limit":
-		return "Null = none."
+		return "Maximum number of automations; null means no limit."
+	case "orch.v1.Account.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.Account.domain_names":
+		return "Single sign-on domains; always empty."
 	case "orch.v1.Account.features":
-		return "What the plan allows."
+		return "Names of the features that the plan includes."
 	case "orch.v1.Account.handle":
-		return "Its name in paths that people type: lower case, digits and hyphens."
+		return "Unique name for URLs: lower-case letters, digits and hyphens, at most 100 characters."
+	case "orch.v1.Account.id":
+		return "UUID of the account."
+	case "orch.v1.Account.image_location":
+		return "URL of the account's picture; always null."
+	case "orch.v1.Account.ip_allowlist":
+		return "Networks that may use the account."
+	case "orch.v1.Account.link":
+		return "URL of the account owner's site, at most 2,048 characters."
+	case "orch.v1.Account.location":
+		return "Free text that names the account's location, at most 255 characters."
+	case "orch.v1.Account.name":
+		return "Display name of the account, 1 to 255 characters."
 	case "orch.v1.Account.plan_type":
-		return "hobby, starter, team, pro or enterprise."
+		return "Plan of the account: hobby, starter, team, pro or enterprise."
 	case "orch.v1.Account.run_retention_days":
-		return "0 = for ever."
+		return "Number of days for which runs are retained; 0 retains them forever."
+	case "orch.v1.Account.settings":
+		return "Settings of the account."
 	case "orch.v1.Account.sso_state":
-		return "Always \"none\"."
+		return "State of single sign-on; always \"none\"."
+	case "orch.v1.Account.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.AccountCreate":
+		return "AccountCreate holds the fields of a new account."
 	case "orch.v1.AccountCreate.handle":
-		return "Made of the name when absent."
+		return "Unique name for URLs: lower-case letters, digits and hyphens, at most 100 characters; derived from name when absent."
+	case "orch.v1.AccountCreate.name":
+		return "Display name of the account, 1 to 255 characters."
+	case "orch.v1.AccountCreate.plan_type":
+		return "Plan of the account: hobby, starter, team, pro or enterprise; default enterprise."
 	case "orch.v1.AccountDefinition":
-		return "AccountDefinition is what the hooks service must know of an account beside its webhooks."
+		return "AccountDefinition is the part of an account that the hooks service caches."
 	case "orch.v1.AccountDefinition.allowed_ips":
-		return "The addresses and networks that may post to any of its webhooks; empty for all."
+		return "Addresses and networks that may post to the account's webhooks; empty allows all."
+	case "orch.v1.AccountDefinition.id":
+		return "UUID of the account definition."
 	case "orch.v1.AccountDefinition.rate_limit":
-		return "Over all webhooks of the account."
+		return "Rate limit across all webhooks of the account."
+	case "orch.v1.AccountDefinition.revision":
+		return "Revision of the account; an older definition never replaces a newer one."
+	case "orch.v1.AccountDomain":
+		return "AccountDomain is a single sign-on domain."
+	case "orch.v1.AccountDomain.name":
+		return "DNS name of the domain."
+	case "orch.v1.AccountDomainList":
+		return "AccountDomainList is a JSON array of domains."
 	case "orch.v1.AccountMembership":
-		return "AccountMembership is a user in an account."
+		return "AccountMembership is a user's membership in an account."
+	case "orch.v1.AccountMembership.account_role_id":
+		return "UUID of the member's account role."
+	case "orch.v1.AccountMembership.account_role_name":
+		return "Name of the member's account role."
+	case "orch.v1.AccountMembership.actor_id":
+		return "UUID that identifies the user in access lists and events."
 	case "orch.v1.AccountMembership.api_key":
-		return "The user's first key, in the answer that made the user and nowhere else."
+		return "First API key; present only in the response that created the user."
+	case "orch.v1.AccountMembership.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.AccountMembership.email":
+		return "E-mail address, 3 to 320 characters."
+	case "orch.v1.AccountMembership.first_name":
+		return "First name, at most 255 characters."
+	case "orch.v1.AccountMembership.handle":
+		return "Unique login name, 1 to 255 characters."
+	case "orch.v1.AccountMembership.id":
+		return "UUID of the membership."
+	case "orch.v1.AccountMembership.last_login":
+		return "Time of the last login, in UTC; null when unknown."
+	case "orch.v1.AccountMembership.last_name":
+		return "Last name, at most 255 characters."
+	case "orch.v1.AccountMembership.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.AccountMembership.user_id":
+		return "UUID of the user."
+	case "orch.v1.AccountMembershipCreate":
+		return "AccountMembershipCreate holds the fields of a new member."
 	case "orch.v1.AccountMembershipCreate.account_role_id":
-		return "Member when absent."
+		return "UUID of the member's account role; absent means Member."
+	case "orch.v1.AccountMembershipCreate.email":
+		return "E-mail address, 3 to 320 characters."
+	case "orch.v1.AccountMembershipCreate.first_name":
+		return "First name, at most 255 characters."
 	case "orch.v1.AccountMembershipCreate.handle":
-		return "The part of the address before the @ when absent."
+		return "Unique login name, 1 to 255 characters; absent uses the part of email before the @."
+	case "orch.v1.AccountMembershipCreate.last_name":
+		return "Last name, at most 255 characters."
 	case "orch.v1.AccountMembershipFilter":
-		return "AccountMembershipFilter selects members."
+		return "AccountMembershipFilter selects members; absent criteria match everything."
+	case "orch.v1.AccountMembershipFilter.email":
+		return "Selects by e-mail address."
+	case "orch.v1.AccountMembershipList":
+		return "AccountMembershipList is a JSON array of members."
+	case "orch.v1.AccountMembershipQuery":
+		return "AccountMembershipQuery selects members."
+	case "orch.v1.AccountMembershipQuery.account_memberships":
+		return "Filter on the members; null selects all."
+	case "orch.v1.AccountMembershipUpdate":
+		return "AccountMembershipUpdate holds the new role of a member."
+	case "orch.v1.AccountMembershipUpdate.account_role_id":
+		return "UUID of the member's account role."
 	case "orch.v1.AccountRole":
-		return "AccountRole is what a member may do in an account."
+		return "AccountRole is a set of permissions in an account."
 	case "orch.v1.AccountRole.account_id":
-		return "Null: a role of the server's own."
+		return "UUID of the account; null for a predefined role."
+	case "orch.v1.AccountRole.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.AccountRole.id":
+		return "UUID of the account role."
+	case "orch.v1.AccountRole.is_system_role":
+		return "Whether the server predefines the role."
+	case "orch.v1.AccountRole.name":
+		return "Name of the role."
+	case "orch.v1.AccountRole.permissions":
+		return "Scopes that the role grants in the account."
+	case "orch.v1.AccountRole.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.AccountRoleList":
+		return "AccountRoleList is a JSON array of account roles."
+	case "orch.v1.AccountRoleQuery":
+		return "AccountRoleQuery selects account roles."
+	case "orch.v1.AccountRoleQuery.account_roles":
+		return "Filter on the account roles; null selects all."
 	case "orch.v1.AccountService":
-		return "AccountService stores accounts."
+		return "Accounts own workspaces, members, roles, teams and service accounts."
 	case "orch.v1.AccountService.CheckIpAllowlistAccess":
-		return "Tell whether the list has the caller's address."
+		return "Check the caller's address. Returns whether the allowlist contains the address of this request, whether or not it is enforced."
 	case "orch.v1.AccountService.CreateAccount":
-		return "Create an account with its first workspace; whoever creates it owns it."
+		return "Create an account. The server also creates its first workspace and makes the caller its owner; a taken handle returns 409."
 	case "orch.v1.AccountService.DeleteAccount":
-		return "Delete an account with everything that belongs to it: workspaces and all that is in them, service accounts, teams, roles, and the users who are members of no other account. The default account cannot be deleted."
+		return "Delete an account. This removes its workspaces, service accounts, teams, roles, and users without another account; the default account is refused."
 	case "orch.v1.AccountService.ReadAccount":
-		return "Read an account."
+		return "Read an account. Returns the account with its settings, plan and limits."
 	case "orch.v1.AccountService.ReadAccountDomains":
-		return "List the domains whose users sign on by themselves. There are none: this server signs nobody on."
+		return "List single sign-on domains. The list is always empty, because this server offers no single sign-on."
 	case "orch.v1.AccountService.ReadAccountSettings":
-		return "Read the settings of an account."
+		return "Read account settings. Returns every setting of the account with its current value."
 	case "orch.v1.AccountService.ReadIpAllowlist":
-		return "Read from which addresses the account may be used while its settings enforce the list."
+		return "Read the IP allowlist. Returns the networks that may use the account while enforce_ip_allowlist is true."
 	case "orch.v1.AccountService.UpdateAccount":
-		return "Change an account; what is not sent stays. Only the server's administrators choose the plan."
+		return "Update an account. Absent fields keep their values; only server administrators may change plan_type."
 	case "orch.v1.AccountService.UpdateAccountSettings":
-		return "Change settings of an account; what is not sent stays. Once the authentication of webhooks is enforced, all webhooks of the account without a service account are disabled before this answers."
+		return "Update account settings. Absent settings keep their values; enforcing webhook authentication disables webhooks without a service account before the response."
 	case "orch.v1.AccountService.UpdateIpAllowlist":
-		return "Replace the list of addresses from which the account may be used. While it is enforced, a list without the caller's own address is refused."
+		return "Replace the IP allowlist. While the list is enforced, a list that lacks the caller's own address returns 422."
 	case "orch.v1.AccountSettings":
-		return "AccountSettings are switches of an account."
+		return "AccountSettings are the switches and limits of an account."
+	case "orch.v1.AccountSettings.ai_log_summaries":
+		return "Whether log summaries are wanted; stored without further effect."
+	case "orch.v1.AccountSettings.allow_public_workspaces":
+		return "Whether workspaces of the account may be public; stored without further effect."
 	case "orch.v1.AccountSettings.enforce_ip_allowlist":
-		return "The account is used from the addresses on its list alone."
+		return "Whether the server restricts the account to the addresses on its IP allowlist."
 	case "orch.v1.AccountSettings.enforce_webhook_authentication":
-		return "No webhook without a service account is enabled."
+		return "Whether every enabled webhook must have a service account."
+	case "orch.v1.AccountSettings.managed_execution":
+		return "Whether managed execution is wanted; stored without further effect."
 	case "orch.v1.AccountSettings.webhook_allowed_ips":
-		return "The addresses and networks that may post to the account's webhooks; empty for all. The server's settings hold beside it."
+		return "Addresses and CIDR networks that may post to the account's webhooks, at most 100; empty allows all."
 	case "orch.v1.AccountSettings.webhook_rate_limit":
-		return "How many requests are taken over all webhooks of the account; null for any number. The server's settings hold beside it."
+		return "Rate limit across all webhooks of the account, beside the server's own; null means none."
 	case "orch.v1.AccountSettingsUpdate":
-		return "AccountSettingsUpdate is flat, unlike the settings inside an account."
+		return "AccountSettingsUpdate holds changed settings as a flat object; absent settings keep their values."
+	case "orch.v1.AccountSettingsUpdate.ai_log_summaries":
+		return "Whether log summaries are wanted; stored without further effect."
+	case "orch.v1.AccountSettingsUpdate.allow_public_workspaces":
+		return "Whether workspaces of the account may be public; stored without further effect."
 	case "orch.v1.AccountSettingsUpdate.enforce_ip_allowlist":
-		return "Refused while the list does not have the caller's own address."
+		return "Whether the server restricts the account to the addresses on its IP allowlist."
+	case "orch.v1.AccountSettingsUpdate.enforce_webhook_authentication":
+		return "Whether every enabled webhook must have a service account."
+	case "orch.v1.AccountSettingsUpdate.managed_execution":
+		return "Whether managed execution is wanted; stored without further effect."
 	case "orch.v1.AccountSettingsUpdate.webhook_allowed_ips":
-		return "Addresses or networks, such as \"192.30.252.0/22\"."
+		return "Addresses and CIDR networks that may post to the account's webhooks, at most 100; empty allows all."
+	case "orch.v1.AccountSettingsUpdate.webhook_rate_limit":
+		return "Rate limit across all webhooks of the account, beside the server's own; null means none."
+	case "orch.v1.AccountUpdate":
+		return "AccountUpdate holds the changes to an account; absent fields keep their values."
+	case "orch.v1.AccountUpdate.auth_expiration_seconds":
+		return "Lifetime of a browser sign-in in seconds, 0 or more; null uses the server's default."
+	case "orch.v1.AccountUpdate.handle":
+		return "Unique name for URLs: lower-case letters, digits and hyphens, at most 100 characters."
+	case "orch.v1.AccountUpdate.link":
+		return "URL of the account owner's site, at most 2,048 characters."
+	case "orch.v1.AccountUpdate.location":
+		return "Free text that names the account's location, at most 255 characters."
+	case "orch.v1.AccountUpdate.name":
+		return "Display name of the account, 1 to 255 characters."
+	case "orch.v1.AccountUpdate.plan_type":
+		return "Plan of the account: hobby, starter, team, pro or enterprise; only server administrators may set it."
 	case "orch.v1.Action":
-		return "Action is something that an automation does."
+		return "Action is an operation of an automation; type selects the kind."
 	case "orch.v1.ActionSource":
-		return "ActionSource says where an action finds what it acts on."
+		return "ActionSource states how an action finds its target."
+	case "orch.v1.AddTeamMembersRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.AddTeamMembersRequest.id":
+		return "UUID of the team."
 	case "orch.v1.AdminService":
-		return "AdminService keeps defaults that hold where nothing else is set."
+		return "Server-wide administration: version, settings and the default result storage."
 	case "orch.v1.AdminService.ClearServerDefaultResultStorage":
-		return "Leave it to each client again where results are kept."
+		return "Clear the default result storage. Clients choose their own result storage again."
 	case "orch.v1.AdminService.ReadServerDefaultResultStorage":
-		return "Read where results are kept by default."
+		return "Read the default result storage. Returns the block document that stores results of flows without a storage of their own, or null."
 	case "orch.v1.AdminService.UpdateServerDefaultResultStorage":
-		return "Set where results are kept by default."
+		return "Set the default result storage. The block document must exist and be able to write results; otherwise the response is 404 or 422."
+	case "orch.v1.AllStringFilter":
+		return "AllStringFilter selects by a list of strings."
+	case "orch.v1.AllStringFilter.all_":
+		return "Selects objects that have all of these values."
+	case "orch.v1.AllTagsFilter":
+		return "AllTagsFilter selects by tags."
+	case "orch.v1.AllTagsFilter.all_":
+		return "Selects objects that have all of these values."
+	case "orch.v1.AllTagsFilter.is_null_":
+		return "True selects objects without a value, false those with one."
+	case "orch.v1.AllTagsFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.AnyStateTypeFilter":
+		return "AnyStateTypeFilter selects by state type."
+	case "orch.v1.AnyStateTypeFilter.any_":
+		return "Selects objects whose value is one of these."
+	case "orch.v1.AnyStringFilter":
+		return "AnyStringFilter selects by exact text."
+	case "orch.v1.AnyStringFilter.any_":
+		return "Selects objects whose value is one of these."
+	case "orch.v1.AnyUuidFilter":
+		return "AnyUuidFilter selects by UUID."
+	case "orch.v1.AnyUuidFilter.any_":
+		return "Selects objects whose value is one of these."
 	case "orch.v1.ApiKey":
-		return "ApiKey lets its owner in. Only a digest of the key is stored."
+		return "ApiKey authenticates its owner; the server stores only a digest."
+	case "orch.v1.ApiKey.created":
+		return "Time of creation, in UTC."
 	case "orch.v1.ApiKey.digest":
-		return "SHA-256 of the key, in hexadecimal digits."
+		return "SHA-256 digest of the key in hexadecimal."
 	case "orch.v1.ApiKey.expiration":
-		return "Null = never."
+		return "Time at which the key expires, in UTC; null means never."
+	case "orch.v1.ApiKey.id":
+		return "UUID of the API key."
 	case "orch.v1.ApiKey.key":
-		return "The key itself, in the answer that made it and nowhere else."
+		return "Secret value of the key; present only in the response that created it."
+	case "orch.v1.ApiKey.name":
+		return "Name of the key, 1 to 255 characters."
+	case "orch.v1.ApiKeyCreate":
+		return "ApiKeyCreate holds the fields of a new API key."
+	case "orch.v1.ApiKeyCreate.expiration":
+		return "Time at which the key expires, in UTC; null means never."
+	case "orch.v1.ApiKeyCreate.name":
+		return "Name of the key, 1 to 255 characters."
+	case "orch.v1.ApiKeyList":
+		return "ApiKeyList is a JSON array of API keys."
+	case "orch.v1.ApiKeyRotation":
+		return "ApiKeyRotation configures a new API key and the expiry of the old ones."
 	case "orch.v1.ApiKeyRotation.api_key_expiration":
-		return "Null = never."
+		return "Time at which the new API key expires; null means never."
 	case "orch.v1.ApiKeyRotation.old_key_expires_in_seconds":
-		return "0 or null: the old keys die at once."
+		return "Time for which old keys stay valid, in seconds, 0 to 172,800; null or 0 revokes them immediately."
 	case "orch.v1.Artifact":
-		return "Artifact is something that a run leaves for people to read."
+		return "Artifact is a result that a run publishes for people."
+	case "orch.v1.Artifact.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.Artifact.data":
+		return "Content of the artifact as any JSON value."
+	case "orch.v1.Artifact.description":
+		return "Markdown text that explains the artifact."
+	case "orch.v1.Artifact.flow_run_id":
+		return "UUID of the flow run that created the artifact; null for none."
+	case "orch.v1.Artifact.id":
+		return "UUID of the artifact."
 	case "orch.v1.Artifact.key":
-		return "What the artifact is a version of."
+		return "Name that groups the versions of one artifact; null for an artifact without versions."
+	case "orch.v1.Artifact.metadata_":
+		return "String metadata by name, stored and returned unchanged."
+	case "orch.v1.Artifact.task_run_id":
+		return "UUID of the task run that created the artifact; null for none."
 	case "orch.v1.Artifact.type":
-		return "How the data is to be shown: markdown, table, link, image, progress, result."
+		return "Rendering of the data, such as markdown, table, link, image, progress or result."
+	case "orch.v1.Artifact.updated":
+		return "Time of the last change, in UTC."
 	case "orch.v1.ArtifactCollection":
-		return "ArtifactCollection stands for all artifacts of a key, and shows the latest of them."
+		return "ArtifactCollection represents all artifacts of one key and shows the latest."
+	case "orch.v1.ArtifactCollection.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.ArtifactCollection.data":
+		return "Content of the artifact as any JSON value."
+	case "orch.v1.ArtifactCollection.description":
+		return "Markdown text that explains the artifact."
+	case "orch.v1.ArtifactCollection.flow_run_id":
+		return "UUID of the flow run that created the artifact; null for none."
+	case "orch.v1.ArtifactCollection.id":
+		return "UUID of the collection; it differs from the artifacts' UUIDs."
+	case "orch.v1.ArtifactCollection.key":
+		return "Name that the artifacts of the collection share."
+	case "orch.v1.ArtifactCollection.latest_id":
+		return "UUID of the latest artifact of the key."
+	case "orch.v1.ArtifactCollection.metadata_":
+		return "String metadata by name, stored and returned unchanged."
+	case "orch.v1.ArtifactCollection.task_run_id":
+		return "UUID of the task run that created the artifact; null for none."
+	case "orch.v1.ArtifactCollection.type":
+		return "Rendering of the data, such as markdown, table, link, image, progress or result."
+	case "orch.v1.ArtifactCollection.updated":
+		return "Time of the last change, in UTC."
 	case "orch.v1.ArtifactCollectionCountQuery":
-		return "ArtifactCollectionCountQuery selects keys."
+		return "ArtifactCollectionCountQuery selects the artifact keys to count."
+	case "orch.v1.ArtifactCollectionCountQuery.artifacts":
+		return "Filter on the artifact keies themselves; absent selects all."
+	case "orch.v1.ArtifactCollectionCountQuery.deployments":
+		return "Selects artifact keies related to at least one matching deployment; absent applies no condition."
+	case "orch.v1.ArtifactCollectionCountQuery.flow_runs":
+		return "Selects artifact keies related to at least one matching flow run; absent applies no condition."
+	case "orch.v1.ArtifactCollectionCountQuery.flows":
+		return "Selects artifact keies related to at least one matching flow; absent applies no condition."
+	case "orch.v1.ArtifactCollectionCountQuery.task_runs":
+		return "Selects artifact keies related to at least one matching task run; absent applies no condition."
 	case "orch.v1.ArtifactCollectionFilter":
-		return "ArtifactCollectionFilter selects keys by their latest artifacts."
+		return "ArtifactCollectionFilter selects keys by their latest artifact; absent criteria match everything."
+	case "orch.v1.ArtifactCollectionFilter.flow_run_id":
+		return "Selects by the flow run that created the artifact."
+	case "orch.v1.ArtifactCollectionFilter.key":
+		return "Selects by artifact key."
+	case "orch.v1.ArtifactCollectionFilter.latest_id":
+		return "Selects keys by the UUID of their latest artifact."
+	case "orch.v1.ArtifactCollectionFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.ArtifactCollectionFilter.task_run_id":
+		return "Selects by the task run that created the artifact."
+	case "orch.v1.ArtifactCollectionFilter.type":
+		return "Selects by type."
+	case "orch.v1.ArtifactCollectionList":
+		return "ArtifactCollectionList is a JSON array with one entry per key."
 	case "orch.v1.ArtifactCollectionQuery":
-		return "ArtifactCollectionQuery selects and orders keys, by their latest artifacts and by what those belong to."
+		return "ArtifactCollectionQuery selects, orders and paginates artifact keys."
+	case "orch.v1.ArtifactCollectionQuery.artifacts":
+		return "Filter on the artifact keies themselves; absent selects all."
+	case "orch.v1.ArtifactCollectionQuery.deployments":
+		return "Selects artifact keies related to at least one matching deployment; absent applies no condition."
+	case "orch.v1.ArtifactCollectionQuery.flow_runs":
+		return "Selects artifact keies related to at least one matching flow run; absent applies no condition."
+	case "orch.v1.ArtifactCollectionQuery.flows":
+		return "Selects artifact keies related to at least one matching flow; absent applies no condition."
+	case "orch.v1.ArtifactCollectionQuery.limit":
+		return "Maximum number of artifact keies, 0 to 200; default 200."
+	case "orch.v1.ArtifactCollectionQuery.offset":
+		return "Number of artifact keies to skip, 0 or more; default 0."
+	case "orch.v1.ArtifactCollectionQuery.sort":
+		return "Order of the artifact keies; default ID_DESC."
+	case "orch.v1.ArtifactCollectionQuery.task_runs":
+		return "Selects artifact keies related to at least one matching task run; absent applies no condition."
+	case "orch.v1.ArtifactCollectionSort":
+		return "ArtifactCollectionSort is the order of artifact keys."
 	case "orch.v1.ArtifactCountQuery":
-		return "ArtifactCountQuery selects artifacts."
+		return "ArtifactCountQuery selects the artifacts to count."
+	case "orch.v1.ArtifactCountQuery.artifacts":
+		return "Filter on the artifacts themselves; absent selects all."
+	case "orch.v1.ArtifactCountQuery.deployments":
+		return "Selects artifacts related to at least one matching deployment; absent applies no condition."
+	case "orch.v1.ArtifactCountQuery.flow_runs":
+		return "Selects artifacts related to at least one matching flow run; absent applies no condition."
+	case "orch.v1.ArtifactCountQuery.flows":
+		return "Selects artifacts related to at least one matching flow; absent applies no condition."
+	case "orch.v1.ArtifactCountQuery.task_runs":
+		return "Selects artifacts related to at least one matching task run; absent applies no condition."
+	case "orch.v1.ArtifactCreate":
+		return "ArtifactCreate holds the fields of a new artifact."
+	case "orch.v1.ArtifactCreate.data":
+		return "Content of the artifact as any JSON value."
+	case "orch.v1.ArtifactCreate.description":
+		return "Markdown text that explains the artifact."
+	case "orch.v1.ArtifactCreate.flow_run_id":
+		return "UUID of the flow run that created the artifact; null for none."
+	case "orch.v1.ArtifactCreate.key":
+		return "Name that groups the versions of one artifact; null for an artifact without versions."
+	case "orch.v1.ArtifactCreate.metadata_":
+		return "String metadata by name, stored and returned unchanged."
+	case "orch.v1.ArtifactCreate.task_run_id":
+		return "UUID of the task run that created the artifact; null for none."
+	case "orch.v1.ArtifactCreate.type":
+		return "Rendering of the data, such as markdown, table, link, image, progress or result."
 	case "orch.v1.ArtifactFilter":
-		return "ArtifactFilter selects artifacts."
+		return "ArtifactFilter selects artifacts; absent criteria match everything."
+	case "orch.v1.ArtifactFilter.flow_run_id":
+		return "Selects by the flow run that created the artifact."
+	case "orch.v1.ArtifactFilter.id":
+		return "Selects by UUID."
+	case "orch.v1.ArtifactFilter.key":
+		return "Selects by artifact key."
+	case "orch.v1.ArtifactFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.ArtifactFilter.task_run_id":
+		return "Selects by the task run that created the artifact."
+	case "orch.v1.ArtifactFilter.type":
+		return "Selects by type."
+	case "orch.v1.ArtifactList":
+		return "ArtifactList is a JSON array of artifacts."
 	case "orch.v1.ArtifactQuery":
-		return "ArtifactQuery selects and orders artifacts, by their own fields and by those of what they belong to."
+		return "ArtifactQuery selects, orders and paginates artifacts."
+	case "orch.v1.ArtifactQuery.artifacts":
+		return "Filter on the artifacts themselves; absent selects all."
+	case "orch.v1.ArtifactQuery.deployments":
+		return "Selects artifacts related to at least one matching deployment; absent applies no condition."
+	case "orch.v1.ArtifactQuery.flow_runs":
+		return "Selects artifacts related to at least one matching flow run; absent applies no condition."
+	case "orch.v1.ArtifactQuery.flows":
+		return "Selects artifacts related to at least one matching flow; absent applies no condition."
+	case "orch.v1.ArtifactQuery.limit":
+		return "Maximum number of artifacts, 0 to 200; default 200."
+	case "orch.v1.ArtifactQuery.offset":
+		return "Number of artifacts to skip, 0 or more; default 0."
+	case "orch.v1.ArtifactQuery.sort":
+		return "Order of the artifacts; default ID_DESC."
+	case "orch.v1.ArtifactQuery.task_runs":
+		return "Selects artifacts related to at least one matching task run; absent applies no condition."
 	case "orch.v1.ArtifactService":
-		return "ArtifactService stores artifacts. Those of one key are versions of one thing, whose latest is kept at hand."
+		return "Artifacts are tables, Markdown, links, images and progress that runs publish for people."
 	case "orch.v1.ArtifactService.CountArtifacts":
-		return "Count the artifacts that match."
+		return "Count artifacts. Returns the number of artifacts that match all given filters."
 	case "orch.v1.ArtifactService.CountLatestArtifacts":
-		return "Count the keys whose latest artifacts match."
+		return "Count artifact keys. Returns the number of keys whose latest artifact matches."
 	case "orch.v1.ArtifactService.CreateArtifact":
-		return "Create an artifact; if it has a key, it is the latest one of that key."
+		return "Create an artifact. An artifact with a key becomes the latest version of that key."
 	case "orch.v1.ArtifactService.DeleteArtifact":
-		return "Delete an artifact; the one before it becomes the latest of its key."
+		return "Delete an artifact. The preceding version, if any, becomes the latest of its key."
 	case "orch.v1.ArtifactService.ListArtifacts":
-		return "Read a page of artifacts."
+		return "List artifacts. Returns a page of all artifacts of the workspace, by descending UUID."
 	case "orch.v1.ArtifactService.ReadArtifact":
-		return "Read an artifact by its id."
+		return "Read an artifact. Returns the artifact with this UUID, or 404."
 	case "orch.v1.ArtifactService.ReadArtifacts":
-		return "Read the artifacts that match."
+		return "Filter artifacts. Returns a page of the artifacts that match all given filters."
 	case "orch.v1.ArtifactService.ReadLatestArtifact":
-		return "Read the latest artifact of a key."
+		return "Read the latest artifact of a key. Returns the newest version of the key, or 404."
 	case "orch.v1.ArtifactService.ReadLatestArtifacts":
-		return "Read the latest artifacts of those keys that match."
+		return "Filter latest artifacts. Returns one entry per key, with the key's latest artifact, for the keys that match."
 	case "orch.v1.ArtifactService.ReplaceArtifact":
-		return "Create an artifact of this id, or replace it; what is not sent is as in a new artifact."
+		return "Create or replace an artifact. Uses the UUID of the path; absent fields take the defaults of a new artifact."
 	case "orch.v1.ArtifactService.UpdateArtifact":
-		return "Change an artifact; what is not sent stays."
+		return "Update an artifact. Absent fields keep their values."
+	case "orch.v1.ArtifactSort":
+		return "ArtifactSort is the order of artifacts."
+	case "orch.v1.ArtifactUpdate":
+		return "ArtifactUpdate holds the changes to an artifact; absent fields keep their values."
+	case "orch.v1.ArtifactUpdate.data":
+		return "Content of the artifact as any JSON value."
+	case "orch.v1.ArtifactUpdate.description":
+		return "Markdown text that explains the artifact."
+	case "orch.v1.ArtifactUpdate.metadata_":
+		return "String metadata by name, stored and returned unchanged."
 	case "orch.v1.Automation":
-		return "Automation is what is done when a trigger fires."
+		return "Automation runs actions when its trigger fires."
 	case "orch.v1.Automation.actions":
-		return "What is done each time the trigger fires."
+		return "Actions that run each time the trigger fires, in order."
+	case "orch.v1.Automation.actions_on_resolve":
+		return "Actions that run when a proactive or metric trigger resolves."
+	case "orch.v1.Automation.actions_on_trigger":
+		return "Actions that run in addition when the trigger enters the triggered state."
+	case "orch.v1.Automation.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.Automation.description":
+		return "Free text that explains the automation; default empty."
+	case "orch.v1.Automation.enabled":
+		return "Whether the server evaluates the trigger; default true."
+	case "orch.v1.Automation.id":
+		return "UUID of the automation."
+	case "orch.v1.Automation.name":
+		return "Display name of the automation; it need not be unique."
 	case "orch.v1.Automation.owner_resource":
-		return "The resource that the automation belongs to, such as a deployment."
+		return "Resource id of the owner, such as a deployment's."
 	case "orch.v1.Automation.related_resources":
-		return "The owner, and the resources that the actions were told to act on."
+		return "Resource ids of the owner and of the targets that actions name."
+	case "orch.v1.Automation.tags":
+		return "Tags for searching and filtering automations."
+	case "orch.v1.Automation.trigger":
+		return "Condition on events that fires the automation."
+	case "orch.v1.Automation.updated":
+		return "Time of the last change, in UTC."
 	case "orch.v1.AutomationCountQuery":
-		return "AutomationCountQuery selects automations."
+		return "AutomationCountQuery selects the automations to count."
+	case "orch.v1.AutomationCountQuery.automations":
+		return "Filter on the automations themselves; absent selects all."
+	case "orch.v1.AutomationCreate":
+		return "AutomationCreate holds the fields of a new automation."
+	case "orch.v1.AutomationCreate.actions":
+		return "Actions that run each time the trigger fires, in order."
+	case "orch.v1.AutomationCreate.actions_on_resolve":
+		return "Actions that run when a proactive or metric trigger resolves."
+	case "orch.v1.AutomationCreate.actions_on_trigger":
+		return "Actions that run in addition when the trigger enters the triggered state."
+	case "orch.v1.AutomationCreate.description":
+		return "Free text that explains the automation; default empty."
+	case "orch.v1.AutomationCreate.enabled":
+		return "Whether the server evaluates the trigger; default true."
+	case "orch.v1.AutomationCreate.name":
+		return "Display name of the automation; it need not be unique."
 	case "orch.v1.AutomationCreate.owner_resource":
-		return "The resource that the automation belongs to."
+		return "Resource id of the owner, such as a deployment's; deleting the owner deletes the automation."
+	case "orch.v1.AutomationCreate.tags":
+		return "Tags for searching and filtering automations."
+	case "orch.v1.AutomationCreate.trigger":
+		return "Condition on events that fires the automation."
 	case "orch.v1.AutomationFilter":
-		return "AutomationFilter selects automations."
+		return "AutomationFilter selects automations; absent criteria match everything."
+	case "orch.v1.AutomationFilter.created":
+		return "Selects by time of creation."
+	case "orch.v1.AutomationFilter.id":
+		return "Selects by UUID."
+	case "orch.v1.AutomationFilter.name":
+		return "Selects by name."
+	case "orch.v1.AutomationFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.AutomationFilter.tags":
+		return "Selects by tags."
+	case "orch.v1.AutomationList":
+		return "AutomationList is a JSON array of automations."
+	case "orch.v1.AutomationPartialUpdate":
+		return "AutomationPartialUpdate enables or disables an automation."
+	case "orch.v1.AutomationPartialUpdate.enabled":
+		return "Whether the server evaluates the trigger; default true."
 	case "orch.v1.AutomationQuery":
-		return "AutomationQuery selects and orders automations."
+		return "AutomationQuery selects, orders and paginates automations."
+	case "orch.v1.AutomationQuery.automations":
+		return "Filter on the automations themselves; absent selects all."
+	case "orch.v1.AutomationQuery.limit":
+		return "Maximum number of automations, 0 to 200; default 200."
+	case "orch.v1.AutomationQuery.offset":
+		return "Number of automations to skip, 0 or more; default 0."
+	case "orch.v1.AutomationQuery.sort":
+		return "Order of the automations; default NAME_ASC."
 	case "orch.v1.AutomationService":
-		return "AutomationService stores automations."
+		return "Automations run actions when a trigger fires on events."
 	case "orch.v1.AutomationService.CountAutomations":
-		return "Count the automations that match."
+		return "Count automations. Returns the number of automations that match."
 	case "orch.v1.AutomationService.CreateAutomation":
-		return "Create an automation."
+		return "Create an automation. The server assigns UUIDs to its triggers and starts evaluating them when enabled."
 	case "orch.v1.AutomationService.DeleteAutomation":
-		return "Delete an automation."
+		return "Delete an automation. Its pending trigger state disappears with it."
 	case "orch.v1.AutomationService.DeleteAutomationsOwnedByResource":
-		return "Delete the automations that a resource owns."
+		return "Delete automations of a resource. Deletes every automation whose owner_resource is this resource id; no match is also a success."
 	case "orch.v1.AutomationService.PatchAutomation":
-		return "Switch an automation on or off."
+		return "Enable or disable an automation. Only the field enabled can change."
 	case "orch.v1.AutomationService.ReadAutomation":
-		return "Read an automation."
+		return "Read an automation. Returns the automation with this UUID, or 404."
 	case "orch.v1.AutomationService.ReadAutomations":
-		return "Read the automations that match."
+		return "Filter automations. Returns a page of the automations that match."
 	case "orch.v1.AutomationService.ReadAutomationsRelatedToResource":
-		return "Read the automations that a resource owns or that act on it."
+		return "List automations of a resource. Returns the automations that the resource owns and those whose actions name it."
 	case "orch.v1.AutomationService.UpdateAutomation":
-		return "Replace an automation; what is not sent is as in a new one."
+		return "Replace an automation. Absent fields take the defaults of a new automation; trigger state starts afresh."
 	case "orch.v1.AutomationService.ValidateAutomationTemplate":
-		return "Tell whether a text is a template that actions may use."
+		return "Validate an action template. Compiles the JSON string as a Jinja2 template; an error returns 422 with its place."
 	case "orch.v1.AutomationService.ValidateTemplate":
-		return "Tell whether a text is a template that actions may use."
+		return "Validate a template. Compiles the JSON string as a Jinja2 template; an error returns 422 with its place."
+	case "orch.v1.AutomationSort":
+		return "AutomationSort is the order of automations."
+	case "orch.v1.AutomationUpdate":
+		return "AutomationUpdate holds all fields of an automation; absent fields take their defaults."
+	case "orch.v1.AutomationUpdate.actions":
+		return "Actions that run each time the trigger fires, in order."
+	case "orch.v1.AutomationUpdate.actions_on_resolve":
+		return "Actions that run when a proactive or metric trigger resolves."
+	case "orch.v1.AutomationUpdate.actions_on_trigger":
+		return "Actions that run in addition when the trigger enters the triggered state."
+	case "orch.v1.AutomationUpdate.description":
+		return "Free text that explains the automation; default empty."
+	case "orch.v1.AutomationUpdate.enabled":
+		return "Whether the server evaluates the trigger; default true."
+	case "orch.v1.AutomationUpdate.name":
+		return "Display name of the automation; it need not be unique."
+	case "orch.v1.AutomationUpdate.tags":
+		return "Tags for searching and filtering automations."
+	case "orch.v1.AutomationUpdate.trigger":
+		return "Condition on events that fires the automation."
+	case "orch.v1.BeforeFilter":
+		return "BeforeFilter selects by a time's upper bound."
 	case "orch.v1.BeforeFilter.before_":
-		return "At or before."
+		return "Selects times at or before this one."
+	case "orch.v1.BlockCapabilities":
+		return "BlockCapabilities is a JSON array of capability names."
 	case "orch.v1.BlockCapabilityService":
-		return "BlockCapabilityService tells what blocks can do."
+		return "Block capabilities are the abilities that block schemas declare."
 	case "orch.v1.BlockCapabilityService.ReadBlockCapabilities":
-		return "Read the capabilities that any block schema has."
+		return "List block capabilities. Returns every capability that at least one block schema declares."
 	case "orch.v1.BlockDocument":
-		return "BlockDocument is a block: named data of a type."
+		return "BlockDocument is a named configuration of a block type."
 	case "orch.v1.BlockDocument.block_document_references":
-		return "The blocks that the data came from, by field."
+		return "Referenced block documents by field name."
+	case "orch.v1.BlockDocument.block_schema":
+		return "Block schema that the data conforms to."
+	case "orch.v1.BlockDocument.block_schema_id":
+		return "UUID of the block schema that the data conforms to."
+	case "orch.v1.BlockDocument.block_type":
+		return "Block type of the document."
+	case "orch.v1.BlockDocument.block_type_id":
+		return "UUID of the block type."
+	case "orch.v1.BlockDocument.block_type_name":
+		return "Display name of the block type."
+	case "orch.v1.BlockDocument.created":
+		return "Time of creation, in UTC."
 	case "orch.v1.BlockDocument.data":
-		return "With the data of the blocks that it refers to in the places of the references."
+		return "Field values, with the data of referenced documents in place of their references."
+	case "orch.v1.BlockDocument.id":
+		return "UUID of the block document."
+	case "orch.v1.BlockDocument.is_anonymous":
+		return "Whether a client created the document without a name for its own use; default false."
+	case "orch.v1.BlockDocument.name":
+		return "Name of the document, unique within its block type; null for anonymous documents."
 	case "orch.v1.BlockDocument.refers_to":
-		return "The ids of the documents that it refers to, so that those who refer to one can be found without opening them."
+		return "UUIDs of referenced documents, so a search for referrers needs no decryption."
 	case "orch.v1.BlockDocument.sealed_data":
-		return "The data as it was sent, references included, sealed."
+		return "Data as received, references included, encrypted."
+	case "orch.v1.BlockDocument.updated":
+		return "Time of the last change, in UTC."
 	case "orch.v1.BlockDocumentCountQuery":
-		return "BlockDocumentCountQuery selects block documents."
+		return "BlockDocumentCountQuery selects the block documents to count."
+	case "orch.v1.BlockDocumentCountQuery.block_documents":
+		return "Filter on the block documents themselves; absent selects all."
+	case "orch.v1.BlockDocumentCountQuery.block_schemas":
+		return "Selects block documents related to at least one matching block schema; absent applies no condition."
+	case "orch.v1.BlockDocumentCountQuery.block_types":
+		return "Selects block documents related to at least one matching block type; absent applies no condition."
+	case "orch.v1.BlockDocumentCreate":
+		return "BlockDocumentCreate holds the fields of a new block document."
+	case "orch.v1.BlockDocumentCreate.block_schema_id":
+		return "UUID of the block schema that the data conforms to."
+	case "orch.v1.BlockDocumentCreate.block_type_id":
+		return "UUID of the block type."
 	case "orch.v1.BlockDocumentCreate.data":
-		return "A reference to another document is written {\"$ref\": {\"block_document_id\": …}} in the place of a field."
+		return "Field values; {\"$ref\": {\"block_document_id\": \"<uuid>\"}} in place of a field refers to another document."
+	case "orch.v1.BlockDocumentCreate.is_anonymous":
+		return "Whether a client created the document without a name for its own use; default false."
 	case "orch.v1.BlockDocumentCreate.name":
-		return "Lower-case letters, digits and dashes. Anonymous documents may go without."
+		return "Name of lower-case letters, digits and dashes, unique within the type; optional for anonymous documents."
 	case "orch.v1.BlockDocumentFilter":
-		return "BlockDocumentFilter selects block documents."
+		return "BlockDocumentFilter selects block documents; anonymous documents are excluded by default."
+	case "orch.v1.BlockDocumentFilter.block_type_id":
+		return "Selects by block type."
+	case "orch.v1.BlockDocumentFilter.id":
+		return "Selects by UUID."
+	case "orch.v1.BlockDocumentFilter.is_anonymous":
+		return "Selects anonymous or named documents; default named ones, null selects both."
+	case "orch.v1.BlockDocumentFilter.name":
+		return "Selects by name."
+	case "orch.v1.BlockDocumentFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.BlockDocumentList":
+		return "BlockDocumentList is a JSON array of block documents."
 	case "orch.v1.BlockDocumentQuery":
-		return "BlockDocumentQuery selects and orders block documents."
+		return "BlockDocumentQuery selects, orders and paginates block documents."
+	case "orch.v1.BlockDocumentQuery.block_documents":
+		return "Filter on the block documents themselves; absent selects all."
+	case "orch.v1.BlockDocumentQuery.block_schemas":
+		return "Selects block documents related to at least one matching block schema; absent applies no condition."
+	case "orch.v1.BlockDocumentQuery.block_types":
+		return "Selects block documents related to at least one matching block type; absent applies no condition."
 	case "orch.v1.BlockDocumentQuery.include_secrets":
-		return "Show secrets instead of obfuscating them."
+		return "Whether to return secrets in clear text, which requires the scope read_block_secrets; default false."
+	case "orch.v1.BlockDocumentQuery.limit":
+		return "Maximum number of block documents, 0 to 200; default 200."
+	case "orch.v1.BlockDocumentQuery.offset":
+		return "Number of block documents to skip, 0 or more; default 0."
+	case "orch.v1.BlockDocumentQuery.sort":
+		return "Order of the block documents; default NAME_ASC."
 	case "orch.v1.BlockDocumentService":
-		return "BlockDocumentService stores blocks. Secrets are sealed in the store and shown only to those who ask for them."
+		return "Block documents are named configurations of a block type, with encrypted secrets."
 	case "orch.v1.BlockDocumentService.CountBlockDocuments":
-		return "Count the block documents that match. Anonymous ones are left out unless the filter says otherwise."
+		return "Count block documents. Anonymous documents are excluded unless the filter includes them."
 	case "orch.v1.BlockDocumentService.CreateBlockDocument":
-		return "Create a block document."
+		return "Create a block document. The server encrypts secret fields; a taken name within the type returns 409."
 	case "orch.v1.BlockDocumentService.DeleteBlockDocument":
-		return "Delete a block document."
+		return "Delete a block document. Documents that refer to it keep the dangling reference."
 	case "orch.v1.BlockDocumentService.ReadBlockDocument":
-		return "Read a block document by its id."
+		return "Read a block document. Secret fields are obfuscated unless include_secrets is true."
 	case "orch.v1.BlockDocumentService.ReadBlockDocumentByName":
-		return "Read a block document by the slug of its type and its name."
+		return "Read a block document by name. Returns the document of this name and block type slug, or 404."
 	case "orch.v1.BlockDocumentService.ReadBlockDocuments":
-		return "Read the block documents that match. Anonymous ones are left out unless the filter says otherwise."
+		return "Filter block documents. Anonymous documents are excluded unless the filter includes them."
 	case "orch.v1.BlockDocumentService.ReadBlockDocumentsOfType":
-		return "Read the block documents of a type, ordered by name."
+		return "List block documents of a type. Returns all documents of the block type with this slug, by name."
 	case "orch.v1.BlockDocumentService.UpdateBlockDocument":
-		return "Change the data of a block document. A secret that is sent back obfuscated stays what it is."
+		return "Update a block document. Absent data fields keep their values; an obfuscated secret keeps the stored secret."
+	case "orch.v1.BlockDocumentSort":
+		return "BlockDocumentSort is the order of block documents."
+	case "orch.v1.BlockDocumentUpdate":
+		return "BlockDocumentUpdate holds the changes to a block document."
 	case "orch.v1.BlockDocumentUpdate.block_schema_id":
-		return "Another schema of the same type."
+		return "UUID of another schema of the same block type; null keeps the present one."
+	case "orch.v1.BlockDocumentUpdate.data":
+		return "New field values; they merge with the stored values or replace them."
 	case "orch.v1.BlockDocumentUpdate.merge_existing_data":
-		return "Fields that are not in the data stay; otherwise they go."
+		return "Whether absent fields keep their values; false removes them; default true."
 	case "orch.v1.BlockSchema":
-		return "BlockSchema is what the documents of a block type look like."
+		return "BlockSchema is one version of the fields of a block type."
+	case "orch.v1.BlockSchema.block_type":
+		return "Block type of the schema."
+	case "orch.v1.BlockSchema.block_type_id":
+		return "UUID of the block type."
 	case "orch.v1.BlockSchema.capabilities":
-		return "What blocks of this schema can do, such as \"write-path\" or \"notify\"."
+		return "Abilities of the block, such as \"write-path\" or \"notify\"."
 	case "orch.v1.BlockSchema.checksum":
-		return "\"sha256:\" and the hexadecimal digest of the fields."
+		return "\"sha256:\" and the hexadecimal SHA-256 digest of the fields."
+	case "orch.v1.BlockSchema.created":
+		return "Time of creation, in UTC."
 	case "orch.v1.BlockSchema.fields":
-		return "A JSON schema. Beside its standard keywords it has block_type_slug, block_schema_references (the blocks nested in it, by field) and secret_fields (paths of fields that hold secrets, with dots between the names and * for all)."
+		return "JSON Schema of the data, with the extra keywords block_type_slug, block_schema_references and secret_fields."
+	case "orch.v1.BlockSchema.id":
+		return "UUID of the block schema."
+	case "orch.v1.BlockSchema.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.BlockSchema.version":
+		return "Version label of the schema; default \"non-versioned\"."
+	case "orch.v1.BlockSchemaCreate":
+		return "BlockSchemaCreate holds the fields of a new block schema."
+	case "orch.v1.BlockSchemaCreate.block_type_id":
+		return "UUID of the block type."
+	case "orch.v1.BlockSchemaCreate.capabilities":
+		return "Abilities of the block, such as \"write-path\" or \"notify\"."
+	case "orch.v1.BlockSchemaCreate.fields":
+		return "JSON Schema of the data, with the extra keywords block_type_slug, block_schema_references and secret_fields."
+	case "orch.v1.BlockSchemaCreate.version":
+		return "Version label of the schema; default \"non-versioned\"."
 	case "orch.v1.BlockSchemaFilter":
-		return "BlockSchemaFilter selects block schemas."
+		return "BlockSchemaFilter selects block schemas; absent criteria match everything."
+	case "orch.v1.BlockSchemaFilter.block_capabilities":
+		return "Selects schemas that declare all given capabilities."
+	case "orch.v1.BlockSchemaFilter.block_type_id":
+		return "Selects by block type."
+	case "orch.v1.BlockSchemaFilter.id":
+		return "Selects by UUID."
+	case "orch.v1.BlockSchemaFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.BlockSchemaFilter.version":
+		return "Selects by version label."
+	case "orch.v1.BlockSchemaList":
+		return "BlockSchemaList is a JSON array of block schemas."
 	case "orch.v1.BlockSchemaQuery":
-		return "BlockSchemaQuery selects block schemas."
+		return "BlockSchemaQuery selects and paginates block schemas."
+	case "orch.v1.BlockSchemaQuery.block_schemas":
+		return "Filter on the block schemas themselves; absent selects all."
+	case "orch.v1.BlockSchemaQuery.limit":
+		return "Maximum number of block schemas, 0 to 200; default 200."
+	case "orch.v1.BlockSchemaQuery.offset":
+		return "Number of block schemas to skip, 0 or more; default 0."
 	case "orch.v1.BlockSchemaService":
-		return "BlockSchemaService stores what the documents of a block type look like, version by version."
+		return "Block schemas are the versions of a block type's fields."
 	case "orch.v1.BlockSchemaService.CreateBlockSchema":
-		return "Create a block schema, together with those of the blocks nested in it; one that is there already is answered with 200."
+		return "Create a block schema. Nested schemas are created too; an identical schema returns 200 with the existing one."
 	case "orch.v1.BlockSchemaService.DeleteBlockSchema":
-		return "Delete a block schema with its documents."
+		return "Delete a block schema. This also deletes the block documents that use it."
 	case "orch.v1.BlockSchemaService.ReadBlockSchema":
-		return "Read a block schema by its id."
+		return "Read a block schema. Returns the block schema with this UUID, or 404."
 	case "orch.v1.BlockSchemaService.ReadBlockSchemaByChecksum":
-		return "Read the newest block schema of a checksum."
+		return "Read a block schema by checksum. Returns the newest schema with this checksum, and with this version if one is given."
 	case "orch.v1.BlockSchemaService.ReadBlockSchemas":
-		return "Read the block schemas that match, newest first."
+		return "Filter block schemas. Returns a page of the block schemas that match, newest first."
 	case "orch.v1.BlockType":
 		return "BlockType is a kind of block."
+	case "orch.v1.BlockType.code_example":
+		return "Markdown with a code example."
+	case "orch.v1.BlockType.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.BlockType.description":
+		return "Free text that explains the block type."
+	case "orch.v1.BlockType.documentation_url":
+		return "URL of the documentation."
+	case "orch.v1.BlockType.id":
+		return "UUID of the block type."
 	case "orch.v1.BlockType.is_protected":
-		return "The server needs it: it cannot be deleted."
+		return "Whether deletion is refused because the server needs the block type; default false."
 	case "orch.v1.BlockType.logo_url":
-		return "The address of a picture."
+		return "URL of a logo for user interfaces."
+	case "orch.v1.BlockType.name":
+		return "Display name of the block type; it must not contain any of / % & > <."
+	case "orch.v1.BlockType.slug":
+		return "Unique name for URLs: lower-case letters, digits and dashes."
+	case "orch.v1.BlockType.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.BlockTypeCreate":
+		return "BlockTypeCreate holds the fields of a new block type."
+	case "orch.v1.BlockTypeCreate.code_example":
+		return "Markdown with a code example."
+	case "orch.v1.BlockTypeCreate.description":
+		return "Free text that explains the block type."
+	case "orch.v1.BlockTypeCreate.documentation_url":
+		return "URL of the documentation."
+	case "orch.v1.BlockTypeCreate.logo_url":
+		return "URL of a logo for user interfaces."
+	case "orch.v1.BlockTypeCreate.name":
+		return "Display name of the block type; it must not contain any of / % & > <."
 	case "orch.v1.BlockTypeCreate.slug":
-		return "Lower-case letters, digits and dashes."
+		return "Unique name for URLs: lower-case letters, digits and dashes."
 	case "orch.v1.BlockTypeFilter":
-		return "BlockTypeFilter selects block types."
+		return "BlockTypeFilter selects block types; absent criteria match everything."
+	case "orch.v1.BlockTypeFilter.name":
+		return "Selects by name."
+	case "orch.v1.BlockTypeFilter.slug":
+		return "Selects by slug."
+	case "orch.v1.BlockTypeList":
+		return "BlockTypeList is a JSON array of block types."
 	case "orch.v1.BlockTypeQuery":
-		return "BlockTypeQuery selects block types."
+		return "BlockTypeQuery selects and paginates block types."
+	case "orch.v1.BlockTypeQuery.block_schemas":
+		return "Selects block types related to at least one matching block schema; absent applies no condition."
+	case "orch.v1.BlockTypeQuery.block_types":
+		return "Filter on the block types themselves; absent selects all."
+	case "orch.v1.BlockTypeQuery.limit":
+		return "Maximum number of block types, 0 to 200; default 200."
+	case "orch.v1.BlockTypeQuery.offset":
+		return "Number of block types to skip, 0 or more; default 0."
 	case "orch.v1.BlockTypeService":
-		return "BlockTypeService stores the kinds of blocks. A type is known by its slug as well as by its id."
+		return "Block types are the kinds of blocks that clients register, such as a credential or a file system."
 	case "orch.v1.BlockTypeService.CreateBlockType":
-		return "Create a block type."
+		return "Create a block type. A slug that exists already returns 409."
 	case "orch.v1.BlockTypeService.DeleteBlockType":
-		return "Delete a block type with its schemas and documents."
+		return "Delete a block type. This also deletes its schemas and documents; a protected type returns 403."
 	case "orch.v1.BlockTypeService.InstallSystemBlockTypes":
-		return "Bring the block types of the server's own up to date."
+		return "Install system block types. Creates or updates the block types that ship with the server; the call is idempotent."
 	case "orch.v1.BlockTypeService.ReadBlockType":
-		return "Read a block type by its id."
+		return "Read a block type. Returns the block type with this UUID, or 404."
 	case "orch.v1.BlockTypeService.ReadBlockTypeBySlug":
-		return "Read a block type by its slug."
+		return "Read a block type by slug. Returns the block type with this slug, or 404."
 	case "orch.v1.BlockTypeService.ReadBlockTypes":
-		return "Read the block types that match, ordered by name."
+		return "Filter block types. Returns a page of the block types that match, by name."
 	case "orch.v1.BlockTypeService.UpdateBlockType":
-		return "Change how a block type is presented; what is not sent stays."
+		return "Update a block type. Absent fields keep their values; name and slug cannot change."
+	case "orch.v1.BlockTypeUpdate":
+		return "BlockTypeUpdate holds the changes to a block type; absent fields keep their values."
+	case "orch.v1.BlockTypeUpdate.code_example":
+		return "Markdown with a code example."
+	case "orch.v1.BlockTypeUpdate.description":
+		return "Free text that explains the block type."
+	case "orch.v1.BlockTypeUpdate.documentation_url":
+		return "URL of the documentation."
+	case "orch.v1.BlockTypeUpdate.logo_url":
+		return "URL of a logo for user interfaces."
+	case "orch.v1.BoolFilter":
+		return "BoolFilter selects by a Boolean value."
+	case "orch.v1.BoolFilter.eq_":
+		return "Selects objects whose value equals this one."
+	case "orch.v1.BotAccessGrant":
+		return "BotAccessGrant assigns a workspace role to a service account."
+	case "orch.v1.BotAccessGrant.bot_id":
+		return "UUID of the service account."
+	case "orch.v1.BotAccessGrant.workspace_role_id":
+		return "UUID of the workspace role."
+	case "orch.v1.BotAccessGrantList":
+		return "BotAccessGrantList is a JSON array of grants."
 	case "orch.v1.BotAccessGrants":
-		return "BotAccessGrants are one grant or a list of them."
+		return "BotAccessGrants is one grant or a JSON array of grants."
 	case "orch.v1.CONCURRENCY_MODE_CONCURRENCY":
-		return "For as long as something goes on."
+		return "Held until release."
 	case "orch.v1.CONCURRENCY_MODE_RATE_LIMIT":
-		return "To begin something; the slot comes back by the limit's decay."
+		return "Held until the limit's decay frees it."
+	case "orch.v1.CallWebhook":
+		return "CallWebhook sends an HTTP request through a webhook block."
+	case "orch.v1.CallWebhook.block_document_id":
+		return "UUID of the webhook block document."
 	case "orch.v1.CallWebhook.payload":
-		return "A template."
+		return "Body of the request as a Jinja2 template; default empty."
+	case "orch.v1.CancelFlowRun":
+		return "CancelFlowRun cancels the flow run of the triggering event."
+	case "orch.v1.ChangeFlowRunState":
+		return "ChangeFlowRunState sets the state of the triggering event's flow run."
+	case "orch.v1.ChangeFlowRunState.force":
+		return "Whether to skip the orchestration rules; default false."
+	case "orch.v1.ChangeFlowRunState.message":
+		return "Message of the new state; null leaves it empty."
+	case "orch.v1.ChangeFlowRunState.name":
+		return "Name of the new state; null derives it from the type."
+	case "orch.v1.ChangeFlowRunState.state":
+		return "Type of the new state."
+	case "orch.v1.CheckIpAllowlistAccessRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.ClaimTaskRunResponse":
+		return "ClaimTaskRunResponse is a claimed task run."
+	case "orch.v1.ClaimTaskRunResponse.claim":
+		return "UUID of the claim."
 	case "orch.v1.ClaimTaskRunResponse.task_run":
-		return "Absent when no run waits."
+		return "Claimed run; absent when no run waits."
 	case "orch.v1.CompoundTrigger":
-		return "CompoundTrigger fires when some of its triggers have."
+		return "CompoundTrigger fires when enough of its child triggers have fired."
+	case "orch.v1.CompoundTrigger.id":
+		return "UUID of the trigger; the server assigns one when absent."
+	case "orch.v1.CompoundTrigger.require":
+		return "Number of child triggers that must fire, or \"any\" or \"all\"."
+	case "orch.v1.CompoundTrigger.triggers":
+		return "Child triggers."
+	case "orch.v1.CompoundTrigger.within":
+		return "Time window in which the child triggers must fire, as an ISO 8601 duration; null means no limit."
+	case "orch.v1.ConcurrencyHolderType":
+		return "ConcurrencyHolderType is the kind of object that holds slots."
 	case "orch.v1.ConcurrencyLease":
-		return "ConcurrencyLease is a lease that holds no slots: none of the limits that it was asked for exists, or exists any more."
+		return "ConcurrencyLease is a lease without slots, because none of its limits exists."
+	case "orch.v1.ConcurrencyLease.expires":
+		return "Time at which the lease expires."
+	case "orch.v1.ConcurrencyLease.id":
+		return "UUID of the concurrency lease."
+	case "orch.v1.ConcurrencyLeaseHolder":
+		return "ConcurrencyLeaseHolder identifies the run or deployment that holds slots."
+	case "orch.v1.ConcurrencyLeaseHolder.id":
+		return "UUID of the holder."
+	case "orch.v1.ConcurrencyLeaseHolder.type":
+		return "Kind of the holder."
+	case "orch.v1.ConcurrencyLeaseRenewal":
+		return "ConcurrencyLeaseRenewal extends a lease."
+	case "orch.v1.ConcurrencyLeaseRenewal.lease_duration":
+		return "New lifetime from now on, in seconds, 60 to 86,400; default 300."
 	case "orch.v1.ConcurrencyLimit":
-		return "ConcurrencyLimit is how many task runs of one tag run at once, and which do."
+		return "ConcurrencyLimit is the number of task runs of one tag that may run concurrently."
 	case "orch.v1.ConcurrencyLimit.active_slots":
-		return "The ids of the task runs that hold slots."
+		return "UUIDs of the task runs that hold slots."
+	case "orch.v1.ConcurrencyLimit.concurrency_limit":
+		return "Maximum number of concurrent task runs with this tag."
+	case "orch.v1.ConcurrencyLimit.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.ConcurrencyLimit.id":
+		return "UUID of the tag limit."
+	case "orch.v1.ConcurrencyLimit.tag":
+		return "Tag of task runs that the limit applies to."
+	case "orch.v1.ConcurrencyLimit.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.ConcurrencyLimitCreate":
+		return "ConcurrencyLimitCreate holds the fields of a tag limit."
+	case "orch.v1.ConcurrencyLimitCreate.concurrency_limit":
+		return "Maximum number of concurrent task runs with this tag."
+	case "orch.v1.ConcurrencyLimitCreate.tag":
+		return "Tag of task runs that the limit applies to."
+	case "orch.v1.ConcurrencyLimitList":
+		return "ConcurrencyLimitList is a JSON array of tag limits."
+	case "orch.v1.ConcurrencyLimitQuery":
+		return "ConcurrencyLimitQuery paginates tag limits."
+	case "orch.v1.ConcurrencyLimitQuery.limit":
+		return "Maximum number of tag limits, 0 to 200; default 200."
+	case "orch.v1.ConcurrencyLimitQuery.offset":
+		return "Number of tag limits to skip, 0 or more; default 0."
+	case "orch.v1.ConcurrencyLimitReset":
+		return "ConcurrencyLimitReset replaces the holders of a tag's slots."
 	case "orch.v1.ConcurrencyLimitReset.slot_override":
-		return "The task runs that hold the slots from now on."
+		return "UUIDs of the task runs that hold the slots from now on; null frees all slots."
 	case "orch.v1.ConcurrencyLimitService":
-		return "ConcurrencyLimitService is the older form: limits of how many task runs of one tag run at once. The limit of a tag is the global limit named \"tag:\" and the tag."
+		return "Concurrency limits by task run tag; the limit of a tag is the global limit \"tag:<tag>\"."
 	case "orch.v1.ConcurrencyLimitService.CreateConcurrencyLimit":
-		return "Create the limit of a tag, or change it."
+		return "Create or update a tag limit. Returns 201 for a new limit and 200 for an existing one."
 	case "orch.v1.ConcurrencyLimitService.DecrementConcurrencyLimits":
-		return "Give the slots of a task run back."
+		return "Release tag slots. Releases the slots that the task run holds under the given tags."
 	case "orch.v1.ConcurrencyLimitService.DeleteConcurrencyLimit":
-		return "Delete a limit by its id."
+		return "Delete a tag limit. Task runs with this tag run without limit afterwards."
 	case "orch.v1.ConcurrencyLimitService.DeleteConcurrencyLimitByTag":
-		return "Delete the limit of a tag."
+		return "Delete a tag limit by tag. Task runs with this tag run without limit afterwards."
 	case "orch.v1.ConcurrencyLimitService.IncrementConcurrencyLimits":
-		return "Take a slot of every tag for a task run, or of none: 423 then."
+		return "Acquire tag slots. Acquires one slot of every tag for a task run, or none and 423 with Retry-After."
 	case "orch.v1.ConcurrencyLimitService.ReadConcurrencyLimit":
-		return "Read a limit by its id."
+		return "Read a tag limit. Returns the limit with this UUID, or 404."
 	case "orch.v1.ConcurrencyLimitService.ReadConcurrencyLimitByTag":
-		return "Read the limit of a tag."
+		return "Read a tag limit by tag. Returns the limit of this tag, or 404."
 	case "orch.v1.ConcurrencyLimitService.ReadConcurrencyLimits":
-		return "Read the limits of all tags, by tag."
+		return "List tag limits. Returns a page of all tag limits, by tag."
 	case "orch.v1.ConcurrencyLimitService.ResetConcurrencyLimitByTag":
-		return "Say which task runs hold the slots of a tag; none when no list is sent."
+		return "Reset a tag limit. Replaces the task runs that hold slots; an absent list frees all slots."
 	case "orch.v1.ConcurrencyLimitStrategy":
-		return "ConcurrencyLimitStrategy says what becomes of a run for which there is no slot."
+		return "ConcurrencyLimitStrategy states the treatment of a run without a free slot."
 	case "orch.v1.ConcurrencyLimitV2":
-		return "ConcurrencyLimitV2 is a number of slots under a name, and who holds them."
+		return "ConcurrencyLimitV2 is a named number of slots with its present use."
 	case "orch.v1.ConcurrencyLimitV2.active":
-		return "An inactive limit limits nothing."
+		return "Whether the limit takes effect; default true."
 	case "orch.v1.ConcurrencyLimitV2.active_slots":
-		return "How many were taken at active_at; with a decay, fewer are by now."
+		return "Number of slots in use, 0 or more; default 0."
 	case "orch.v1.ConcurrencyLimitV2.avg_slot_occupancy_seconds":
-		return "For how long a slot is held, in seconds, on average."
+		return "Average time for which a slot is held, in seconds; default 2.0."
+	case "orch.v1.ConcurrencyLimitV2.created":
+		return "Time of creation, in UTC."
 	case "orch.v1.ConcurrencyLimitV2.denied_slots":
-		return "How many were asked for in vain, as of denied_at."
+		return "Number of slots that were recently requested and denied, 0 or more; default 0."
+	case "orch.v1.ConcurrencyLimitV2.id":
+		return "UUID of the concurrency limit."
+	case "orch.v1.ConcurrencyLimitV2.limit":
+		return "Number of slots, 0 or more."
+	case "orch.v1.ConcurrencyLimitV2.name":
+		return "Unique name of the limit; it must not contain any of / % & > <."
 	case "orch.v1.ConcurrencyLimitV2.slot_decay_per_second":
-		return "How many slots come back by themselves in a second; 0 = none."
+		return "Number of slots per second that free themselves, 0 or more; default 0 for none."
+	case "orch.v1.ConcurrencyLimitV2.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.ConcurrencyLimitV2Create":
+		return "ConcurrencyLimitV2Create holds the fields of a new concurrency limit."
+	case "orch.v1.ConcurrencyLimitV2Create.active":
+		return "Whether the limit takes effect; default true."
+	case "orch.v1.ConcurrencyLimitV2Create.active_slots":
+		return "Number of slots in use, 0 or more; default 0."
+	case "orch.v1.ConcurrencyLimitV2Create.denied_slots":
+		return "Number of slots that were recently requested and denied, 0 or more; default 0."
+	case "orch.v1.ConcurrencyLimitV2Create.limit":
+		return "Number of slots, 0 or more."
+	case "orch.v1.ConcurrencyLimitV2Create.name":
+		return "Unique name of the limit; it must not contain any of / % & > <."
+	case "orch.v1.ConcurrencyLimitV2Create.slot_decay_per_second":
+		return "Number of slots per second that free themselves, 0 or more; default 0 for none."
+	case "orch.v1.ConcurrencyLimitV2Query":
+		return "ConcurrencyLimitV2Query paginates concurrency limits."
+	case "orch.v1.ConcurrencyLimitV2Query.limit":
+		return "Maximum number of concurrency limits, 0 to 200; default 200."
+	case "orch.v1.ConcurrencyLimitV2Query.offset":
+		return "Number of concurrency limits to skip, 0 or more; default 0."
 	case "orch.v1.ConcurrencyLimitV2Service":
-		return "ConcurrencyLimitV2Service stores limits and hands out their slots."
+		return "Global concurrency limits: named numbers of slots that clients acquire and release."
 	case "orch.v1.ConcurrencyLimitV2Service.BulkDecrementActiveSlots":
-		return "Give slots back."
+		return "Release slots. Unknown names are ignored, and the number of active slots never falls below zero."
 	case "orch.v1.ConcurrencyLimitV2Service.BulkDecrementActiveSlotsWithLease":
-		return "Give the slots of a lease back, and end it. A lease that is gone has nothing to give back."
+		return "Release a lease. Releases all slots of the lease; an expired or unknown lease is also a success."
 	case "orch.v1.ConcurrencyLimitV2Service.BulkIncrementActiveSlots":
-		return "Take slots of all the limits that exist, or of none: 423 then, with the time to wait."
+		return "Acquire slots. Acquires slots of all existing limits or of none; without free slots the response is 423 with Retry-After."
 	case "orch.v1.ConcurrencyLimitV2Service.BulkIncrementActiveSlotsWithLease":
-		return "Take slots that come back when the lease on them is not renewed."
+		return "Acquire slots under a lease. The slots return automatically when the lease expires; without free slots the response is 423 with Retry-After."
 	case "orch.v1.ConcurrencyLimitV2Service.CreateConcurrencyLimitV2":
-		return "Create a limit; its name must be free."
+		return "Create a concurrency limit. A taken name returns 409."
 	case "orch.v1.ConcurrencyLimitV2Service.DeleteConcurrencyLimitV2":
-		return "Delete a limit. Leases on its slots live on and hold nothing of it."
+		return "Delete a concurrency limit. Existing leases remain and no longer hold its slots."
 	case "orch.v1.ConcurrencyLimitV2Service.ReadAllConcurrencyLimitsV2":
-		return "Read all limits, by name."
+		return "List concurrency limits. Returns a page of all limits, by name."
 	case "orch.v1.ConcurrencyLimitV2Service.ReadConcurrencyLimitV2":
-		return "Read a limit by its id or its name. What parses as an id is one."
+		return "Read a concurrency limit. The path holds its UUID or its name; a text that parses as a UUID is a UUID."
 	case "orch.v1.ConcurrencyLimitV2Service.RenewConcurrencyLease":
-		return "Keep the slots of a lease for longer: 410 when the lease is gone."
+		return "Renew a lease. Extends the lease from now on; an expired or unknown lease returns 410."
 	case "orch.v1.ConcurrencyLimitV2Service.UpdateConcurrencyLimitV2":
-		return "Change a limit; what is not sent stays."
+		return "Update a concurrency limit. Absent fields keep their values; the path holds its UUID or its name."
+	case "orch.v1.ConcurrencyLimitV2Update":
+		return "ConcurrencyLimitV2Update holds the changes to a concurrency limit; absent fields keep their values."
+	case "orch.v1.ConcurrencyLimitV2Update.active":
+		return "Whether the limit takes effect; default true."
+	case "orch.v1.ConcurrencyLimitV2Update.active_slots":
+		return "Number of slots in use, 0 or more; default 0."
+	case "orch.v1.ConcurrencyLimitV2Update.denied_slots":
+		return "Number of slots that were recently requested and denied, 0 or more; default 0."
+	case "orch.v1.ConcurrencyLimitV2Update.limit":
+		return "Number of slots, 0 or more."
+	case "orch.v1.ConcurrencyLimitV2Update.name":
+		return "Unique name of the limit; it must not contain any of / % & > <."
+	case "orch.v1.ConcurrencyLimitV2Update.slot_decay_per_second":
+		return "Number of slots per second that free themselves, 0 or more; default 0 for none."
+	case "orch.v1.ConcurrencyLimitWithLeaseResponse":
+		return "ConcurrencyLimitWithLeaseResponse is a lease with the limits whose slots it holds."
+	case "orch.v1.ConcurrencyLimitWithLeaseResponse.lease_id":
+		return "UUID of the lease, for renewal and release."
+	case "orch.v1.ConcurrencyLimitWithLeaseResponse.limits":
+		return "Limits whose slots the lease holds; names without a limit are absent."
+	case "orch.v1.ConcurrencyLimitsDecrement":
+		return "ConcurrencyLimitsDecrement releases the slots of one task run."
+	case "orch.v1.ConcurrencyLimitsDecrement.names":
+		return "Tags; a tag without a limit counts as unlimited."
+	case "orch.v1.ConcurrencyLimitsDecrement.task_run_id":
+		return "UUID of the task run that takes or holds the slots."
+	case "orch.v1.ConcurrencyLimitsIncrement":
+		return "ConcurrencyLimitsIncrement requests a slot of several tags for one task run."
 	case "orch.v1.ConcurrencyLimitsIncrement.names":
-		return "Tags; those without a limit count for nothing."
+		return "Tags; a tag without a limit counts as unlimited."
+	case "orch.v1.ConcurrencyLimitsIncrement.task_run_id":
+		return "UUID of the task run that takes or holds the slots."
 	case "orch.v1.ConcurrencyMode":
-		return "ConcurrencyMode says what a slot is taken for."
+		return "ConcurrencyMode states the purpose of a slot."
+	case "orch.v1.ConcurrencyOptions":
+		return "ConcurrencyOptions configure a deployment's concurrency limit."
+	case "orch.v1.ConcurrencyOptions.collision_strategy":
+		return "ENQUEUE lets a run without a slot wait; CANCEL_NEW cancels it."
 	case "orch.v1.ConcurrencyOptions.grace_period_seconds":
-		return "Seconds for which a slot is kept for a run that has not started yet."
+		return "Time in seconds for which a slot is reserved for a run that has not started, 60 to 86,400; null uses the default."
 	case "orch.v1.ConcurrencySlotHolder":
 		return "ConcurrencySlotHolder holds slots of one limit."
 	case "orch.v1.ConcurrencySlotHolder.expires":
-		return "When the slots come back by themselves; unset = never."
+		return "Time at which the slots return automatically; unset means never."
 	case "orch.v1.ConcurrencySlotHolder.holder":
-		return "Who it is, when they said so."
+		return "Identity of the holder; unset when the client stated none."
+	case "orch.v1.ConcurrencySlotHolder.lease_id":
+		return "UUID of the lease, or of the holder without one."
+	case "orch.v1.ConcurrencySlotHolder.since":
+		return "Time of acquisition."
+	case "orch.v1.ConcurrencySlotHolder.slots":
+		return "Number of slots held."
+	case "orch.v1.ConcurrencySlotsDecrement":
+		return "ConcurrencySlotsDecrement releases slots of several limits."
+	case "orch.v1.ConcurrencySlotsDecrement.create_if_missing":
+		return "Ignored; limits are created explicitly."
+	case "orch.v1.ConcurrencySlotsDecrement.names":
+		return "Names of the limits; a name without a limit counts as unlimited."
 	case "orch.v1.ConcurrencySlotsDecrement.occupancy_seconds":
-		return "For how long the slots were held, in seconds."
+		return "Time for which the slots were held, in seconds, above 0; null does not affect the average."
+	case "orch.v1.ConcurrencySlotsDecrement.slots":
+		return "Number of slots to release of each limit, at least 1."
+	case "orch.v1.ConcurrencySlotsDecrementWithLease":
+		return "ConcurrencySlotsDecrementWithLease names the lease to release."
+	case "orch.v1.ConcurrencySlotsDecrementWithLease.lease_id":
+		return "UUID of the lease."
+	case "orch.v1.ConcurrencySlotsIncrement":
+		return "ConcurrencySlotsIncrement requests slots of several limits."
 	case "orch.v1.ConcurrencySlotsIncrement.create_if_missing":
-		return "Ignored: limits are made by those who may."
+		return "Ignored; limits are created explicitly."
+	case "orch.v1.ConcurrencySlotsIncrement.mode":
+		return "concurrency holds the slots until release; rate_limit frees them by the limit's decay; default concurrency."
+	case "orch.v1.ConcurrencySlotsIncrement.names":
+		return "Names of the limits; a name without a limit counts as unlimited."
+	case "orch.v1.ConcurrencySlotsIncrement.slots":
+		return "Number of slots to acquire of each limit, at least 1."
+	case "orch.v1.ConcurrencySlotsIncrementWithLease":
+		return "ConcurrencySlotsIncrementWithLease requests slots of several limits under a lease."
+	case "orch.v1.ConcurrencySlotsIncrementWithLease.holder":
+		return "Run or deployment that holds the slots; null for none."
 	case "orch.v1.ConcurrencySlotsIncrementWithLease.lease_duration":
-		return "Seconds after which the slots come back unless the lease is renewed."
+		return "Lifetime of the lease in seconds, 60 to 86,400; default 300."
+	case "orch.v1.ConcurrencySlotsIncrementWithLease.mode":
+		return "concurrency holds the slots until release; rate_limit frees them by the limit's decay; default concurrency."
+	case "orch.v1.ConcurrencySlotsIncrementWithLease.names":
+		return "Names of the limits; a name without a limit counts as unlimited."
+	case "orch.v1.ConcurrencySlotsIncrementWithLease.slots":
+		return "Number of slots to acquire of each limit, at least 1."
 	case "orch.v1.CountByState":
-		return "CountByState counts runs by the type of their state."
+		return "CountByState counts runs by state type."
+	case "orch.v1.CountByState.cancelled":
+		return "Number of runs in a CANCELLED state."
+	case "orch.v1.CountByState.cancelling":
+		return "Number of runs in a CANCELLING state."
+	case "orch.v1.CountByState.completed":
+		return "Number of runs in a COMPLETED state."
+	case "orch.v1.CountByState.crashed":
+		return "Number of runs in a CRASHED state."
+	case "orch.v1.CountByState.failed":
+		return "Number of runs in a FAILED state."
+	case "orch.v1.CountByState.paused":
+		return "Number of runs in a PAUSED state."
+	case "orch.v1.CountByState.pending":
+		return "Number of runs in a PENDING state."
+	case "orch.v1.CountByState.running":
+		return "Number of runs in a RUNNING state."
+	case "orch.v1.CountByState.scheduled":
+		return "Number of runs in a SCHEDULED state."
+	case "orch.v1.CountEventsRequest.countable":
+		return "Grouping of the counted events: day, time, event or resource."
 	case "orch.v1.CountResponse":
-		return "CountResponse is a bare number in REST."
+		return "CountResponse is a bare JSON number."
+	case "orch.v1.Countable":
+		return "Countable is the grouping of counted events."
 	case "orch.v1.CountsById":
-		return "CountsById counts what belongs to each id."
+		return "CountsById maps UUIDs to counts."
+	case "orch.v1.CreateAccountMembershipRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.CreateCsrfTokenRequest.client":
+		return "Identifier that the client chose for itself."
+	case "orch.v1.CreateDeploymentSchedulesRequest.id":
+		return "UUID of the deployment."
+	case "orch.v1.CreateDeploymentSchedulesRequest.schedules":
+		return "Schedules to add."
+	case "orch.v1.CreateEventsRequest.events":
+		return "Events to store."
+	case "orch.v1.CreateFlowRunFromDeploymentRequest.id":
+		return "UUID of the deployment."
+	case "orch.v1.CreateFlowRunInputRequest.id":
+		return "UUID of the flow run."
+	case "orch.v1.CreateFlowRunsFromDeploymentRequest.flow_runs":
+		return "Flow runs to create."
+	case "orch.v1.CreateFlowRunsFromDeploymentRequest.id":
+		return "UUID of the deployment."
+	case "orch.v1.CreateLogsRequest.logs":
+		return "Log lines to store."
+	case "orch.v1.CreateServiceAccountRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.CreateTeamRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.CreateUserApiKeyRequest.user_id":
+		return "UUID of the user."
+	case "orch.v1.CreateWorkspaceRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.CreateWorkspaceRoleRequest.account_id":
+		return "UUID of the account."
 	case "orch.v1.CreatedBy":
-		return "CreatedBy tells who made a flow run."
+		return "CreatedBy identifies the creator of a run or a deployment."
+	case "orch.v1.CreatedBy.display_value":
+		return "Name of the creator for people."
+	case "orch.v1.CreatedBy.id":
+		return "UUID of the creator; null when unknown."
 	case "orch.v1.CreatedBy.type":
-		return "SCHEDULE, DEPLOYMENT or AUTOMATION."
+		return "Kind of the creator: SCHEDULE, DEPLOYMENT or AUTOMATION."
+	case "orch.v1.CronSchedule":
+		return "CronSchedule creates runs by a cron expression."
+	case "orch.v1.CronSchedule.cron":
+		return "Cron expression of five or six fields, or a name such as \"@daily\"."
 	case "orch.v1.CronSchedule.day_or":
-		return "Whether one of day and day of week is enough, as in cron."
+		return "Whether day of month or day of week suffices, instead of both; default true."
+	case "orch.v1.CronSchedule.timezone":
+		return "IANA time zone of the expression; null means UTC."
 	case "orch.v1.CsrfToken":
-		return "CsrfToken proves that a request comes from a client that was asked for it."
+		return "CsrfToken protects a browser client against cross-site request forgery."
+	case "orch.v1.CsrfToken.client":
+		return "Identifier of the client."
+	case "orch.v1.CsrfToken.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.CsrfToken.expiration":
+		return "Time at which the token expires, in UTC."
+	case "orch.v1.CsrfToken.id":
+		return "UUID of the token."
+	case "orch.v1.CsrfToken.token":
+		return "Secret value of the token."
+	case "orch.v1.CsrfToken.updated":
+		return "Time of the last change, in UTC."
 	case "orch.v1.DashboardTaskRunQuery":
-		return "DashboardTaskRunQuery selects task runs; task_runs.start_time.after_ says where the first stretch begins."
+		return "DashboardTaskRunQuery selects the task runs of a dashboard."
+	case "orch.v1.DashboardTaskRunQuery.deployments":
+		return "Selects task runs related to at least one matching deployment; absent applies no condition."
+	case "orch.v1.DashboardTaskRunQuery.flow_runs":
+		return "Selects task runs related to at least one matching flow run; absent applies no condition."
+	case "orch.v1.DashboardTaskRunQuery.flows":
+		return "Selects task runs related to at least one matching flow; absent applies no condition."
+	case "orch.v1.DashboardTaskRunQuery.task_runs":
+		return "Filter on the task runs; start_time.after_ is the start of the first interval and is required."
+	case "orch.v1.DashboardTaskRunQuery.work_pools":
+		return "Selects task runs related to at least one matching work pool; absent applies no condition."
+	case "orch.v1.DashboardTaskRunQuery.work_queues":
+		return "Selects task runs related to at least one matching work queue; absent applies no condition."
+	case "orch.v1.DeleteAccountMembershipRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.DeleteAccountMembershipRequest.id":
+		return "UUID of the membership."
+	case "orch.v1.DeleteAccountRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.DeleteArtifactRequest.id":
+		return "UUID of the artifact."
+	case "orch.v1.DeleteAutomationRequest.id":
+		return "UUID of the automation."
+	case "orch.v1.DeleteAutomationsOwnedByResourceRequest.resource_id":
+		return "Resource id of the owner, such as \"orch.deployment.<uuid>\"."
+	case "orch.v1.DeleteBlockDocumentRequest.id":
+		return "UUID of the block document."
+	case "orch.v1.DeleteBlockSchemaRequest.id":
+		return "UUID of the block schema."
+	case "orch.v1.DeleteBlockTypeRequest.id":
+		return "UUID of the block type."
+	case "orch.v1.DeleteConcurrencyLimitByTagRequest.tag":
+		return "Tag of the limit."
+	case "orch.v1.DeleteConcurrencyLimitRequest.id":
+		return "UUID of the tag limit."
+	case "orch.v1.DeleteConcurrencyLimitV2Request.id_or_name":
+		return "UUID or name of the limit."
+	case "orch.v1.DeleteDeploymentRequest.id":
+		return "UUID of the deployment."
+	case "orch.v1.DeleteDeploymentScheduleRequest.id":
+		return "UUID of the deployment."
+	case "orch.v1.DeleteDeploymentScheduleRequest.schedule_id":
+		return "UUID of the schedule."
+	case "orch.v1.DeleteFlowRequest.id":
+		return "UUID of the flow."
+	case "orch.v1.DeleteFlowRun":
+		return "DeleteFlowRun deletes the flow run of the triggering event."
+	case "orch.v1.DeleteFlowRunInputRequest.id":
+		return "UUID of the flow run."
+	case "orch.v1.DeleteFlowRunInputRequest.key":
+		return "Key of the input."
+	case "orch.v1.DeleteFlowRunRequest.id":
+		return "UUID of the flow run."
+	case "orch.v1.DeleteSavedSearchRequest.id":
+		return "UUID of the saved search."
+	case "orch.v1.DeleteServiceAccountRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.DeleteServiceAccountRequest.id":
+		return "UUID of the service account."
+	case "orch.v1.DeleteTaskRunRequest.id":
+		return "UUID of the task run."
+	case "orch.v1.DeleteTeamRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.DeleteTeamRequest.id":
+		return "UUID of the team."
+	case "orch.v1.DeleteUserApiKeyRequest.id":
+		return "UUID of the API key."
+	case "orch.v1.DeleteUserApiKeyRequest.user_id":
+		return "UUID of the user."
+	case "orch.v1.DeleteVariableByNameRequest.name":
+		return "Name of the variable."
+	case "orch.v1.DeleteVariableRequest.id":
+		return "UUID of the variable."
+	case "orch.v1.DeleteWebhookRequest.id":
+		return "UUID of the webhook."
+	case "orch.v1.DeleteWorkspaceRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.DeleteWorkspaceRequest.id":
+		return "UUID of the workspace."
+	case "orch.v1.DeleteWorkspaceRoleRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.DeleteWorkspaceRoleRequest.id":
+		return "UUID of the workspace role."
 	case "orch.v1.DependencyResult":
-		return "DependencyResult is a task run with those that it depends on."
+		return "DependencyResult is a task run with its upstream dependencies."
+	case "orch.v1.DependencyResult.end_time":
+		return "Time of the terminal state, in UTC; null while the run is unfinished."
 	case "orch.v1.DependencyResult.estimated_run_time":
-		return "Seconds, with the present stretch."
+		return "Time spent in RUNNING states, including the current one, in seconds."
+	case "orch.v1.DependencyResult.expected_start_time":
+		return "Time of the expected start, in UTC; null when unknown."
+	case "orch.v1.DependencyResult.id":
+		return "UUID of the task run."
+	case "orch.v1.DependencyResult.name":
+		return "Name of the task run."
+	case "orch.v1.DependencyResult.start_time":
+		return "Time of the first RUNNING state, in UTC; null before it."
+	case "orch.v1.DependencyResult.state":
+		return "Current state of the task run; null before the first."
 	case "orch.v1.DependencyResult.total_run_time":
-		return "Seconds."
+		return "Time spent in RUNNING states that have ended, in seconds."
+	case "orch.v1.DependencyResult.untrackable_result":
+		return "Whether the client could not track the use of its result."
+	case "orch.v1.DependencyResult.upstream_dependencies":
+		return "Task runs whose results this one uses."
+	case "orch.v1.DependencyResultList":
+		return "DependencyResultList is a JSON array of dependencies."
 	case "orch.v1.Deployment":
-		return "Deployment is a flow made ready to be run."
+		return "Deployment is a flow prepared for remote execution."
 	case "orch.v1.Deployment.concurrency_limit":
-		return "Always null; the limit is under global_concurrency_limit."
+		return "Always null; global_concurrency_limit holds the limit."
 	case "orch.v1.Deployment.concurrency_limit_id":
-		return "The limit that the deployment is under."
+		return "UUID of the limit that applies to the deployment."
+	case "orch.v1.Deployment.concurrency_options":
+		return "Treatment of runs without a free slot; null uses ENQUEUE."
 	case "orch.v1.Deployment.concurrency_slots":
-		return "The size of the limit that the deployment has of its own; unset when it has none."
+		return "Size of the deployment's own limit; unset when it has none."
+	case "orch.v1.Deployment.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.Deployment.created_by":
+		return "Creator of the deployment; null when unknown."
+	case "orch.v1.Deployment.description":
+		return "Markdown text that explains the deployment."
+	case "orch.v1.Deployment.enforce_parameter_schema":
+		return "Whether parameters of runs must conform to parameter_openapi_schema; default true."
+	case "orch.v1.Deployment.entrypoint":
+		return "Location of the flow's code, such as \"flows.py:main\"."
+	case "orch.v1.Deployment.flow_id":
+		return "UUID of the flow."
+	case "orch.v1.Deployment.global_concurrency_limit":
+		return "Concurrency limit that applies to the deployment; null for none."
+	case "orch.v1.Deployment.id":
+		return "UUID of the deployment."
+	case "orch.v1.Deployment.infrastructure_document_id":
+		return "UUID of the infrastructure block document; null for none."
+	case "orch.v1.Deployment.job_variables":
+		return "Infrastructure settings that override the work pool's defaults."
+	case "orch.v1.Deployment.labels":
+		return "Labels that its flow runs inherit."
+	case "orch.v1.Deployment.last_polled":
+		return "Time of the last poll for its runs, in UTC; null if never polled."
+	case "orch.v1.Deployment.name":
+		return "Name of the deployment, unique within its flow; it must not contain any of / % & > <."
+	case "orch.v1.Deployment.parameter_openapi_schema":
+		return "JSON Schema of the flow's parameters; null when unknown."
+	case "orch.v1.Deployment.parameters":
+		return "Default parameters of its flow runs."
+	case "orch.v1.Deployment.path":
+		return "Path of the working directory of its runs."
+	case "orch.v1.Deployment.paused":
+		return "Whether the scheduler creates no runs; default false."
+	case "orch.v1.Deployment.pull_steps":
+		return "Steps that fetch the code before a run, in order."
+	case "orch.v1.Deployment.schedules":
+		return "Schedules of the deployment."
+	case "orch.v1.Deployment.status":
+		return "READY while a worker or process polls for its runs; default NOT_READY."
+	case "orch.v1.Deployment.storage_document_id":
+		return "UUID of the block document that holds the code; null for none."
+	case "orch.v1.Deployment.tags":
+		return "Tags that its flow runs inherit."
+	case "orch.v1.Deployment.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.Deployment.updated_by":
+		return "Actor of the last change; null when unknown."
+	case "orch.v1.Deployment.version":
+		return "Version label of the deployed code."
+	case "orch.v1.Deployment.work_pool_name":
+		return "Name of the work pool that receives its runs; null for none."
+	case "orch.v1.Deployment.work_queue_id":
+		return "UUID of the work queue that receives its runs; null for none."
+	case "orch.v1.Deployment.work_queue_name":
+		return "Name of the work queue that receives its runs; null uses the pool's default queue."
 	case "orch.v1.DeploymentBulkDeleteQuery":
-		return "DeploymentBulkDeleteQuery selects deployments to be deleted."
+		return "DeploymentBulkDeleteQuery selects the deployments to delete."
+	case "orch.v1.DeploymentBulkDeleteQuery.deployments":
+		return "Filter on the deployments themselves; absent selects all."
+	case "orch.v1.DeploymentBulkDeleteQuery.limit":
+		return "Maximum number of deployments to process, 1 to 50; default 50."
+	case "orch.v1.DeploymentBulkDeleteResponse":
+		return "DeploymentBulkDeleteResponse lists the deleted deployments."
 	case "orch.v1.DeploymentBulkDeleteResponse.deleted":
-		return "The ids of the deployments that were deleted."
+		return "UUIDs of the deleted deployments."
 	case "orch.v1.DeploymentConcurrencyLimit":
-		return "DeploymentConcurrencyLimit is the limit that a deployment is under, as the deployment shows it."
+		return "DeploymentConcurrencyLimit is a concurrency limit without its denied slots."
+	case "orch.v1.DeploymentConcurrencyLimit.active":
+		return "Whether the limit takes effect; default true."
+	case "orch.v1.DeploymentConcurrencyLimit.active_slots":
+		return "Number of slots in use, 0 or more; default 0."
+	case "orch.v1.DeploymentConcurrencyLimit.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.DeploymentConcurrencyLimit.id":
+		return "UUID of the concurrency limit."
+	case "orch.v1.DeploymentConcurrencyLimit.limit":
+		return "Number of slots, 0 or more."
+	case "orch.v1.DeploymentConcurrencyLimit.name":
+		return "Unique name of the limit; it must not contain any of / % & > <."
+	case "orch.v1.DeploymentConcurrencyLimit.slot_decay_per_second":
+		return "Number of slots per second that free themselves; 0 means none."
+	case "orch.v1.DeploymentConcurrencyLimit.updated":
+		return "Time of the last change, in UTC."
 	case "orch.v1.DeploymentCountQuery":
-		return "DeploymentCountQuery selects deployments."
+		return "DeploymentCountQuery selects the deployments to count."
+	case "orch.v1.DeploymentCountQuery.deployments":
+		return "Filter on the deployments themselves; absent selects all."
+	case "orch.v1.DeploymentCountQuery.flow_runs":
+		return "Selects deployments related to at least one matching flow run; absent applies no condition."
+	case "orch.v1.DeploymentCountQuery.flows":
+		return "Selects deployments related to at least one matching flow; absent applies no condition."
+	case "orch.v1.DeploymentCountQuery.task_runs":
+		return "Selects deployments related to at least one matching task run; absent applies no condition."
+	case "orch.v1.DeploymentCountQuery.work_pool_queues":
+		return "Selects deployments related to at least one matching work queue; absent applies no condition."
+	case "orch.v1.DeploymentCountQuery.work_pools":
+		return "Selects deployments related to at least one matching work pool; absent applies no condition."
+	case "orch.v1.DeploymentCreate":
+		return "DeploymentCreate holds the fields of a deployment."
+	case "orch.v1.DeploymentCreate.concurrency_limit":
+		return "Maximum number of concurrent runs, above 0; null means no limit."
+	case "orch.v1.DeploymentCreate.concurrency_options":
+		return "Treatment of runs without a free slot; null uses ENQUEUE."
+	case "orch.v1.DeploymentCreate.description":
+		return "Markdown text that explains the deployment."
+	case "orch.v1.DeploymentCreate.enforce_parameter_schema":
+		return "Whether parameters of runs must conform to parameter_openapi_schema; default true."
+	case "orch.v1.DeploymentCreate.entrypoint":
+		return "Location of the flow's code, such as \"flows.py:main\"."
+	case "orch.v1.DeploymentCreate.flow_id":
+		return "UUID of the flow."
+	case "orch.v1.DeploymentCreate.global_concurrency_limit_id":
+		return "UUID of an existing concurrency limit to apply; null for none."
+	case "orch.v1.DeploymentCreate.infrastructure_document_id":
+		return "UUID of the infrastructure block document; null for none."
+	case "orch.v1.DeploymentCreate.job_variables":
+		return "Infrastructure settings that override the work pool's defaults."
+	case "orch.v1.DeploymentCreate.labels":
+		return "Labels that its flow runs inherit."
+	case "orch.v1.DeploymentCreate.name":
+		return "Name of the deployment, unique within its flow; it must not contain any of / % & > <."
+	case "orch.v1.DeploymentCreate.parameter_openapi_schema":
+		return "JSON Schema of the flow's parameters; null when unknown."
+	case "orch.v1.DeploymentCreate.parameters":
+		return "Default parameters of its flow runs."
+	case "orch.v1.DeploymentCreate.path":
+		return "Path of the working directory of its runs."
+	case "orch.v1.DeploymentCreate.paused":
+		return "Whether the scheduler creates no runs; default false."
+	case "orch.v1.DeploymentCreate.pull_steps":
+		return "Steps that fetch the code before a run, in order."
+	case "orch.v1.DeploymentCreate.schedules":
+		return "Schedules of the deployment."
+	case "orch.v1.DeploymentCreate.storage_document_id":
+		return "UUID of the block document that holds the code; null for none."
+	case "orch.v1.DeploymentCreate.tags":
+		return "Tags that its flow runs inherit."
+	case "orch.v1.DeploymentCreate.version":
+		return "Version label of the deployed code."
+	case "orch.v1.DeploymentCreate.version_info":
+		return "Source version of the deployment; null for none."
+	case "orch.v1.DeploymentCreate.work_pool_name":
+		return "Name of the work pool that receives its runs; null for none."
+	case "orch.v1.DeploymentCreate.work_queue_name":
+		return "Name of the work queue that receives its runs; null uses the pool's default queue."
 	case "orch.v1.DeploymentFilter":
-		return "DeploymentFilter selects deployments."
+		return "DeploymentFilter selects deployments; absent criteria match everything."
 	case "orch.v1.DeploymentFilter.concurrency_limit":
-		return "Kept for old clients; matches every deployment."
+		return "Accepted for old clients; matches every deployment."
 	case "orch.v1.DeploymentFilter.flow_or_deployment_name":
-		return "A part of the deployment's name or of its flow's."
+		return "Selects by part of the deployment's name or of its flow's name."
+	case "orch.v1.DeploymentFilter.id":
+		return "Selects by UUID."
+	case "orch.v1.DeploymentFilter.name":
+		return "Selects by name."
+	case "orch.v1.DeploymentFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.DeploymentFilter.paused":
+		return "Selects paused or unpaused deployments."
+	case "orch.v1.DeploymentFilter.tags":
+		return "Selects by tags."
+	case "orch.v1.DeploymentFilter.work_queue_name":
+		return "Selects by the name of the work queue."
+	case "orch.v1.DeploymentFilterConcurrencyLimit":
+		return "DeploymentFilterConcurrencyLimit is accepted for old clients and has no effect."
+	case "orch.v1.DeploymentFilterConcurrencyLimit.ge_":
+		return "Ignored lower bound of the limit."
+	case "orch.v1.DeploymentFilterConcurrencyLimit.is_null_":
+		return "Ignored test for deployments without a limit."
+	case "orch.v1.DeploymentFilterConcurrencyLimit.le_":
+		return "Ignored upper bound of the limit."
 	case "orch.v1.DeploymentFlowRunCreate":
-		return "DeploymentFlowRunCreate is a run of a deployment as it is asked for."
+		return "DeploymentFlowRunCreate holds the fields of a new flow run of a deployment."
+	case "orch.v1.DeploymentFlowRunCreate.context":
+		return "Free JSON object that the client stores with the run."
+	case "orch.v1.DeploymentFlowRunCreate.empirical_policy":
+		return "Retry configuration of the run."
 	case "orch.v1.DeploymentFlowRunCreate.enforce_parameter_schema":
-		return "Overrides the deployment's setting."
+		return "Whether parameters must conform to the schema; null uses the deployment's setting."
+	case "orch.v1.DeploymentFlowRunCreate.idempotency_key":
+		return "Key that makes creation idempotent within the flow; null disables deduplication."
+	case "orch.v1.DeploymentFlowRunCreate.infrastructure_document_id":
+		return "UUID of the infrastructure block document; null for none."
+	case "orch.v1.DeploymentFlowRunCreate.job_variables":
+		return "Infrastructure settings that override the deployment's, key by key."
+	case "orch.v1.DeploymentFlowRunCreate.labels":
+		return "Labels in addition to the deployment's."
+	case "orch.v1.DeploymentFlowRunCreate.name":
+		return "Name of the flow run; the server generates one when absent."
 	case "orch.v1.DeploymentFlowRunCreate.parameters":
-		return "Over the deployment's own, key by key."
+		return "Parameters that override the deployment's, key by key."
+	case "orch.v1.DeploymentFlowRunCreate.parent_task_run_id":
+		return "UUID of the task run that represents this subflow run; null for a top-level run."
+	case "orch.v1.DeploymentFlowRunCreate.state":
+		return "Initial state; default SCHEDULED for now."
+	case "orch.v1.DeploymentFlowRunCreate.tags":
+		return "Tags in addition to the deployment's."
+	case "orch.v1.DeploymentFlowRunCreate.work_queue_name":
+		return "Name of the work queue; null uses the deployment's."
+	case "orch.v1.DeploymentList":
+		return "DeploymentList is a JSON array of deployments."
 	case "orch.v1.DeploymentPage":
-		return "DeploymentPage is one page, with what a client needs to ask for others."
+		return "DeploymentPage is one numbered page of deployments."
+	case "orch.v1.DeploymentPage.count":
+		return "Number of matching deployments on all pages."
+	case "orch.v1.DeploymentPage.limit":
+		return "Maximum number of deployments per page."
+	case "orch.v1.DeploymentPage.page":
+		return "Number of this page, starting at 1."
+	case "orch.v1.DeploymentPage.pages":
+		return "Number of pages."
+	case "orch.v1.DeploymentPage.results":
+		return "Deployments of the page."
 	case "orch.v1.DeploymentPageQuery":
-		return "DeploymentPageQuery selects one page of deployments."
+		return "DeploymentPageQuery selects, orders and paginates deployments by page number."
+	case "orch.v1.DeploymentPageQuery.deployments":
+		return "Filter on the deployments themselves; absent selects all."
+	case "orch.v1.DeploymentPageQuery.flow_runs":
+		return "Selects deployments related to at least one matching flow run; absent applies no condition."
+	case "orch.v1.DeploymentPageQuery.flows":
+		return "Selects deployments related to at least one matching flow; absent applies no condition."
+	case "orch.v1.DeploymentPageQuery.limit":
+		return "Maximum number of deployments, 0 to 200; default 200."
 	case "orch.v1.DeploymentPageQuery.page":
-		return "Counted from 1."
+		return "Page number, starting at 1; default 1."
+	case "orch.v1.DeploymentPageQuery.sort":
+		return "Order of the deployments; default NAME_ASC."
+	case "orch.v1.DeploymentPageQuery.task_runs":
+		return "Selects deployments related to at least one matching task run; absent applies no condition."
+	case "orch.v1.DeploymentPageQuery.work_pool_queues":
+		return "Selects deployments related to at least one matching work queue; absent applies no condition."
+	case "orch.v1.DeploymentPageQuery.work_pools":
+		return "Selects deployments related to at least one matching work pool; absent applies no condition."
 	case "orch.v1.DeploymentQuery":
-		return "DeploymentQuery selects and orders deployments, by their own fields and by those of what belongs to them."
+		return "DeploymentQuery selects, orders and paginates deployments."
+	case "orch.v1.DeploymentQuery.deployments":
+		return "Filter on the deployments themselves; absent selects all."
+	case "orch.v1.DeploymentQuery.flow_runs":
+		return "Selects deployments related to at least one matching flow run; absent applies no condition."
+	case "orch.v1.DeploymentQuery.flows":
+		return "Selects deployments related to at least one matching flow; absent applies no condition."
+	case "orch.v1.DeploymentQuery.limit":
+		return "Maximum number of deployments, 0 to 200; default 200."
+	case "orch.v1.DeploymentQuery.offset":
+		return "Number of deployments to skip, 0 or more; default 0."
+	case "orch.v1.DeploymentQuery.sort":
+		return "Order of the deployments; default NAME_ASC."
+	case "orch.v1.DeploymentQuery.task_runs":
+		return "Selects deployments related to at least one matching task run; absent applies no condition."
+	case "orch.v1.DeploymentQuery.work_pool_queues":
+		return "Selects deployments related to at least one matching work queue; absent applies no condition."
+	case "orch.v1.DeploymentQuery.work_pools":
+		return "Selects deployments related to at least one matching work pool; absent applies no condition."
 	case "orch.v1.DeploymentSchedule":
-		return "DeploymentSchedule is a schedule that a deployment has."
+		return "DeploymentSchedule is a schedule of a deployment."
+	case "orch.v1.DeploymentSchedule.active":
+		return "Whether the scheduler creates runs of this schedule; default true."
+	case "orch.v1.DeploymentSchedule.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.DeploymentSchedule.deployment_id":
+		return "UUID of the deployment."
+	case "orch.v1.DeploymentSchedule.id":
+		return "UUID of the schedule."
+	case "orch.v1.DeploymentSchedule.max_scheduled_runs":
+		return "Maximum number of scheduled runs to keep ahead, above 0; null uses the server's setting."
 	case "orch.v1.DeploymentSchedule.parameters":
-		return "Parameters of the scheduled runs, over those of the deployment."
+		return "Parameters of the scheduled runs, merged over the deployment's."
+	case "orch.v1.DeploymentSchedule.schedule":
+		return "Rule that states when runs are created."
 	case "orch.v1.DeploymentSchedule.slug":
-		return "A name by which the deployment's owner knows the schedule."
+		return "Name of the schedule, unique within the deployment; null for none."
+	case "orch.v1.DeploymentSchedule.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.DeploymentScheduleCreate":
+		return "DeploymentScheduleCreate holds the fields of a new schedule."
+	case "orch.v1.DeploymentScheduleCreate.active":
+		return "Whether the scheduler creates runs of this schedule; default true."
+	case "orch.v1.DeploymentScheduleCreate.max_scheduled_runs":
+		return "Maximum number of scheduled runs to keep ahead, above 0; null uses the server's setting."
+	case "orch.v1.DeploymentScheduleCreate.parameters":
+		return "Parameters of the scheduled runs, merged over the deployment's."
 	case "orch.v1.DeploymentScheduleCreate.replaces":
-		return "The slug of the schedule that this one takes the place of."
+		return "Slug of the schedule that this one replaces; null for none."
+	case "orch.v1.DeploymentScheduleCreate.schedule":
+		return "Rule that states when runs are created."
+	case "orch.v1.DeploymentScheduleCreate.slug":
+		return "Name of the schedule, unique within the deployment; null for none."
+	case "orch.v1.DeploymentScheduleList":
+		return "DeploymentScheduleList is a JSON array of schedules."
+	case "orch.v1.DeploymentScheduleUpdate":
+		return "DeploymentScheduleUpdate holds the changes to a schedule; absent fields keep their values."
+	case "orch.v1.DeploymentScheduleUpdate.active":
+		return "Whether the scheduler creates runs of this schedule; default true."
+	case "orch.v1.DeploymentScheduleUpdate.max_scheduled_runs":
+		return "Maximum number of scheduled runs to keep ahead, above 0; null uses the server's setting."
+	case "orch.v1.DeploymentScheduleUpdate.parameters":
+		return "Parameters of the scheduled runs, merged over the deployment's."
 	case "orch.v1.DeploymentScheduleUpdate.replaces":
-		return "The slug of the schedule that this one takes the place of."
+		return "Slug of the schedule that this one replaces; null for none."
+	case "orch.v1.DeploymentScheduleUpdate.schedule":
+		return "Rule that states when runs are created."
+	case "orch.v1.DeploymentScheduleUpdate.slug":
+		return "Name of the schedule, unique within the deployment; null for none."
 	case "orch.v1.DeploymentService":
-		return "DeploymentService stores deployments and makes flow runs of them. A deployment is known by its flow and its name: creating it again changes the one that exists."
+		return "Deployments are flows prepared for remote execution, with schedules and parameters."
 	case "orch.v1.DeploymentService.BulkDeleteDeployments":
-		return "Delete the deployments that match, at most as many as the limit says."
+		return "Delete deployments. Deletes up to limit matching deployments and returns their UUIDs."
 	case "orch.v1.DeploymentService.CountDeployments":
-		return "Count the deployments that match."
+		return "Count deployments. Returns the number of deployments that match all given filters."
 	case "orch.v1.DeploymentService.CreateDeployment":
-		return "Create a deployment, or change the one of that flow and name; what is not sent stays then."
+		return "Create or update a deployment. Flow and name identify it; for an existing deployment absent fields keep their values."
 	case "orch.v1.DeploymentService.CreateDeploymentSchedules":
-		return "Add schedules to a deployment."
+		return "Add schedules to a deployment. Returns the new schedules with their UUIDs; a duplicate slug returns 409."
 	case "orch.v1.DeploymentService.CreateFlowRunFromDeployment":
-		return "Create a run of a deployment, or answer the run of the same flow and idempotency key."
+		return "Create a flow run of a deployment. An existing run with the same flow and idempotency key returns 200."
 	case "orch.v1.DeploymentService.CreateFlowRunsFromDeployment":
-		return "Create runs of a deployment; each succeeds or fails for itself."
+		return "Create flow runs of a deployment. Each run succeeds or fails independently; results keep the order of the request."
 	case "orch.v1.DeploymentService.DeleteDeployment":
-		return "Delete a deployment and the runs of it that have not begun."
+		return "Delete a deployment. This also deletes its scheduled runs that have not started."
 	case "orch.v1.DeploymentService.DeleteDeploymentSchedule":
-		return "Delete a schedule of a deployment."
+		return "Delete a schedule. This also deletes its scheduled runs that have not started."
 	case "orch.v1.DeploymentService.GetScheduledFlowRunsForDeployments":
-		return "Read the scheduled runs of deployments, the next one first. The deployments count as polled."
+		return "Poll for scheduled flow runs. Returns due runs, earliest first, and records the poll on the deployments."
 	case "orch.v1.DeploymentService.ListDeployments":
-		return "Read deployments by name."
+		return "List deployments. Returns a page of all deployments of the workspace, by name."
 	case "orch.v1.DeploymentService.PaginateDeployments":
-		return "Read one page of the deployments that match."
+		return "Paginate deployments. Returns a numbered page of the matching deployments with the total count."
 	case "orch.v1.DeploymentService.PauseDeployment":
-		return "Make no more scheduled runs of a deployment, and delete those that have not begun."
+		return "Pause a deployment. The scheduler stops creating runs and deletes scheduled runs that have not started."
 	case "orch.v1.DeploymentService.ReadDeployment":
-		return "Read a deployment by its id."
+		return "Read a deployment. Returns the deployment with this UUID, or 404."
 	case "orch.v1.DeploymentService.ReadDeploymentByName":
-		return "Read a deployment by the name of its flow and its own."
+		return "Read a deployment by name. Returns the deployment with this flow name and deployment name, or 404."
 	case "orch.v1.DeploymentService.ReadDeploymentSchedules":
-		return "Read the schedules of a deployment."
+		return "List schedules of a deployment. Returns all schedules of the deployment, active and inactive."
 	case "orch.v1.DeploymentService.ReadDeployments":
-		return "Read the deployments that match."
+		return "Filter deployments. Returns a page of the deployments that match all given filters."
 	case "orch.v1.DeploymentService.ReplaceDeployment":
-		return "Create a deployment with this id, or replace it; what is not sent becomes its default."
+		return "Create or replace a deployment. Uses the UUID of the path; absent fields take the defaults of a new deployment."
 	case "orch.v1.DeploymentService.ResumeDeployment":
-		return "Take up the schedules of a paused deployment again."
+		return "Resume a deployment. The scheduler creates runs of its active schedules again."
 	case "orch.v1.DeploymentService.UpdateDeployment":
-		return "Change a deployment; what is not sent stays."
+		return "Update a deployment. Absent fields keep their values; a change of schedules replaces their future runs."
 	case "orch.v1.DeploymentService.UpdateDeploymentSchedule":
-		return "Change a schedule of a deployment; what is not sent stays."
+		return "Update a schedule. Absent fields keep their values; future runs of the schedule are created anew."
 	case "orch.v1.DeploymentService.WorkQueueCheckForDeployment":
-		return "Read the work queues that would pick up runs of a deployment."
+		return "List matching work queues. Returns the work queues that would serve runs of the deployment."
+	case "orch.v1.DeploymentSort":
+		return "DeploymentSort is the order of deployments."
+	case "orch.v1.DeploymentStatus":
+		return "DeploymentStatus states whether a worker or process polls for runs."
+	case "orch.v1.DeploymentUpdate":
+		return "DeploymentUpdate holds the changes to a deployment; absent fields keep their values."
+	case "orch.v1.DeploymentUpdate.concurrency_limit":
+		return "Maximum number of concurrent runs, above 0; null means no limit."
+	case "orch.v1.DeploymentUpdate.concurrency_options":
+		return "Treatment of runs without a free slot; null uses ENQUEUE."
+	case "orch.v1.DeploymentUpdate.description":
+		return "Markdown text that explains the deployment."
+	case "orch.v1.DeploymentUpdate.enforce_parameter_schema":
+		return "Whether parameters of runs must conform to parameter_openapi_schema; default true."
+	case "orch.v1.DeploymentUpdate.entrypoint":
+		return "Location of the flow's code, such as \"flows.py:main\"."
+	case "orch.v1.DeploymentUpdate.global_concurrency_limit_id":
+		return "UUID of an existing concurrency limit to apply; null for none."
+	case "orch.v1.DeploymentUpdate.infrastructure_document_id":
+		return "UUID of the infrastructure block document; null for none."
+	case "orch.v1.DeploymentUpdate.job_variables":
+		return "Infrastructure settings that override the work pool's defaults."
+	case "orch.v1.DeploymentUpdate.parameter_openapi_schema":
+		return "JSON Schema of the flow's parameters; null when unknown."
+	case "orch.v1.DeploymentUpdate.parameters":
+		return "Default parameters of its flow runs."
+	case "orch.v1.DeploymentUpdate.path":
+		return "Path of the working directory of its runs."
+	case "orch.v1.DeploymentUpdate.paused":
+		return "Whether the scheduler creates no runs; default false."
+	case "orch.v1.DeploymentUpdate.pull_steps":
+		return "Steps that fetch the code before a run, in order."
+	case "orch.v1.DeploymentUpdate.schedules":
+		return "Schedules of the deployment."
+	case "orch.v1.DeploymentUpdate.storage_document_id":
+		return "UUID of the block document that holds the code; null for none."
+	case "orch.v1.DeploymentUpdate.tags":
+		return "Tags that its flow runs inherit."
+	case "orch.v1.DeploymentUpdate.version":
+		return "Version label of the deployed code."
+	case "orch.v1.DeploymentUpdate.version_info":
+		return "Source version of the deployment; null for none."
+	case "orch.v1.DeploymentUpdate.work_pool_name":
+		return "Name of the work pool that receives its runs; null for none."
+	case "orch.v1.DeploymentUpdate.work_queue_name":
+		return "Name of the work queue that receives its runs; null uses the pool's default queue."
 	case "orch.v1.DirectoryAccess":
 		return "DirectoryAccess is an actor's role in a workspace. Teams are actors there."
 	case "orch.v1.DirectoryAccount":
 		return "DirectoryAccount is an account. Its id is the entry's."
 	case "orch.v1.DirectoryAccount.enforce_ip_allowlist":
-		return "The account is used from the allowed networks alone."
+		return "Whether the server restricts the account to the allowed networks."
 	case "orch.v1.DirectoryActor":
 		return "DirectoryActor is a user, or a service account, with its keys. The entry's id is the user's or service account's."
 	case "orch.v1.DirectoryActor.account_id":
@@ -578,469 +1814,1549 @@ func Of(fullName string) string {
 	case "orch.v1.DirectoryEntry":
 		return "DirectoryEntry is one stored document, as the directory carries it. Ids are UUIDs in their text form."
 	case "orch.v1.DirectoryEntry.account":
-		return "One of them is set; none: the document is gone."
+		return "At most one is set; none means that the document was deleted."
 	case "orch.v1.DirectoryEntry.id":
 		return "The document's id and revision: an older entry never replaces a newer one."
 	case "orch.v1.DirectoryKey":
-		return "DirectoryKey lets an actor in."
+		return "DirectoryKey authenticates an actor."
 	case "orch.v1.DirectoryKey.digest":
-		return "SHA-256 of the key, in hexadecimal digits."
+		return "SHA-256 digest of the key in hexadecimal."
 	case "orch.v1.DirectoryKey.expiration":
-		return "Absent = never."
+		return "Expiry; absent means never."
 	case "orch.v1.DirectoryMembership":
 		return "DirectoryMembership is a user's role in an account."
 	case "orch.v1.DirectoryRole":
-		return "DirectoryRole is a workspace role that an account made. Its id is the entry's."
+		return "DirectoryRole is a custom workspace role of an account. Its id is the entry's."
 	case "orch.v1.DirectoryRole.scopes":
 		return "All scopes, inherited ones included."
 	case "orch.v1.DirectoryTeam":
-		return "DirectoryTeam is a team. Its id is the entry's, and who it is in access lists."
+		return "DirectoryTeam is a team. The entry's id identifies it in access lists."
 	case "orch.v1.DirectoryTeam.member_ids":
-		return "The actors who are members."
+		return "UUIDs of the members' actors."
 	case "orch.v1.DirectoryWorkspace":
 		return "DirectoryWorkspace is a workspace. Its id is the entry's."
+	case "orch.v1.DoNothing":
+		return "DoNothing has no effect; it serves for tests of triggers."
 	case "orch.v1.DownloadFlowRunLogsRequest.cursor":
-		return "Where the next part begins; the gateway sets it to what the part before said."
+		return "Position of the next part; the gateway copies it from the preceding part."
+	case "orch.v1.DownloadFlowRunLogsRequest.id":
+		return "UUID of the flow run."
 	case "orch.v1.Event":
-		return "Event is something that happened."
+		return "Event records an occurrence on a resource."
+	case "orch.v1.Event.event":
+		return "Name of the event in dotted form, such as \"orch.flow-run.Completed\"."
 	case "orch.v1.Event.follows":
-		return "The event that came before this one."
+		return "UUID of an event that must be processed before this one; null for none."
+	case "orch.v1.Event.id":
+		return "UUID of the event, chosen by the client; a duplicate id is stored once."
+	case "orch.v1.Event.occurred":
+		return "Time of the occurrence, in UTC."
+	case "orch.v1.Event.payload":
+		return "Free JSON object with details; the encoded event is limited to 1.5 MB."
+	case "orch.v1.Event.related":
+		return "Labels of related resources; each has a resource id and a role."
+	case "orch.v1.Event.resource":
+		return "Labels of the subject; the label for the resource id is required."
+	case "orch.v1.EventAnyResourceFilter":
+		return "EventAnyResourceFilter selects by the event's own resource or a related one."
+	case "orch.v1.EventAnyResourceFilter.id":
+		return "Selects these resource ids."
+	case "orch.v1.EventAnyResourceFilter.id_prefix":
+		return "Selects resource ids that begin with one of these texts."
+	case "orch.v1.EventAnyResourceFilter.labels":
+		return "Selects resources whose labels match this specification."
+	case "orch.v1.EventAnyResourceFilterList":
+		return "EventAnyResourceFilterList is a JSON array of criteria."
 	case "orch.v1.EventAnyResourceFilters":
-		return "EventAnyResourceFilters is one criterion on the resource or a related one, or several that must all hold."
+		return "EventAnyResourceFilters is one criterion on any resource, or several that must all match."
 	case "orch.v1.EventCount":
-		return "EventCount is one group of events."
+		return "EventCount is the number of events in one group."
+	case "orch.v1.EventCount.count":
+		return "Number of events in the group."
+	case "orch.v1.EventCount.end_time":
+		return "Time of the last event or the end of the interval, in UTC."
+	case "orch.v1.EventCount.label":
+		return "Name of the group for people."
+	case "orch.v1.EventCount.start_time":
+		return "Time of the first event or the start of the interval, in UTC."
+	case "orch.v1.EventCount.value":
+		return "Key of the group, such as a time, an event name or a resource id."
+	case "orch.v1.EventCountList":
+		return "EventCountList is a JSON array of counts."
+	case "orch.v1.EventCountQuery":
+		return "EventCountQuery selects the events to count and their grouping."
+	case "orch.v1.EventCountQuery.filter":
+		return "Criteria on the events."
+	case "orch.v1.EventCountQuery.time_interval":
+		return "Length of the interval in time units, at least 0.01; default 1."
+	case "orch.v1.EventCountQuery.time_unit":
+		return "Unit of the interval when grouping by time; default day."
 	case "orch.v1.EventFilter":
-		return "EventFilter selects events; all criteria must hold."
+		return "EventFilter selects events; all given criteria must match."
+	case "orch.v1.EventFilter.any_resource":
+		return "Selects by the event's own resource or a related one."
+	case "orch.v1.EventFilter.event":
+		return "Selects by event name."
+	case "orch.v1.EventFilter.id":
+		return "Selects by event id."
+	case "orch.v1.EventFilter.occurred":
+		return "Selects by time of occurrence; default the last 180 days."
+	case "orch.v1.EventFilter.order":
+		return "Order by time of occurrence; default DESC, newest first."
+	case "orch.v1.EventFilter.related":
+		return "Selects by related resources."
+	case "orch.v1.EventFilter.resource":
+		return "Selects by the event's own resource."
+	case "orch.v1.EventFilter.text":
+		return "Selects by words in the event."
+	case "orch.v1.EventIdFilter":
+		return "EventIdFilter selects by event id."
+	case "orch.v1.EventIdFilter.id":
+		return "Selects events with one of these UUIDs."
+	case "orch.v1.EventNameFilter":
+		return "EventNameFilter selects by event name."
+	case "orch.v1.EventNameFilter.exclude_name":
+		return "Excludes these exact names."
+	case "orch.v1.EventNameFilter.exclude_prefix":
+		return "Excludes names that begin with one of these texts."
+	case "orch.v1.EventNameFilter.name":
+		return "Selects these exact names."
+	case "orch.v1.EventNameFilter.prefix":
+		return "Selects names that begin with one of these texts."
+	case "orch.v1.EventOccurredFilter":
+		return "EventOccurredFilter selects by time of occurrence, bounds included."
 	case "orch.v1.EventOccurredFilter.since":
-		return "At or after; 180 days ago when absent."
+		return "Selects events at or after this time; default 180 days ago."
 	case "orch.v1.EventOccurredFilter.until":
-		return "At or before; now when absent."
+		return "Selects events at or before this time; default now."
+	case "orch.v1.EventOrder":
+		return "EventOrder is the order by time of occurrence."
 	case "orch.v1.EventPage":
-		return "EventPage is a part of the events that match, newest first unless asked otherwise."
+		return "EventPage is one page of matching events."
+	case "orch.v1.EventPage.events":
+		return "Events of the page, newest first unless the filter states another order."
 	case "orch.v1.EventPage.next_page":
-		return "The absolute address of the next page; null on the last one."
+		return "Absolute URL of the next page; null on the last page."
 	case "orch.v1.EventPage.total":
-		return "How many match in all."
+		return "Number of matching events on all pages."
+	case "orch.v1.EventQuery":
+		return "EventQuery selects and paginates events."
+	case "orch.v1.EventQuery.filter":
+		return "Criteria on the events; null uses the defaults of every criterion."
+	case "orch.v1.EventQuery.limit":
+		return "Maximum number of events per page, 0 to 50; default 50."
+	case "orch.v1.EventRelatedFilter":
+		return "EventRelatedFilter selects by a related resource."
+	case "orch.v1.EventRelatedFilter.id":
+		return "Selects related resources with one of these ids."
+	case "orch.v1.EventRelatedFilter.labels":
+		return "Selects related resources whose labels match this specification."
+	case "orch.v1.EventRelatedFilter.resources_in_roles":
+		return "Selects related resources by pairs of resource id and role."
+	case "orch.v1.EventRelatedFilter.role":
+		return "Selects related resources in one of these roles."
+	case "orch.v1.EventRelatedFilterList":
+		return "EventRelatedFilterList is a JSON array of criteria."
 	case "orch.v1.EventRelatedFilters":
-		return "EventRelatedFilters is one criterion on the related resources, or several that must all hold."
+		return "EventRelatedFilters is one criterion on related resources, or several that must all match."
+	case "orch.v1.EventResourceFilter":
+		return "EventResourceFilter selects by the event's own resource."
 	case "orch.v1.EventResourceFilter.distinct":
-		return "Only the newest event of each resource."
+		return "Whether to return only the newest event of each resource; default false."
+	case "orch.v1.EventResourceFilter.id":
+		return "Selects these resource ids."
+	case "orch.v1.EventResourceFilter.id_prefix":
+		return "Selects resource ids that begin with one of these texts."
+	case "orch.v1.EventResourceFilter.labels":
+		return "Selects resources whose labels match this specification."
 	case "orch.v1.EventService":
-		return "EventService takes events in and reads them back."
+		return "Events record what happened to resources; automations and feeds read them."
 	case "orch.v1.EventService.CountEvents":
-		return "Count the events that match, by time, name or resource."
+		return "Count events. Groups the matching events by day, time interval, event name or resource."
 	case "orch.v1.EventService.CreateEvents":
-		return "Take events in. The answer means that they are stored durably; they can be read soon after."
+		return "Send events. The response means that all events are stored durably; they become readable shortly after."
 	case "orch.v1.EventService.ReadAccountEvents":
-		return "Read the first page of an account's own events that match: what was done to the account, its members, service accounts, teams, roles and workspaces, and by whom. What is done in a workspace is among that workspace's events."
+		return "Filter audit events of an account. Returns the first page of changes to the account, its members, service accounts, teams, roles and workspaces."
 	case "orch.v1.EventService.ReadAccountEventsPage":
-		return "Read the page of an account's events that a token from an earlier page names."
+		return "Read the next page of audit events. The page token comes from next_page of the preceding page."
 	case "orch.v1.EventService.ReadEvents":
-		return "Read the first page of the events that match."
+		return "Filter events. Returns the first page of the matching events and the URL of the next page."
 	case "orch.v1.EventService.ReadEventsPage":
-		return "Read the page that a token from an earlier page names."
+		return "Read the next page of events. The page token comes from next_page of the preceding page."
 	case "orch.v1.EventService.ScanEvents":
-		return "Read the next events that match, oldest first, without counting them: what a subscriber is shown of the past. It is for other services and has no address in REST."
+		return "Scan events. Internal: returns the next matching events, oldest first, without a count."
+	case "orch.v1.EventTextFilter":
+		return "EventTextFilter selects by words in the event."
+	case "orch.v1.EventTextFilter.query":
+		return "Search text of at most 200 characters; \"-word\" excludes a word and quotes join a phrase."
 	case "orch.v1.EventTrigger":
-		return "EventTrigger fires when events happen, or when expected ones do not."
+		return "EventTrigger fires when matching events occur, or when expected events fail to occur."
 	case "orch.v1.EventTrigger.after":
-		return "Events of which one must happen first; names may end in \"*\"."
+		return "Event names of which one must occur first; a name may end in \"*\"."
 	case "orch.v1.EventTrigger.expect":
-		return "Events that count; all do when empty. Names may end in \"*\"."
+		return "Event names that count; a name may end in \"*\", and an empty list accepts every event."
 	case "orch.v1.EventTrigger.for_each":
-		return "Labels by whose values events are counted apart."
+		return "Resource labels whose values split the events into separately counted groups."
+	case "orch.v1.EventTrigger.id":
+		return "UUID of the trigger; the server assigns one when absent."
 	case "orch.v1.EventTrigger.match":
-		return "What the event's resource must look like."
+		return "Labels that the event's resource must have; an empty object matches every resource."
 	case "orch.v1.EventTrigger.match_related":
-		return "What related resources must look like."
+		return "Labels that related resources must have; an empty object applies no condition."
+	case "orch.v1.EventTrigger.posture":
+		return "Reactive fires on occurring events; Proactive fires when they do not occur in time."
 	case "orch.v1.EventTrigger.threshold":
-		return "The number of events that it takes."
+		return "Number of events that fires the trigger, or that prevents it when Proactive; default 1."
 	case "orch.v1.EventTrigger.within":
-		return "The time in which they must happen; at least 10 s where they are missed."
+		return "Time window for the threshold as an ISO 8601 duration; default PT0S, at least 10 s when Proactive."
+	case "orch.v1.ExistsFilter":
+		return "ExistsFilter selects by presence."
+	case "orch.v1.ExistsFilter.exists_":
+		return "True selects objects with a value, false those without."
 	case "orch.v1.FLOW_RUN_SORT_CREATED_DESC":
-		return "The specification's own sort."
+		return "By time of creation, newest first."
 	case "orch.v1.FORMAT_JSON":
-		return "Bytes that hold any JSON value, kept as it was written."
+		return "Bytes that hold any JSON value with its original lexemes."
 	case "orch.v1.FORMAT_JSON_OBJECT":
-		return "Bytes that hold a JSON object, kept as it was written."
+		return "Bytes that hold a JSON object with its original lexemes."
 	case "orch.v1.FORMAT_URI":
-		return "A string that OpenAPI calls a URI."
+		return "A string with OpenAPI's format \"uri\"."
 	case "orch.v1.FORMAT_UUID":
 		return "A string that holds a UUID: lower case with hyphens; binary subtype 4 in the store."
 	case "orch.v1.FieldError":
-		return "FieldError is one fault, at one place."
+		return "FieldError is one validation error at one location."
 	case "orch.v1.FieldError.input":
-		return "The value that was given, as JSON; empty = not echoed."
+		return "Rejected value as JSON; empty means that it is not echoed."
 	case "orch.v1.FieldError.loc":
-		return "The way to the place; starts with the key \"body\", \"query\", \"path\" or \"header\"."
+		return "Path to the location; it starts with the key \"body\", \"query\", \"path\" or \"header\"."
 	case "orch.v1.FieldError.msg":
-		return "What is wrong, for a person."
+		return "Error text for a person."
 	case "orch.v1.FieldError.type":
-		return "The kind of fault, such as \"missing\" or \"int_parsing\"."
+		return "Kind of error, such as \"missing\" or \"int_parsing\"."
 	case "orch.v1.FieldErrors":
-		return "FieldErrors lists what is wrong with a request, in the order found."
+		return "FieldErrors lists the validation errors of a request in the order found."
 	case "orch.v1.Flow":
-		return "Flow is a program whose runs are orchestrated."
+		return "Flow is a program whose runs the server orchestrates."
+	case "orch.v1.Flow.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.Flow.id":
+		return "UUID of the flow."
+	case "orch.v1.Flow.labels":
+		return "Labels with string, number or Boolean values; null for none."
+	case "orch.v1.Flow.name":
+		return "Unique name of the flow; it must not contain any of / % & > <."
+	case "orch.v1.Flow.tags":
+		return "Tags for searching and filtering flows."
+	case "orch.v1.Flow.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.FlowBulkDeleteResponse":
+		return "FlowBulkDeleteResponse lists the deleted flows."
+	case "orch.v1.FlowBulkDeleteResponse.deleted":
+		return "UUIDs of the deleted flows."
 	case "orch.v1.FlowBulkDeletion":
-		return "FlowBulkDeletion selects the flows that are deleted."
+		return "FlowBulkDeletion selects the flows to delete."
+	case "orch.v1.FlowBulkDeletion.flows":
+		return "Filter on the flows themselves; absent selects all."
+	case "orch.v1.FlowBulkDeletion.limit":
+		return "Maximum number of flows to process, 1 to 50; default 50."
 	case "orch.v1.FlowCountQuery":
-		return "FlowCountQuery selects flows."
+		return "FlowCountQuery selects the flows to count."
+	case "orch.v1.FlowCountQuery.deployments":
+		return "Selects flows related to at least one matching deployment; absent applies no condition."
+	case "orch.v1.FlowCountQuery.flow_runs":
+		return "Selects flows related to at least one matching flow run; absent applies no condition."
+	case "orch.v1.FlowCountQuery.flows":
+		return "Filter on the flows themselves; absent selects all."
+	case "orch.v1.FlowCountQuery.task_runs":
+		return "Selects flows related to at least one matching task run; absent applies no condition."
+	case "orch.v1.FlowCountQuery.work_pools":
+		return "Selects flows related to at least one matching work pool; absent applies no condition."
+	case "orch.v1.FlowCreate":
+		return "FlowCreate holds the fields of a new flow."
+	case "orch.v1.FlowCreate.labels":
+		return "Labels with string, number or Boolean values; null for none."
+	case "orch.v1.FlowCreate.name":
+		return "Unique name of the flow; it must not contain any of / % & > <."
+	case "orch.v1.FlowCreate.tags":
+		return "Tags for searching and filtering flows."
+	case "orch.v1.FlowDeploymentCountQuery":
+		return "FlowDeploymentCountQuery names the flows whose deployments are counted."
 	case "orch.v1.FlowDeploymentCountQuery.flow_ids":
-		return "At most 200."
+		return "UUIDs of the flows, at most 200."
 	case "orch.v1.FlowFilter":
-		return "FlowFilter selects flows."
+		return "FlowFilter selects flows; absent criteria match everything."
 	case "orch.v1.FlowFilter.deployment":
-		return "Whether the flow has a deployment."
+		return "Selects flows with or without deployments."
+	case "orch.v1.FlowFilter.id":
+		return "Selects by UUID."
+	case "orch.v1.FlowFilter.name":
+		return "Selects by name."
+	case "orch.v1.FlowFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.FlowFilter.tags":
+		return "Selects by tags."
+	case "orch.v1.FlowList":
+		return "FlowList is a JSON array of flows."
+	case "orch.v1.FlowNextRunQuery":
+		return "FlowNextRunQuery names the flows whose next runs are read."
 	case "orch.v1.FlowNextRunQuery.flow_ids":
-		return "At most 200."
+		return "UUIDs of the flows, at most 200."
 	case "orch.v1.FlowPage":
-		return "FlowPage is one page of the flows that match."
+		return "FlowPage is one numbered page of flows."
 	case "orch.v1.FlowPage.count":
-		return "How many match in all."
+		return "Number of matching flows on all pages."
+	case "orch.v1.FlowPage.limit":
+		return "Maximum number of flows per page."
+	case "orch.v1.FlowPage.page":
+		return "Number of this page, starting at 1."
+	case "orch.v1.FlowPage.pages":
+		return "Number of pages."
+	case "orch.v1.FlowPage.results":
+		return "Flows of the page."
 	case "orch.v1.FlowPageQuery":
-		return "FlowPageQuery selects and orders flows, and names a page of them."
+		return "FlowPageQuery selects, orders and paginates flows by page number."
+	case "orch.v1.FlowPageQuery.deployments":
+		return "Selects flows related to at least one matching deployment; absent applies no condition."
+	case "orch.v1.FlowPageQuery.flow_runs":
+		return "Selects flows related to at least one matching flow run; absent applies no condition."
+	case "orch.v1.FlowPageQuery.flows":
+		return "Filter on the flows themselves; absent selects all."
+	case "orch.v1.FlowPageQuery.limit":
+		return "Maximum number of flows, 0 to 200; default 200."
 	case "orch.v1.FlowPageQuery.page":
-		return "Pages are counted from 1."
+		return "Page number, starting at 1; default 1."
+	case "orch.v1.FlowPageQuery.sort":
+		return "Order of the flows; default NAME_ASC."
+	case "orch.v1.FlowPageQuery.task_runs":
+		return "Selects flows related to at least one matching task run; absent applies no condition."
+	case "orch.v1.FlowPageQuery.work_pools":
+		return "Selects flows related to at least one matching work pool; absent applies no condition."
 	case "orch.v1.FlowQuery":
-		return "FlowQuery selects and orders flows, by their own fields and by those of what belongs to them."
+		return "FlowQuery selects, orders and paginates flows."
+	case "orch.v1.FlowQuery.deployments":
+		return "Selects flows related to at least one matching deployment; absent applies no condition."
+	case "orch.v1.FlowQuery.flow_runs":
+		return "Selects flows related to at least one matching flow run; absent applies no condition."
+	case "orch.v1.FlowQuery.flows":
+		return "Filter on the flows themselves; absent selects all."
+	case "orch.v1.FlowQuery.limit":
+		return "Maximum number of flows, 0 to 200; default 200."
+	case "orch.v1.FlowQuery.offset":
+		return "Number of flows to skip, 0 or more; default 0."
+	case "orch.v1.FlowQuery.sort":
+		return "Order of the flows; default NAME_ASC."
+	case "orch.v1.FlowQuery.task_runs":
+		return "Selects flows related to at least one matching task run; absent applies no condition."
+	case "orch.v1.FlowQuery.work_pools":
+		return "Selects flows related to at least one matching work pool; absent applies no condition."
 	case "orch.v1.FlowRetry":
-		return "FlowRetry tells the failed task runs of a flow run that it is tried again."
+		return "FlowRetry reports a retry of a flow run to its failed task runs."
+	case "orch.v1.FlowRetry.flow_run_id":
+		return "UUID of the flow run."
 	case "orch.v1.FlowRetry.state":
-		return "The state in which the flow run waits for it."
+		return "State in which the flow run awaits the retry."
 	case "orch.v1.FlowRun":
 		return "FlowRun is an execution of a flow."
+	case "orch.v1.FlowRun.auto_scheduled":
+		return "Whether the scheduler created the run; default false."
+	case "orch.v1.FlowRun.context":
+		return "Free JSON object that the client stores with the run."
+	case "orch.v1.FlowRun.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.FlowRun.created_by":
+		return "Creator of the run; null when unknown."
+	case "orch.v1.FlowRun.deployment_id":
+		return "UUID of the deployment; null for a run without one."
+	case "orch.v1.FlowRun.deployment_version":
+		return "Version of the deployment at creation; null for none."
+	case "orch.v1.FlowRun.empirical_policy":
+		return "Retry configuration of the run."
+	case "orch.v1.FlowRun.end_time":
+		return "Time of the terminal state, in UTC; null while the run is unfinished."
 	case "orch.v1.FlowRun.estimated_run_time":
-		return "Seconds spent running, with the present stretch."
+		return "Time spent in RUNNING states, including the current one, in seconds."
 	case "orch.v1.FlowRun.estimated_start_time_delta":
-		return "Seconds by which the run started, or is, late."
+		return "Lateness of the start in seconds, growing while the run is due; 0 when on time."
+	case "orch.v1.FlowRun.expected_start_time":
+		return "Time of the expected start, in UTC; null when unknown."
+	case "orch.v1.FlowRun.flow_id":
+		return "UUID of the flow."
+	case "orch.v1.FlowRun.flow_version":
+		return "Version of the flow's code; null when unknown."
+	case "orch.v1.FlowRun.id":
+		return "UUID of the flow run."
+	case "orch.v1.FlowRun.idempotency_key":
+		return "Key that makes creation idempotent within the flow; null disables deduplication."
+	case "orch.v1.FlowRun.infrastructure_document_id":
+		return "UUID of the infrastructure block document; null for none."
+	case "orch.v1.FlowRun.infrastructure_pid":
+		return "Identifier of the process, container or job that executes the run; null when unknown."
+	case "orch.v1.FlowRun.job_variables":
+		return "Infrastructure settings that override the deployment's; null for none."
+	case "orch.v1.FlowRun.labels":
+		return "Labels with string, number or Boolean values."
+	case "orch.v1.FlowRun.name":
+		return "Name of the flow run; the server generates one when absent."
+	case "orch.v1.FlowRun.next_scheduled_start_time":
+		return "Time of the next scheduled start, in UTC; null unless the state is SCHEDULED."
+	case "orch.v1.FlowRun.parameters":
+		return "Parameters of the flow by name."
+	case "orch.v1.FlowRun.parent_task_run_id":
+		return "UUID of the task run that represents this subflow run; null for a top-level run."
+	case "orch.v1.FlowRun.run_count":
+		return "Number of times the run entered RUNNING; default 0."
 	case "orch.v1.FlowRun.sort_start":
-		return "The start, or where the run has not started its expected start: what lists are ordered by."
+		return "Sort key of lists: the start, or the expected start before it."
+	case "orch.v1.FlowRun.start_time":
+		return "Time of the first RUNNING state, in UTC; null before it."
+	case "orch.v1.FlowRun.state":
+		return "Current state; null before the first."
+	case "orch.v1.FlowRun.state_id":
+		return "UUID of the current state; null before the first."
+	case "orch.v1.FlowRun.state_name":
+		return "Name of the current state; null before the first."
+	case "orch.v1.FlowRun.state_type":
+		return "Type of the current state; null before the first."
+	case "orch.v1.FlowRun.tags":
+		return "Tags for searching and filtering flow runs."
 	case "orch.v1.FlowRun.total_run_time":
-		return "Seconds spent running, without the present stretch."
+		return "Time spent in RUNNING states that have ended, in seconds."
+	case "orch.v1.FlowRun.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.FlowRun.work_pool_id":
+		return "UUID of the work pool; null for none."
+	case "orch.v1.FlowRun.work_pool_name":
+		return "Name of the work pool; null for none."
+	case "orch.v1.FlowRun.work_queue_id":
+		return "UUID of the work queue; null for none."
+	case "orch.v1.FlowRun.work_queue_name":
+		return "Name of the work queue; null for none."
+	case "orch.v1.FlowRunBulkCreateResponse":
+		return "FlowRunBulkCreateResponse lists the outcomes of a bulk creation."
 	case "orch.v1.FlowRunBulkCreateResponse.results":
-		return "In the order in which the runs were asked for."
+		return "Outcomes in the order of the request."
+	case "orch.v1.FlowRunBulkDeleteResponse":
+		return "FlowRunBulkDeleteResponse lists the deleted flow runs."
+	case "orch.v1.FlowRunBulkDeleteResponse.deleted":
+		return "UUIDs of the deleted flow runs."
 	case "orch.v1.FlowRunBulkDeletion":
-		return "FlowRunBulkDeletion selects the flow runs that are deleted."
+		return "FlowRunBulkDeletion selects the flow runs to delete."
+	case "orch.v1.FlowRunBulkDeletion.flow_runs":
+		return "Filter on the flow runs themselves; absent selects all."
+	case "orch.v1.FlowRunBulkDeletion.limit":
+		return "Maximum number of flow runs to process, 1 to 50; default 50."
+	case "orch.v1.FlowRunBulkSetStateResponse":
+		return "FlowRunBulkSetStateResponse lists the decisions on the selected flow runs."
+	case "orch.v1.FlowRunBulkSetStateResponse.results":
+		return "Decisions, one for each selected flow run."
 	case "orch.v1.FlowRunBulkTransition":
-		return "FlowRunBulkTransition proposes a state to the flow runs that it selects."
+		return "FlowRunBulkTransition proposes a state to the selected flow runs."
+	case "orch.v1.FlowRunBulkTransition.flow_runs":
+		return "Filter on the flow runs themselves; absent selects all."
+	case "orch.v1.FlowRunBulkTransition.force":
+		return "Whether to skip the rules that can reject the transition; default false."
+	case "orch.v1.FlowRunBulkTransition.limit":
+		return "Maximum number of flow runs to process, 1 to 50; default 50."
+	case "orch.v1.FlowRunBulkTransition.state":
+		return "Proposed state."
 	case "orch.v1.FlowRunCountQuery":
-		return "FlowRunCountQuery selects flow runs."
+		return "FlowRunCountQuery selects the flow runs to count."
+	case "orch.v1.FlowRunCountQuery.deployments":
+		return "Selects flow runs related to at least one matching deployment; absent applies no condition."
+	case "orch.v1.FlowRunCountQuery.flow_runs":
+		return "Filter on the flow runs themselves; absent selects all."
+	case "orch.v1.FlowRunCountQuery.flows":
+		return "Selects flow runs related to at least one matching flow; absent applies no condition."
+	case "orch.v1.FlowRunCountQuery.task_runs":
+		return "Selects flow runs related to at least one matching task run; absent applies no condition."
+	case "orch.v1.FlowRunCountQuery.work_pool_queues":
+		return "Selects flow runs related to at least one matching work queue; absent applies no condition."
+	case "orch.v1.FlowRunCountQuery.work_pools":
+		return "Selects flow runs related to at least one matching work pool; absent applies no condition."
+	case "orch.v1.FlowRunCreate":
+		return "FlowRunCreate holds the fields of a new flow run."
+	case "orch.v1.FlowRunCreate.context":
+		return "Free JSON object that the client stores with the run."
+	case "orch.v1.FlowRunCreate.deployment_id":
+		return "UUID of the deployment; deprecated in favor of create_flow_run of deployments."
+	case "orch.v1.FlowRunCreate.empirical_policy":
+		return "Retry configuration of the run."
+	case "orch.v1.FlowRunCreate.flow_id":
+		return "UUID of the flow."
+	case "orch.v1.FlowRunCreate.flow_version":
+		return "Version of the flow's code; null when unknown."
+	case "orch.v1.FlowRunCreate.idempotency_key":
+		return "Key that makes creation idempotent within the flow; null disables deduplication."
+	case "orch.v1.FlowRunCreate.infrastructure_document_id":
+		return "UUID of the infrastructure block document; null for none."
+	case "orch.v1.FlowRunCreate.job_variables":
+		return "Infrastructure settings that override the deployment's; null for none."
+	case "orch.v1.FlowRunCreate.labels":
+		return "Labels with string, number or Boolean values."
+	case "orch.v1.FlowRunCreate.name":
+		return "Name of the flow run; the server generates one when absent."
+	case "orch.v1.FlowRunCreate.parameters":
+		return "Parameters of the flow by name."
+	case "orch.v1.FlowRunCreate.parent_task_run_id":
+		return "UUID of the task run that represents this subflow run; null for a top-level run."
+	case "orch.v1.FlowRunCreate.state":
+		return "Initial state; absent creates the run without a state."
+	case "orch.v1.FlowRunCreate.tags":
+		return "Tags for searching and filtering flow runs."
+	case "orch.v1.FlowRunCreate.work_pool_name":
+		return "Name of the work pool; null for none."
+	case "orch.v1.FlowRunCreate.work_queue_name":
+		return "Name of the work queue; null for none."
 	case "orch.v1.FlowRunCreateResult":
-		return "FlowRunCreateResult is what became of one run that was asked for."
+		return "FlowRunCreateResult is the outcome of one requested flow run."
+	case "orch.v1.FlowRunCreateResult.error":
+		return "Reason of the failure; null on success."
+	case "orch.v1.FlowRunCreateResult.flow_run_id":
+		return "UUID of the flow run; null when creation failed."
+	case "orch.v1.FlowRunCreateResult.status":
+		return "CREATED or FAILED."
+	case "orch.v1.FlowRunCreateStatus":
+		return "FlowRunCreateStatus is the outcome of one creation."
 	case "orch.v1.FlowRunFilter":
-		return "FlowRunFilter selects flow runs."
+		return "FlowRunFilter selects flow runs; absent criteria match everything."
+	case "orch.v1.FlowRunFilter.created_by":
+		return "Selects by the creator of the run."
+	case "orch.v1.FlowRunFilter.deployment_id":
+		return "Selects by the deployment of the run."
+	case "orch.v1.FlowRunFilter.end_time":
+		return "Selects by time of the end."
+	case "orch.v1.FlowRunFilter.expected_start_time":
+		return "Selects by time of the expected start."
+	case "orch.v1.FlowRunFilter.flow_version":
+		return "Selects by the version of the flow's code."
+	case "orch.v1.FlowRunFilter.id":
+		return "Selects by UUID."
+	case "orch.v1.FlowRunFilter.idempotency_key":
+		return "Selects by idempotency key."
+	case "orch.v1.FlowRunFilter.name":
+		return "Selects by name."
+	case "orch.v1.FlowRunFilter.next_scheduled_start_time":
+		return "Selects by time of the next scheduled start."
+	case "orch.v1.FlowRunFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
 	case "orch.v1.FlowRunFilter.parent_flow_run_id":
-		return "Subflows of the given flow runs."
+		return "Selects direct subflow runs of the given flow runs."
+	case "orch.v1.FlowRunFilter.parent_task_run_id":
+		return "Selects by the task run that represents the subflow run."
+	case "orch.v1.FlowRunFilter.start_time":
+		return "Selects by time of the start."
+	case "orch.v1.FlowRunFilter.state":
+		return "Selects by the current state."
+	case "orch.v1.FlowRunFilter.tags":
+		return "Selects by tags."
+	case "orch.v1.FlowRunFilter.work_queue_name":
+		return "Selects by the name of the work queue."
+	case "orch.v1.FlowRunFilterCreatedBy":
+		return "FlowRunFilterCreatedBy selects by the creator of a flow run."
+	case "orch.v1.FlowRunFilterCreatedBy.id_":
+		return "Selects runs whose creator has one of these UUIDs."
+	case "orch.v1.FlowRunFilterCreatedBy.is_null_":
+		return "True selects runs without a recorded creator, false those with one."
+	case "orch.v1.FlowRunFilterCreatedBy.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.FlowRunFilterCreatedBy.type_":
+		return "Selects runs whose creator is of one of these kinds."
+	case "orch.v1.FlowRunFilterState":
+		return "FlowRunFilterState selects by the current state."
+	case "orch.v1.FlowRunFilterState.name":
+		return "Selects by state name."
+	case "orch.v1.FlowRunFilterState.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.FlowRunFilterState.type":
+		return "Selects by state type."
 	case "orch.v1.FlowRunGraphService":
-		return "FlowRunGraphService draws flow runs."
+		return "Flow runs are executions of flows."
 	case "orch.v1.FlowRunGraphService.ReadFlowRunGraphV1":
-		return "Read the task runs of a flow run with those that each depends on."
+		return "Read the task dependencies. Returns each task run of the flow run with the task runs that it depends on."
 	case "orch.v1.FlowRunGraphService.ReadFlowRunGraphV2":
-		return "Read the task runs and subflows of a flow run as a graph, or what of it changed since a moment."
+		return "Read the run graph. Returns task runs and subflow runs as a graph, or the part that changed since a time."
 	case "orch.v1.FlowRunHistoryQuery":
-		return "FlowRunHistoryQuery selects flow runs and says how time is cut."
+		return "FlowRunHistoryQuery selects flow runs and the time intervals of their history."
+	case "orch.v1.FlowRunHistoryQuery.deployments":
+		return "Selects flow runs related to at least one matching deployment; absent applies no condition."
+	case "orch.v1.FlowRunHistoryQuery.flow_runs":
+		return "Filter on the flow runs themselves; absent selects all."
+	case "orch.v1.FlowRunHistoryQuery.flows":
+		return "Selects flow runs related to at least one matching flow; absent applies no condition."
+	case "orch.v1.FlowRunHistoryQuery.history_end":
+		return "End of the last interval, exclusive."
 	case "orch.v1.FlowRunHistoryQuery.history_interval_seconds":
-		return "Seconds; 1 or more."
+		return "Length of each interval in seconds, at least 1."
+	case "orch.v1.FlowRunHistoryQuery.history_start":
+		return "Start of the first interval."
+	case "orch.v1.FlowRunHistoryQuery.task_runs":
+		return "Selects flow runs related to at least one matching task run; absent applies no condition."
+	case "orch.v1.FlowRunHistoryQuery.work_pools":
+		return "Selects flow runs related to at least one matching work pool; absent applies no condition."
+	case "orch.v1.FlowRunHistoryQuery.work_queues":
+		return "Selects flow runs related to at least one matching work queue; absent applies no condition."
 	case "orch.v1.FlowRunInput":
-		return "FlowRunInput is a value under a key of a flow run."
+		return "FlowRunInput is a value that a client sends to a flow run."
+	case "orch.v1.FlowRunInput.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.FlowRunInput.flow_run_id":
+		return "UUID of the flow run."
+	case "orch.v1.FlowRunInput.id":
+		return "UUID of the input."
+	case "orch.v1.FlowRunInput.key":
+		return "Key of the input, unique within the flow run."
+	case "orch.v1.FlowRunInput.sender":
+		return "Resource id of the sender; null when unknown."
+	case "orch.v1.FlowRunInput.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.FlowRunInput.value":
+		return "Value as text, usually encoded JSON."
+	case "orch.v1.FlowRunInputCreate":
+		return "FlowRunInputCreate holds the fields of a new input."
+	case "orch.v1.FlowRunInputCreate.key":
+		return "Key of the input, unique within the flow run."
+	case "orch.v1.FlowRunInputCreate.sender":
+		return "Resource id of the sender; null when unknown."
+	case "orch.v1.FlowRunInputCreate.value":
+		return "Value as text, usually encoded JSON."
+	case "orch.v1.FlowRunInputList":
+		return "FlowRunInputList is a JSON array of inputs."
 	case "orch.v1.FlowRunInputQuery":
 		return "FlowRunInputQuery selects inputs of one flow run."
+	case "orch.v1.FlowRunInputQuery.exclude_keys":
+		return "Keys to omit from the result; default none."
+	case "orch.v1.FlowRunInputQuery.limit":
+		return "Maximum number of inputs; default 1."
+	case "orch.v1.FlowRunInputQuery.prefix":
+		return "Text with which the keys begin."
 	case "orch.v1.FlowRunInputService":
-		return "FlowRunInputService keeps the inputs of flow runs. A key is used once in a run."
+		return "Flow runs are executions of flows."
 	case "orch.v1.FlowRunInputService.CreateFlowRunInput":
-		return "Store an input under a key that is free."
+		return "Store an input. A key that the flow run already uses returns 409."
 	case "orch.v1.FlowRunInputService.DeleteFlowRunInput":
-		return "Delete an input."
+		return "Delete an input. The key becomes free again."
 	case "orch.v1.FlowRunInputService.ReadFlowRunInput":
-		return "Read the value of an input as it was sent."
+		return "Read an input. Returns the stored value unchanged as the response body."
 	case "orch.v1.FlowRunInputService.ReadFlowRunInputs":
-		return "Read the inputs whose keys begin alike, oldest first."
+		return "Filter inputs. Returns the inputs whose keys begin with the prefix, oldest first."
 	case "orch.v1.FlowRunLatenessQuery":
-		return "FlowRunLatenessQuery selects flow runs."
+		return "FlowRunLatenessQuery selects the flow runs of the average."
+	case "orch.v1.FlowRunLatenessQuery.deployments":
+		return "Selects flow runs related to at least one matching deployment; absent applies no condition."
+	case "orch.v1.FlowRunLatenessQuery.flow_runs":
+		return "Filter on the flow runs themselves; absent selects all."
+	case "orch.v1.FlowRunLatenessQuery.flows":
+		return "Selects flow runs related to at least one matching flow; absent applies no condition."
+	case "orch.v1.FlowRunLatenessQuery.task_runs":
+		return "Selects flow runs related to at least one matching task run; absent applies no condition."
+	case "orch.v1.FlowRunLatenessQuery.work_pool_queues":
+		return "Selects flow runs related to at least one matching work queue; absent applies no condition."
+	case "orch.v1.FlowRunLatenessQuery.work_pools":
+		return "Selects flow runs related to at least one matching work pool; absent applies no condition."
+	case "orch.v1.FlowRunList":
+		return "FlowRunList is a JSON array of flow runs."
 	case "orch.v1.FlowRunLogService":
-		return "FlowRunLogService gives the logs of a run away as a file."
+		return "Flow runs are executions of flows."
 	case "orch.v1.FlowRunLogService.DownloadFlowRunLogs":
-		return "Read all logs of a flow run, oldest first, as CSV."
+		return "Download logs as CSV. Streams all log lines of the flow run, oldest first."
 	case "orch.v1.FlowRunOrchestrationResult":
-		return "FlowRunOrchestrationResult is the judgement of a state that was proposed to one of several flow runs."
+		return "FlowRunOrchestrationResult is the decision on the state proposed to one flow run."
+	case "orch.v1.FlowRunOrchestrationResult.details":
+		return "Reason and delay of the decision; type selects the form."
+	case "orch.v1.FlowRunOrchestrationResult.flow_run_id":
+		return "UUID of the flow run."
+	case "orch.v1.FlowRunOrchestrationResult.state":
+		return "State of the run after the decision; null for a run without a state."
+	case "orch.v1.FlowRunOrchestrationResult.status":
+		return "ACCEPT, REJECT, WAIT or ABORT."
 	case "orch.v1.FlowRunPage":
-		return "FlowRunPage is one page of the flow runs that match."
+		return "FlowRunPage is one numbered page of flow runs."
 	case "orch.v1.FlowRunPage.count":
-		return "How many match in all."
+		return "Number of matching flow runs on all pages."
+	case "orch.v1.FlowRunPage.limit":
+		return "Maximum number of flow runs per page."
+	case "orch.v1.FlowRunPage.page":
+		return "Number of this page, starting at 1."
+	case "orch.v1.FlowRunPage.pages":
+		return "Number of pages."
+	case "orch.v1.FlowRunPage.results":
+		return "Flow runs of the page."
 	case "orch.v1.FlowRunPageQuery":
-		return "FlowRunPageQuery selects and orders flow runs, and names a page of them."
+		return "FlowRunPageQuery selects, orders and paginates flow runs by page number."
+	case "orch.v1.FlowRunPageQuery.deployments":
+		return "Selects flow runs related to at least one matching deployment; absent applies no condition."
+	case "orch.v1.FlowRunPageQuery.flow_runs":
+		return "Filter on the flow runs themselves; absent selects all."
+	case "orch.v1.FlowRunPageQuery.flows":
+		return "Selects flow runs related to at least one matching flow; absent applies no condition."
+	case "orch.v1.FlowRunPageQuery.limit":
+		return "Maximum number of flow runs, 0 to 200; default 200."
 	case "orch.v1.FlowRunPageQuery.page":
-		return "Pages are counted from 1."
+		return "Page number, starting at 1; default 1."
+	case "orch.v1.FlowRunPageQuery.sort":
+		return "Order of the flow runs; default ID_DESC."
+	case "orch.v1.FlowRunPageQuery.task_runs":
+		return "Selects flow runs related to at least one matching task run; absent applies no condition."
+	case "orch.v1.FlowRunPageQuery.work_pool_queues":
+		return "Selects flow runs related to at least one matching work queue; absent applies no condition."
+	case "orch.v1.FlowRunPageQuery.work_pools":
+		return "Selects flow runs related to at least one matching work pool; absent applies no condition."
 	case "orch.v1.FlowRunPolicy":
-		return "FlowRunPolicy says how a run is retried, and keeps what pausing needs to know."
+		return "FlowRunPolicy configures retries of a flow run and records its pauses."
+	case "orch.v1.FlowRunPolicy.max_retries":
+		return "Maximum number of retries in the deprecated form; default 0."
+	case "orch.v1.FlowRunPolicy.pause_keys":
+		return "Keys of the pauses that the run has passed."
+	case "orch.v1.FlowRunPolicy.resuming":
+		return "Whether the run resumes from a pause; default false."
+	case "orch.v1.FlowRunPolicy.retries":
+		return "Maximum number of retries; null means none."
 	case "orch.v1.FlowRunPolicy.retry_delay":
-		return "Seconds."
+		return "Delay between retries in seconds; null means none."
+	case "orch.v1.FlowRunPolicy.retry_delay_seconds":
+		return "Delay between retries in seconds, in the deprecated form; default 0."
+	case "orch.v1.FlowRunPolicy.retry_type":
+		return "in_process retries within the process; reschedule retries on new infrastructure."
 	case "orch.v1.FlowRunQuery":
-		return "FlowRunQuery selects and orders flow runs, by their own fields and by those of what they belong to."
+		return "FlowRunQuery selects, orders and paginates flow runs."
+	case "orch.v1.FlowRunQuery.deployments":
+		return "Selects flow runs related to at least one matching deployment; absent applies no condition."
+	case "orch.v1.FlowRunQuery.flow_runs":
+		return "Filter on the flow runs themselves; absent selects all."
+	case "orch.v1.FlowRunQuery.flows":
+		return "Selects flow runs related to at least one matching flow; absent applies no condition."
+	case "orch.v1.FlowRunQuery.limit":
+		return "Maximum number of flow runs, 0 to 200; default 200."
+	case "orch.v1.FlowRunQuery.offset":
+		return "Number of flow runs to skip, 0 or more; default 0."
+	case "orch.v1.FlowRunQuery.sort":
+		return "Order of the flow runs; default ID_DESC."
+	case "orch.v1.FlowRunQuery.task_runs":
+		return "Selects flow runs related to at least one matching task run; absent applies no condition."
+	case "orch.v1.FlowRunQuery.work_pool_queues":
+		return "Selects flow runs related to at least one matching work queue; absent applies no condition."
+	case "orch.v1.FlowRunQuery.work_pools":
+		return "Selects flow runs related to at least one matching work pool; absent applies no condition."
 	case "orch.v1.FlowRunResumption":
-		return "FlowRunResumption is what a paused flow run may be waiting for."
+		return "FlowRunResumption is the input of a resumed flow run."
+	case "orch.v1.FlowRunResumption.run_input":
+		return "Input object for the paused run; null when it waits for none."
 	case "orch.v1.FlowRunService":
-		return "FlowRunService stores flow runs and judges their transitions."
+		return "Flow runs are executions of flows; the server decides on their state transitions."
 	case "orch.v1.FlowRunService.AverageFlowRunLateness":
-		return "Tell by how many seconds the flow runs that match were late on average, null when none matches."
+		return "Compute the average lateness. Returns the mean lateness of the matching flow runs in seconds, or null without a match."
 	case "orch.v1.FlowRunService.BulkDeleteFlowRuns":
-		return "Delete the flow runs that match, a limited number at a time."
+		return "Delete flow runs. Deletes up to limit matching flow runs with their history and returns their UUIDs."
 	case "orch.v1.FlowRunService.BulkSetFlowRunState":
-		return "Propose one state to the flow runs that match, a limited number at a time."
+		return "Propose a state to flow runs. Applies the rules to up to limit matching flow runs, each independently."
 	case "orch.v1.FlowRunService.CountFlowRuns":
-		return "Count the flow runs that match."
+		return "Count flow runs. Returns the number of flow runs that match all given filters."
 	case "orch.v1.FlowRunService.CreateFlowRun":
-		return "Create a flow run, or answer the run of the same flow and idempotency key."
+		return "Create a flow run. An existing run with the same flow and idempotency key returns 200."
 	case "orch.v1.FlowRunService.DeleteFlowRun":
-		return "Delete a flow run with its history."
+		return "Delete a flow run. This also deletes its states and releases its concurrency slots."
 	case "orch.v1.FlowRunService.ListFlowRuns":
-		return "Read a page of flow runs."
+		return "List flow runs. Returns a page of all flow runs of the workspace."
 	case "orch.v1.FlowRunService.PaginateFlowRuns":
-		return "Read one page of the flow runs that match, and how many pages there are."
+		return "Paginate flow runs. Returns a numbered page of the matching flow runs with the total count."
 	case "orch.v1.FlowRunService.ReadFlowRun":
-		return "Read a flow run."
+		return "Read a flow run. Returns the flow run with this UUID, or 404."
 	case "orch.v1.FlowRunService.ReadFlowRunHistory":
-		return "Count the flow runs that match by when they were expected to start and by their state."
+		return "Read the history. Counts the matching flow runs per time interval of expected start and per state; at most 500 intervals."
 	case "orch.v1.FlowRunService.ReadFlowRuns":
-		return "Read the flow runs that match."
+		return "Filter flow runs. Returns a page of the flow runs that match all given filters."
 	case "orch.v1.FlowRunService.ResumeFlowRun":
-		return "Let a paused flow run go on, with the input that it waits for."
+		return "Resume a paused flow run. The optional input is validated against the schema that the run waits for."
 	case "orch.v1.FlowRunService.SetFlowRunState":
-		return "Propose a state; the rules judge it."
+		return "Propose a state. The orchestration rules accept, reject, delay or abort the transition; 201 means that a state was written."
 	case "orch.v1.FlowRunService.UpdateFlowRun":
-		return "Change a flow run; what is not sent stays. The state is changed by set_state alone."
+		return "Update a flow run. Absent fields keep their values; only set_state changes the state."
 	case "orch.v1.FlowRunService.UpdateFlowRunLabels":
-		return "Add labels to a flow run; those of the same names are replaced."
+		return "Set labels. Adds the given labels to the flow run and replaces labels of the same names."
+	case "orch.v1.FlowRunSort":
+		return "FlowRunSort is the order of flow runs."
 	case "orch.v1.FlowRunStateRecord":
-		return "FlowRunStateRecord is one row of a flow run's history as it is stored."
+		return "FlowRunStateRecord is one stored row of a flow run's history."
+	case "orch.v1.FlowRunStateRecord.flow_run_id":
+		return "UUID of the flow run."
+	case "orch.v1.FlowRunStateRecord.id":
+		return "UUID of the flow run state record."
 	case "orch.v1.FlowRunStateRecord.run_revision":
-		return "The revision of the run that this state made."
+		return "Revision of the run that this state produced."
+	case "orch.v1.FlowRunStateRecord.state":
+		return "State of the run."
+	case "orch.v1.FlowRunStateRecord.timestamp":
+		return "Time of the transition."
 	case "orch.v1.FlowRunStateService":
-		return "FlowRunStateService reads the history of flow runs."
+		return "Flow run states are the state history of flow runs."
 	case "orch.v1.FlowRunStateService.ReadFlowRunState":
-		return "Read one state of a flow run."
+		return "Read a flow run state. Returns the state with this UUID, or 404."
 	case "orch.v1.FlowRunStateService.ReadFlowRunStates":
-		return "Read all states of a flow run, oldest first."
+		return "List states of a flow run. Returns the states of the flow run, oldest first."
+	case "orch.v1.FlowRunTaskRunCountQuery":
+		return "FlowRunTaskRunCountQuery names the flow runs whose task runs are counted."
 	case "orch.v1.FlowRunTaskRunCountQuery.flow_run_ids":
-		return "At most 200."
+		return "UUIDs of the flow runs, at most 200."
 	case "orch.v1.FlowRunTransition":
-		return "FlowRunTransition is a proposed state."
+		return "FlowRunTransition proposes a state for a flow run."
 	case "orch.v1.FlowRunTransition.force":
-		return "Skip the rules that protect a run from its clients."
+		return "Whether to skip the rules that can reject the transition; default false."
+	case "orch.v1.FlowRunTransition.state":
+		return "Proposed state."
+	case "orch.v1.FlowRunUpdate":
+		return "FlowRunUpdate holds the changes to a flow run; absent fields keep their values."
+	case "orch.v1.FlowRunUpdate.empirical_policy":
+		return "Retry configuration of the run."
+	case "orch.v1.FlowRunUpdate.flow_version":
+		return "Version of the flow's code; null when unknown."
+	case "orch.v1.FlowRunUpdate.infrastructure_pid":
+		return "Identifier of the process, container or job that executes the run; null when unknown."
+	case "orch.v1.FlowRunUpdate.job_variables":
+		return "Infrastructure settings that override the deployment's; null for none."
+	case "orch.v1.FlowRunUpdate.name":
+		return "Name of the flow run; the server generates one when absent."
+	case "orch.v1.FlowRunUpdate.parameters":
+		return "Parameters of the flow by name."
+	case "orch.v1.FlowRunUpdate.tags":
+		return "Tags for searching and filtering flow runs."
 	case "orch.v1.FlowService":
-		return "FlowService stores flows. A flow is known by its name: creating it again answers the one that exists."
+		return "Flows are the programs whose runs the server orchestrates; a name identifies each."
 	case "orch.v1.FlowService.BulkDeleteFlows":
-		return "Delete the flows that match, a limited number at a time."
+		return "Delete flows. Deletes up to limit matching flows with their deployments and runs, and returns the UUIDs of the flows."
 	case "orch.v1.FlowService.CountFlows":
-		return "Count the flows that match."
+		return "Count flows. Returns the number of flows that match all given filters."
 	case "orch.v1.FlowService.CreateFlow":
-		return "Create a flow, or answer the flow of that name."
+		return "Create a flow. An existing flow of the same name returns 200 unchanged."
 	case "orch.v1.FlowService.DeleteFlow":
-		return "Delete a flow."
+		return "Delete a flow. This also deletes its deployments and its runs."
 	case "orch.v1.FlowService.ListFlows":
-		return "Read a page of flows."
+		return "List flows. Returns a page of all flows of the workspace, by name."
 	case "orch.v1.FlowService.PaginateFlows":
-		return "Read one page of the flows that match, and how many pages there are."
+		return "Paginate flows. Returns a numbered page of the matching flows with the total count."
 	case "orch.v1.FlowService.ReadFlow":
-		return "Read a flow by its id."
+		return "Read a flow. Returns the flow with this UUID, or 404."
 	case "orch.v1.FlowService.ReadFlowByName":
-		return "Read a flow by its name."
+		return "Read a flow by name. Returns the flow with this name, or 404."
 	case "orch.v1.FlowService.ReadFlows":
-		return "Read the flows that match."
+		return "Filter flows. Returns a page of the flows that match all given filters."
 	case "orch.v1.FlowService.ReplaceFlow":
-		return "Create a flow of this id, or replace it; what is not sent is as in a new flow."
+		return "Create or replace a flow. Uses the UUID of the path; absent fields take the defaults of a new flow."
 	case "orch.v1.FlowService.UpdateFlow":
-		return "Change a flow; what is not sent stays."
+		return "Update a flow. Replaces the tags; an absent field keeps its value."
+	case "orch.v1.FlowSort":
+		return "FlowSort is the order of flows."
+	case "orch.v1.FlowUpdate":
+		return "FlowUpdate holds the changes to a flow; absent fields keep their values."
+	case "orch.v1.FlowUpdate.tags":
+		return "Tags for searching and filtering flows."
 	case "orch.v1.Format":
 		return "Format refines what a proto type means in JSON."
+	case "orch.v1.GlobalConcurrencyLimitList":
+		return "GlobalConcurrencyLimitList is a JSON array of limits."
 	case "orch.v1.Graph":
-		return "Graph is what became of a flow run's tasks."
+		return "Graph shows the progress of a flow run."
 	case "orch.v1.Graph.artifacts":
-		return "Those that belong to no task run."
+		return "Artifacts of the flow run that belong to no task run."
+	case "orch.v1.Graph.end_time":
+		return "Time of the flow run's end, in UTC; null while it is unfinished."
 	case "orch.v1.Graph.nodes":
-		return "Earliest first."
+		return "Pairs of node id and node, earliest first."
 	case "orch.v1.Graph.root_node_ids":
-		return "The nodes without parents."
+		return "UUIDs of the nodes without parents."
+	case "orch.v1.Graph.start_time":
+		return "Time of the flow run's start, in UTC; null before it."
 	case "orch.v1.Graph.states":
-		return "Oldest first."
+		return "States of the flow run, oldest first."
 	case "orch.v1.GraphArtifact":
-		return "GraphArtifact is an artifact that was made by the flow run or by one of its task runs."
+		return "GraphArtifact is an artifact of the flow run or of one of its task runs."
+	case "orch.v1.GraphArtifact.created":
+		return "Time of creation, in UTC."
 	case "orch.v1.GraphArtifact.data":
-		return "Only that of artifacts that show progress."
+		return "Content of a progress artifact; null for other types."
+	case "orch.v1.GraphArtifact.id":
+		return "UUID of the artifact."
 	case "orch.v1.GraphArtifact.is_latest":
-		return "No younger artifact has its key."
+		return "Whether no newer artifact has the same key."
+	case "orch.v1.GraphArtifact.key":
+		return "Name that groups the versions of one artifact; null for an artifact without versions."
+	case "orch.v1.GraphArtifact.type":
+		return "Rendering of the data, such as markdown, table, link, image, progress or result."
 	case "orch.v1.GraphEdge":
-		return "GraphEdge leads to another node."
+		return "GraphEdge points to another node."
+	case "orch.v1.GraphEdge.id":
+		return "UUID of the other node."
 	case "orch.v1.GraphEntry":
-		return "GraphEntry is a node behind its id."
+		return "GraphEntry is a pair of node id and node."
 	case "orch.v1.GraphNode":
-		return "GraphNode is a task run, or the flow run that a task run stands for."
+		return "GraphNode is a task run, or the subflow run that a task run represents."
+	case "orch.v1.GraphNode.artifacts":
+		return "Artifacts of the run."
 	case "orch.v1.GraphNode.children":
-		return "Which took its result, earliest first."
+		return "Nodes that use the result of this node, earliest first."
 	case "orch.v1.GraphNode.encapsulating":
-		return "Which it ran inside of, earliest first."
+		return "Nodes that this node runs inside, earliest first."
+	case "orch.v1.GraphNode.end_time":
+		return "Time of the end, in UTC; null while the run is unfinished."
+	case "orch.v1.GraphNode.id":
+		return "UUID of the task run or subflow run."
+	case "orch.v1.GraphNode.kind":
+		return "Kind of the node: task-run or flow-run."
+	case "orch.v1.GraphNode.label":
+		return "Name of the run."
 	case "orch.v1.GraphNode.parents":
-		return "Whose results it took, earliest first."
+		return "Nodes whose results this node uses, earliest first."
 	case "orch.v1.GraphNode.start_time":
-		return "When it started or, where it has not, is expected to."
+		return "Time of the start, or of the expected start before it, in UTC."
+	case "orch.v1.GraphNode.state_type":
+		return "Type of the current state."
+	case "orch.v1.GraphNodeKind":
+		return "GraphNodeKind is the kind of a graph node."
 	case "orch.v1.GraphState":
-		return "GraphState is a state that the flow run was in."
+		return "GraphState is a past or current state of the flow run."
+	case "orch.v1.GraphState.id":
+		return "UUID of the state."
+	case "orch.v1.GraphState.name":
+		return "Name of the state; the server derives it from the type when absent."
+	case "orch.v1.GraphState.timestamp":
+		return "Time of the transition, in UTC."
+	case "orch.v1.GraphState.type":
+		return "Type of the state."
+	case "orch.v1.HealthResponse":
+		return "HealthResponse is a bare JSON Boolean."
+	case "orch.v1.HelloResponse":
+		return "HelloResponse is a bare JSON string."
+	case "orch.v1.HistoryList":
+		return "HistoryList is a JSON array of intervals."
 	case "orch.v1.HistoryResponse":
-		return "HistoryResponse counts the runs that were expected to start in one interval, its end excluded."
+		return "HistoryResponse counts the runs whose expected start is in one interval."
+	case "orch.v1.HistoryResponse.interval_end":
+		return "End of the interval, exclusive, in UTC."
+	case "orch.v1.HistoryResponse.interval_start":
+		return "Start of the interval, inclusive, in UTC."
 	case "orch.v1.HistoryResponse.states":
-		return "What states the runs are in now; empty when there were none."
+		return "Counts per current state; empty for an interval without runs."
 	case "orch.v1.HistoryResponseState":
-		return "HistoryResponseState counts the runs of an interval that are in one state."
+		return "HistoryResponseState counts the runs of an interval in one state."
+	case "orch.v1.HistoryResponseState.count_runs":
+		return "Number of runs."
+	case "orch.v1.HistoryResponseState.state_name":
+		return "Name of the state."
+	case "orch.v1.HistoryResponseState.state_type":
+		return "Type of the state."
 	case "orch.v1.HistoryResponseState.sum_estimated_lateness":
-		return "Seconds."
+		return "Sum of the estimated start delays, in seconds."
 	case "orch.v1.HistoryResponseState.sum_estimated_run_time":
-		return "Seconds."
+		return "Sum of the estimated run times, in seconds."
 	case "orch.v1.HttpError":
-		return "HttpError is a whole HTTP answer, carried as a status detail where a gRPC code cannot tell it (rule 12): a 404 has two body forms, a 423 carries a fractional Retry-After, some 422s are plain."
+		return "HttpError is an HTTP error response, carried as a status detail where a gRPC code cannot express it (rule 12): a 404 has two body forms, a 423 carries a fractional Retry-After, some 422s have a plain text."
 	case "orch.v1.HttpError.body":
-		return "Any other JSON body, ready to be sent."
+		return "Any other JSON body, sent unchanged."
 	case "orch.v1.HttpError.detail":
 		return "The body {\"detail\": \"...\"}."
 	case "orch.v1.HttpError.exception_message":
 		return "The body {\"exception_message\": \"...\"}."
 	case "orch.v1.HttpError.field_errors":
-		return "Faults of the request, for the standard 422 body."
+		return "Validation errors of the request, for the standard 422 body."
 	case "orch.v1.In":
-		return "In is the part of the HTTP request that a field is read from, where google.api.http has no word for it."
+		return "In is the location of a parameter that google.api.http cannot express."
+	case "orch.v1.IntervalSchedule":
+		return "IntervalSchedule creates a run every interval."
 	case "orch.v1.IntervalSchedule.anchor_date":
-		return "A moment from which the intervals are counted in both directions; the moment of creation when absent."
+		return "Time from which intervals are counted in both directions; default is the time of creation."
+	case "orch.v1.IntervalSchedule.interval":
+		return "Time between runs as an ISO 8601 duration, above zero."
+	case "orch.v1.IntervalSchedule.timezone":
+		return "IANA time zone in which whole-day intervals keep the local time; null means UTC."
 	case "orch.v1.IpAllowlist":
-		return "IpAllowlist are the addresses from which an account may be used."
+		return "IpAllowlist lists the networks that may use an account."
+	case "orch.v1.IpAllowlist.entries":
+		return "Networks of the list, at most 25."
 	case "orch.v1.IpAllowlistAccess":
-		return "IpAllowlistAccess says what the list means for the caller, enforced or not."
+		return "IpAllowlistAccess is the allowlist's verdict on the caller's address, whether or not the list is enforced."
+	case "orch.v1.IpAllowlistAccess.allowed":
+		return "Whether an enabled entry contains the caller's address."
+	case "orch.v1.IpAllowlistAccess.detail":
+		return "Explanation of the verdict for a person."
+	case "orch.v1.IpAllowlistEntry":
+		return "IpAllowlistEntry is one address or network of an allowlist."
+	case "orch.v1.IpAllowlistEntry.description":
+		return "Free text that explains the entry, at most 1,024 characters."
 	case "orch.v1.IpAllowlistEntry.enabled":
-		return "An entry that is not enabled allows nothing."
+		return "Whether the entry takes effect; default true."
 	case "orch.v1.IpAllowlistEntry.ip_network":
-		return "An address or a network, such as \"192.0.2.0/24\"."
+		return "IPv4 or IPv6 address or CIDR network such as \"192.0.2.0/24\", at most 64 characters."
+	case "orch.v1.IsNullFilter":
+		return "IsNullFilter selects by absence."
+	case "orch.v1.IsNullFilter.is_null_":
+		return "True selects objects without a value, false those with one."
+	case "orch.v1.IsNullFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
 	case "orch.v1.JsonObjects":
-		return "JsonObjects is a list of objects that may be null."
+		return "JsonObjects is a nullable JSON array of objects."
 	case "orch.v1.KeyFilter":
 		return "KeyFilter selects by a key that may be absent."
+	case "orch.v1.KeyFilter.any_":
+		return "Selects objects whose value is one of these."
+	case "orch.v1.KeyFilter.exists_":
+		return "True selects artifacts with a key, false those without."
 	case "orch.v1.KeyFilter.like_":
-		return "A part of the key, in any case."
+		return "Case-insensitive substring of the key; % matches any run of characters."
 	case "orch.v1.Labels":
-		return "Labels is a map that may be null."
+		return "Labels is a nullable JSON object of scalar values."
+	case "orch.v1.Lateness":
+		return "Lateness is a bare number of seconds."
+	case "orch.v1.LikeFilter":
+		return "LikeFilter selects by part of a name."
+	case "orch.v1.LikeFilter.like_":
+		return "Case-insensitive substring; % matches any run of characters."
+	case "orch.v1.ListArtifactsRequest.limit":
+		return "Maximum number of artifacts, 0 to 200; default 200."
+	case "orch.v1.ListArtifactsRequest.offset":
+		return "Number of artifacts to skip, 0 or more; default 0."
+	case "orch.v1.ListDeliveriesRequest.id":
+		return "UUID of the webhook."
+	case "orch.v1.ListDeliveriesRequest.limit":
+		return "Maximum number of deliveries, 0 to 200; default 200."
+	case "orch.v1.ListDeliveriesRequest.offset":
+		return "Number of deliveries to skip, 0 or more; default 0."
+	case "orch.v1.ListDeploymentsRequest.limit":
+		return "Maximum number of deployments, 0 to 200; default 200."
+	case "orch.v1.ListDeploymentsRequest.offset":
+		return "Number of deployments to skip, 0 or more; default 0."
+	case "orch.v1.ListFlowRunsRequest.limit":
+		return "Maximum number of flow runs, 0 to 200; default 200."
+	case "orch.v1.ListFlowRunsRequest.offset":
+		return "Number of flow runs to skip, 0 or more; default 0."
+	case "orch.v1.ListFlowsRequest.limit":
+		return "Maximum number of flows, 0 to 200; default 200."
+	case "orch.v1.ListFlowsRequest.offset":
+		return "Number of flows to skip, 0 or more; default 0."
+	case "orch.v1.ListTaskRunsRequest.limit":
+		return "Maximum number of task runs, 0 to 200; default 200."
+	case "orch.v1.ListTaskRunsRequest.offset":
+		return "Number of task runs to skip, 0 or more; default 0."
+	case "orch.v1.ListVariablesRequest.limit":
+		return "Maximum number of variables, 0 to 200; default 200."
+	case "orch.v1.ListVariablesRequest.offset":
+		return "Number of variables to skip, 0 or more; default 0."
+	case "orch.v1.ListWebhooksRequest.limit":
+		return "Maximum number of webhooks, 0 to 200; default 200."
+	case "orch.v1.ListWebhooksRequest.name":
+		return "Selects webhooks by exact name; absent selects all."
+	case "orch.v1.ListWebhooksRequest.offset":
+		return "Number of webhooks to skip, 0 or more; default 0."
 	case "orch.v1.Log":
-		return "Log is a line that a run said. The runs need not exist."
+		return "Log is a line written by a run; its runs need not exist on the server."
+	case "orch.v1.Log.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.Log.flow_run_id":
+		return "UUID of the flow run; null for none."
+	case "orch.v1.Log.id":
+		return "UUID of the log line."
 	case "orch.v1.Log.level":
-		return "As Python's logging counts: 10 is debug, 20 info, 30 warning, 40 error, 50 critical."
+		return "Severity as in Python: 10 debug, 20 info, 30 warning, 40 error, 50 critical."
+	case "orch.v1.Log.message":
+		return "Text of the line."
 	case "orch.v1.Log.name":
-		return "The logger's name."
+		return "Name of the logger."
+	case "orch.v1.Log.task_run_id":
+		return "UUID of the task run; null for none."
 	case "orch.v1.Log.timestamp":
-		return "The client's clock when it was said."
+		return "Time of the line by the client's clock, in UTC."
+	case "orch.v1.Log.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.LogCreate":
+		return "LogCreate holds the fields of a new log line."
+	case "orch.v1.LogCreate.flow_run_id":
+		return "UUID of the flow run; null for none."
+	case "orch.v1.LogCreate.level":
+		return "Severity as in Python: 10 debug, 20 info, 30 warning, 40 error, 50 critical."
+	case "orch.v1.LogCreate.message":
+		return "Text of the line."
+	case "orch.v1.LogCreate.name":
+		return "Name of the logger."
+	case "orch.v1.LogCreate.task_run_id":
+		return "UUID of the task run; null for none."
+	case "orch.v1.LogCreate.timestamp":
+		return "Time of the line by the client's clock, in UTC."
 	case "orch.v1.LogFilter":
-		return "LogFilter selects logs."
+		return "LogFilter selects log lines; absent criteria match everything."
+	case "orch.v1.LogFilter.flow_run_id":
+		return "Selects lines of the given flow runs."
+	case "orch.v1.LogFilter.level":
+		return "Selects by severity."
+	case "orch.v1.LogFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.LogFilter.task_run_id":
+		return "Selects lines of the given task runs, or lines without a task run."
+	case "orch.v1.LogFilter.text":
+		return "Selects by words in the message or the logger's name."
+	case "orch.v1.LogFilter.timestamp":
+		return "Selects by the time of the line."
+	case "orch.v1.LogFilterLevel":
+		return "LogFilterLevel selects by a range of severities, bounds included."
+	case "orch.v1.LogFilterLevel.ge_":
+		return "Lowest severity to select."
+	case "orch.v1.LogFilterLevel.le_":
+		return "Highest severity to select."
+	case "orch.v1.LogFilterTaskRunId":
+		return "LogFilterTaskRunId selects by the task run of a line."
+	case "orch.v1.LogFilterTaskRunId.any_":
+		return "Selects objects whose value is one of these."
+	case "orch.v1.LogFilterTaskRunId.is_null_":
+		return "True selects objects without a value, false those with one."
 	case "orch.v1.LogFilterTextSearch":
-		return "LogFilterTextSearch looks for terms in the message and the logger's name."
+		return "LogFilterTextSearch selects by words in the message or the logger's name."
+	case "orch.v1.LogFilterTextSearch.query":
+		return "Search text of at most 200 characters; \"-word\" excludes a word and quotes join a phrase."
 	case "orch.v1.LogList":
-		return "LogList is a page of logs; it is also what the live feed of logs carries."
+		return "LogList is a JSON array of log lines; the live feed sends it too."
 	case "orch.v1.LogQuery":
-		return "LogQuery selects and orders logs."
+		return "LogQuery selects, orders and paginates log lines."
+	case "orch.v1.LogQuery.limit":
+		return "Maximum number of log lines, 0 to 200; default 200."
+	case "orch.v1.LogQuery.logs":
+		return "Filter on the log lines themselves; absent selects all."
+	case "orch.v1.LogQuery.offset":
+		return "Number of log lines to skip, 0 or more; default 0."
+	case "orch.v1.LogQuery.sort":
+		return "Order of the log lines; default TIMESTAMP_ASC."
 	case "orch.v1.LogService":
-		return "LogService keeps logs."
+		return "Logs are the lines that runs write."
 	case "orch.v1.LogService.CreateLogs":
-		return "Store logs. The answer means that they are stored durably."
+		return "Send logs. The response means that all lines are stored durably."
 	case "orch.v1.LogService.ReadLogs":
-		return "Read the logs that match."
+		return "Filter logs. Returns a page of the log lines that match."
+	case "orch.v1.LogSort":
+		return "LogSort is the order of log lines."
+	case "orch.v1.MetricName":
+		return "MetricName is a metric of flow runs."
+	case "orch.v1.MetricOperator":
+		return "MetricOperator compares a metric with a threshold."
+	case "orch.v1.MetricPosture":
+		return "MetricPosture has one value, for metric triggers."
 	case "orch.v1.MetricTrigger":
-		return "MetricTrigger fires when a metric is beyond a threshold. It is stored and not evaluated."
+		return "MetricTrigger compares a metric with a threshold; the server stores it and does not evaluate it."
+	case "orch.v1.MetricTrigger.id":
+		return "UUID of the trigger; the server assigns one when absent."
+	case "orch.v1.MetricTrigger.match":
+		return "Labels that the event's resource must have; an empty object matches every resource."
+	case "orch.v1.MetricTrigger.match_related":
+		return "Labels that related resources must have; an empty object applies no condition."
+	case "orch.v1.MetricTrigger.metric":
+		return "Metric, threshold and time window."
+	case "orch.v1.MetricTrigger.posture":
+		return "Always \"Metric\"."
+	case "orch.v1.MetricTriggerQuery":
+		return "MetricTriggerQuery states the metric and the threshold of a metric trigger."
 	case "orch.v1.MetricTriggerQuery.firing_for":
-		return "How long the metric must be beyond the threshold; at least 5 min."
+		return "Time for which the comparison must hold, as an ISO 8601 duration; default and minimum 5 minutes."
+	case "orch.v1.MetricTriggerQuery.name":
+		return "Metric to compare: lateness, duration or successes."
+	case "orch.v1.MetricTriggerQuery.operator":
+		return "Comparison of the metric with the threshold."
 	case "orch.v1.MetricTriggerQuery.range":
-		return "The time that the metric looks back over; at least 5 min."
+		return "Time span over which the metric is computed, as an ISO 8601 duration; default and minimum 5 minutes."
+	case "orch.v1.MetricTriggerQuery.threshold":
+		return "Value with which the metric is compared; seconds for lateness and duration, a share for successes."
 	case "orch.v1.MinimalConcurrencyLimit":
-		return "MinimalConcurrencyLimit is a limit of which slots were taken or given back."
+		return "MinimalConcurrencyLimit is a limit whose slots were acquired or released."
+	case "orch.v1.MinimalConcurrencyLimit.id":
+		return "UUID of the concurrency limit."
+	case "orch.v1.MinimalConcurrencyLimit.limit":
+		return "Number of slots, 0 or more."
+	case "orch.v1.MinimalConcurrencyLimit.name":
+		return "Unique name of the limit; it must not contain any of / % & > <."
+	case "orch.v1.MinimalConcurrencyLimitList":
+		return "MinimalConcurrencyLimitList is a JSON array of limits."
 	case "orch.v1.MyWorkspace":
-		return "MyWorkspace is a workspace and its account in one, for choosing among them."
+		return "MyWorkspace is a workspace with its account."
+	case "orch.v1.MyWorkspace.account_handle":
+		return "Unique name of the account for URLs."
+	case "orch.v1.MyWorkspace.account_id":
+		return "UUID of the account."
+	case "orch.v1.MyWorkspace.account_name":
+		return "Display name of the account."
+	case "orch.v1.MyWorkspace.workspace_description":
+		return "Free text that explains the workspace; empty for none."
+	case "orch.v1.MyWorkspace.workspace_handle":
+		return "Name of the workspace for URLs, unique within the account."
+	case "orch.v1.MyWorkspace.workspace_id":
+		return "UUID of the workspace."
+	case "orch.v1.MyWorkspace.workspace_name":
+		return "Display name of the workspace."
+	case "orch.v1.MyWorkspaceList":
+		return "MyWorkspaceList is a JSON array of workspaces."
+	case "orch.v1.NameFilter":
+		return "NameFilter selects by name."
+	case "orch.v1.NameFilter.any_":
+		return "Selects objects whose value is one of these."
 	case "orch.v1.NameFilter.like_":
-		return "A part of the name, in any case."
+		return "Case-insensitive substring; % matches any run of characters."
 	case "orch.v1.NextRun":
-		return "NextRun is the run of a flow that is to start next; null when none is."
+		return "NextRun is the next scheduled run of a flow; null for none."
 	case "orch.v1.NextRuns":
-		return "NextRuns are the next runs by the ids of their flows."
+		return "NextRuns maps flow UUIDs to their next runs."
 	case "orch.v1.NumberList":
-		return "NumberList is a list that may be null."
+		return "NumberList is a nullable JSON array of numbers."
 	case "orch.v1.Operator":
-		return "Operator joins the criteria of one filter."
+		return "Operator combines the criteria of one filter: and_ requires all of them, or_ requires one."
+	case "orch.v1.OperatorUuidFilter":
+		return "OperatorUuidFilter selects by UUID."
+	case "orch.v1.OperatorUuidFilter.any_":
+		return "Selects objects whose value is one of these."
+	case "orch.v1.OperatorUuidFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.OptionalStringFilter":
+		return "OptionalStringFilter selects by a text that may be absent."
+	case "orch.v1.OptionalStringFilter.any_":
+		return "Selects objects whose value is one of these."
+	case "orch.v1.OptionalStringFilter.is_null_":
+		return "True selects objects without a value, false those with one."
+	case "orch.v1.OptionalStringFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.OptionalTimeFilter":
+		return "OptionalTimeFilter selects by a time that may be absent, bounds included."
+	case "orch.v1.OptionalTimeFilter.after_":
+		return "Selects times at or after this one."
+	case "orch.v1.OptionalTimeFilter.before_":
+		return "Selects times at or before this one."
+	case "orch.v1.OptionalTimeFilter.is_null_":
+		return "True selects objects without a value, false those with one."
+	case "orch.v1.OptionalUuidFilter":
+		return "OptionalUuidFilter selects by a UUID that may be absent."
+	case "orch.v1.OptionalUuidFilter.any_":
+		return "Selects objects whose value is one of these."
+	case "orch.v1.OptionalUuidFilter.is_null_":
+		return "True selects objects without a value, false those with one."
+	case "orch.v1.OptionalUuidFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
 	case "orch.v1.OrchestrationResult":
-		return "OrchestrationResult is the judgement of a proposed state."
+		return "OrchestrationResult is the decision on a proposed state."
+	case "orch.v1.OrchestrationResult.details":
+		return "Reason and delay of the decision; type selects the form."
 	case "orch.v1.OrchestrationResult.state":
-		return "What was written, or the state that stays; null where the run has none."
+		return "State of the run after the decision; null for a run without a state."
+	case "orch.v1.OrchestrationResult.status":
+		return "ACCEPT, REJECT, WAIT or ABORT."
 	case "orch.v1.PageLimit":
-		return "PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members."
+		return "PageLimit is the maximum number of results, 0 to 200; absent means 200, and a larger number returns 422."
+	case "orch.v1.PatchAutomationRequest.id":
+		return "UUID of the automation."
 	case "orch.v1.PathElement":
 		return "PathElement is a step into a JSON value."
+	case "orch.v1.PauseAutomation":
+		return "PauseAutomation disables an automation."
+	case "orch.v1.PauseAutomation.automation_id":
+		return "UUID of the automation; null when inferred."
+	case "orch.v1.PauseAutomation.source":
+		return "selected uses automation_id; inferred takes the automation from the triggering event; default selected."
+	case "orch.v1.PauseDeployment":
+		return "PauseDeployment pauses the schedules of a deployment."
+	case "orch.v1.PauseDeployment.deployment_id":
+		return "UUID of the deployment; null when inferred."
+	case "orch.v1.PauseDeployment.source":
+		return "selected uses deployment_id; inferred takes the deployment from the triggering event; default selected."
+	case "orch.v1.PauseDeploymentRequest.id":
+		return "UUID of the deployment."
+	case "orch.v1.PauseWorkPool":
+		return "PauseWorkPool pauses a work pool."
+	case "orch.v1.PauseWorkPool.source":
+		return "selected uses work_pool_id; inferred takes the pool from the triggering event; default selected."
+	case "orch.v1.PauseWorkPool.work_pool_id":
+		return "UUID of the work pool; null when inferred."
+	case "orch.v1.PauseWorkQueue":
+		return "PauseWorkQueue pauses a work queue."
+	case "orch.v1.PauseWorkQueue.source":
+		return "selected uses work_queue_id; inferred takes the queue from the triggering event; default selected."
+	case "orch.v1.PauseWorkQueue.work_queue_id":
+		return "UUID of the work queue; null when inferred."
 	case "orch.v1.Posture":
-		return "Posture says whether a trigger waits for events or misses them."
+		return "Posture states whether a trigger fires on the presence or the absence of events."
+	case "orch.v1.PrefixNameFilter":
+		return "PrefixNameFilter selects by name or by the beginning of a name."
+	case "orch.v1.PrefixNameFilter.any_":
+		return "Selects objects whose value is one of these."
+	case "orch.v1.PrefixNameFilter.startswith_":
+		return "Selects values that begin with one of these texts."
 	case "orch.v1.Profile":
-		return "Profile is the caller: a user, or a service account."
+		return "Profile is the authenticated user or service account."
+	case "orch.v1.Profile.actor_id":
+		return "UUID that identifies the caller in access lists and events."
+	case "orch.v1.Profile.email":
+		return "E-mail address; null for a service account."
+	case "orch.v1.Profile.first_name":
+		return "First name, at most 255 characters."
+	case "orch.v1.Profile.handle":
+		return "Login name of the user, or name of the service account."
+	case "orch.v1.Profile.id":
+		return "UUID of the user or service account."
+	case "orch.v1.Profile.last_name":
+		return "Last name, at most 255 characters."
 	case "orch.v1.Profile.type":
-		return "user or service_account."
+		return "Kind of the caller: user or service_account."
 	case "orch.v1.QueueFilter":
-		return "QueueFilter chose the runs of a queue before there were pools."
+		return "QueueFilter selects the runs of a queue without a work pool."
+	case "orch.v1.QueueFilter.deployment_ids":
+		return "UUIDs of deployments whose runs are selected; null applies no condition."
+	case "orch.v1.QueueFilter.tags":
+		return "Tags of which a run must have at least one; null applies no condition."
 	case "orch.v1.REALM_ACCOUNT":
-		return "The account that the path names as account_id: what the caller's account role allows."
+		return "The account of the path's account_id, by the caller's account role."
 	case "orch.v1.REALM_SELF":
-		return "The caller's own profile and keys. An operation on another one answers 404."
+		return "The caller's own profile and keys. An operation on another user returns 404."
 	case "orch.v1.REALM_SERVER":
-		return "The whole server: its administrators alone."
+		return "The server; only its administrators hold it."
 	case "orch.v1.REALM_UNSPECIFIED":
-		return "The workspace that the request is bound to: what the caller's role there allows."
+		return "The workspace of the request, by the caller's workspace role."
+	case "orch.v1.RRuleSchedule":
+		return "RRuleSchedule creates runs by an iCalendar recurrence rule."
+	case "orch.v1.RRuleSchedule.rrule":
+		return "Recurrence rule of RFC 5545, such as \"FREQ=DAILY;BYHOUR=9\", or a set of rules on lines."
+	case "orch.v1.RRuleSchedule.timezone":
+		return "IANA time zone of the rule; default UTC."
+	case "orch.v1.ReadAccountDomainsRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.ReadAccountEventsPageRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.ReadAccountEventsPageRequest.page_token":
+		return "Token from the query of next_page."
+	case "orch.v1.ReadAccountEventsRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.ReadAccountMembershipsRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.ReadAccountRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.ReadAccountRoleRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.ReadAccountRoleRequest.id":
+		return "UUID of the account role."
+	case "orch.v1.ReadAccountRolesRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.ReadAccountSettingsRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.ReadArtifactRequest.id":
+		return "UUID of the artifact."
+	case "orch.v1.ReadAutomationRequest.id":
+		return "UUID of the automation."
+	case "orch.v1.ReadAutomationsRelatedToResourceRequest.resource_id":
+		return "Resource id in the vocabulary of the server, such as \"orch.deployment.<uuid>\"."
+	case "orch.v1.ReadBlockDocumentByNameRequest.block_document_name":
+		return "Name of the block document."
 	case "orch.v1.ReadBlockDocumentByNameRequest.include_secrets":
-		return "Show secrets instead of obfuscating them."
+		return "Whether to return secrets in clear text, which requires the scope read_block_secrets; default false."
+	case "orch.v1.ReadBlockDocumentByNameRequest.slug":
+		return "Slug of the block type."
+	case "orch.v1.ReadBlockDocumentRequest.id":
+		return "UUID of the block document."
 	case "orch.v1.ReadBlockDocumentRequest.include_secrets":
-		return "Show secrets instead of obfuscating them."
+		return "Whether to return secrets in clear text, which requires the scope read_block_secrets; default false."
 	case "orch.v1.ReadBlockDocumentsOfTypeRequest.include_secrets":
-		return "Show secrets instead of obfuscating them."
+		return "Whether to return secrets in clear text, which requires the scope read_block_secrets; default false."
+	case "orch.v1.ReadBlockDocumentsOfTypeRequest.slug":
+		return "Slug of the block type."
+	case "orch.v1.ReadBlockSchemaByChecksumRequest.checksum":
+		return "Checksum of the schema, \"sha256:\" and a hexadecimal digest."
 	case "orch.v1.ReadBlockSchemaByChecksumRequest.version":
-		return "The version that the schema must have; absent means any."
+		return "Version label that the schema must have; absent accepts any version."
+	case "orch.v1.ReadBlockSchemaRequest.id":
+		return "UUID of the block schema."
+	case "orch.v1.ReadBlockTypeBySlugRequest.slug":
+		return "Slug of the block type."
+	case "orch.v1.ReadBlockTypeRequest.id":
+		return "UUID of the block type."
+	case "orch.v1.ReadBotAccessRequest.id":
+		return "UUID of the access entry."
+	case "orch.v1.ReadConcurrencyLimitByTagRequest.tag":
+		return "Tag of the limit."
+	case "orch.v1.ReadConcurrencyLimitRequest.id":
+		return "UUID of the tag limit."
+	case "orch.v1.ReadConcurrencyLimitV2Request.id_or_name":
+		return "UUID or name of the limit."
+	case "orch.v1.ReadDeliveriesRequest.id":
+		return "UUID of the webhook."
+	case "orch.v1.ReadDeliveryRequest.delivery_id":
+		return "UUID of the delivery."
+	case "orch.v1.ReadDeliveryRequest.id":
+		return "UUID of the webhook."
+	case "orch.v1.ReadDeploymentByNameRequest.deployment_name":
+		return "Name of the deployment."
+	case "orch.v1.ReadDeploymentByNameRequest.flow_name":
+		return "Name of the flow."
+	case "orch.v1.ReadDeploymentRequest.id":
+		return "UUID of the deployment."
+	case "orch.v1.ReadDeploymentSchedulesRequest.id":
+		return "UUID of the deployment."
+	case "orch.v1.ReadEventsPageRequest.page_token":
+		return "Token from the query of next_page."
+	case "orch.v1.ReadFlowByNameRequest.name":
+		return "Name of the flow."
+	case "orch.v1.ReadFlowRequest.id":
+		return "UUID of the flow."
+	case "orch.v1.ReadFlowRunGraphV1Request.id":
+		return "UUID of the flow run."
+	case "orch.v1.ReadFlowRunGraphV2Request.id":
+		return "UUID of the flow run."
 	case "orch.v1.ReadFlowRunGraphV2Request.since":
-		return "Nodes that ended before are left out."
+		return "Omits nodes that ended before this time; default the year 1."
+	case "orch.v1.ReadFlowRunInputRequest.id":
+		return "UUID of the flow run."
+	case "orch.v1.ReadFlowRunInputRequest.key":
+		return "Key of the input."
+	case "orch.v1.ReadFlowRunInputsRequest.id":
+		return "UUID of the flow run."
+	case "orch.v1.ReadFlowRunRequest.id":
+		return "UUID of the flow run."
+	case "orch.v1.ReadFlowRunStateRequest.id":
+		return "UUID of the state."
+	case "orch.v1.ReadFlowRunStatesRequest.flow_run_id":
+		return "UUID of the flow run."
+	case "orch.v1.ReadIpAllowlistRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.ReadLatestArtifactRequest.key":
+		return "Key of the artifact."
+	case "orch.v1.ReadSavedSearchRequest.id":
+		return "UUID of the saved search."
+	case "orch.v1.ReadServiceAccountRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.ReadServiceAccountRequest.id":
+		return "UUID of the service account."
+	case "orch.v1.ReadServiceAccountsRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.ReadTaskRunRequest.id":
+		return "UUID of the task run."
+	case "orch.v1.ReadTaskRunStateRequest.id":
+		return "UUID of the task run."
+	case "orch.v1.ReadTaskRunStatesRequest.task_run_id":
+		return "UUID of the task run."
+	case "orch.v1.ReadTaskRunWithFlowRunNameRequest.id":
+		return "UUID of the task run."
+	case "orch.v1.ReadTeamRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.ReadTeamRequest.id":
+		return "UUID of the team."
+	case "orch.v1.ReadTeamsRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.ReadUserAccessRequest.id":
+		return "UUID of the access entry."
+	case "orch.v1.ReadUserApiKeyRequest.id":
+		return "UUID of the API key."
+	case "orch.v1.ReadUserApiKeyRequest.user_id":
+		return "UUID of the user."
+	case "orch.v1.ReadUserApiKeysRequest.user_id":
+		return "UUID of the user."
+	case "orch.v1.ReadUserRequest.id":
+		return "UUID of the user."
+	case "orch.v1.ReadVariableByNameRequest.name":
+		return "Name of the variable."
+	case "orch.v1.ReadVariableRequest.id":
+		return "UUID of the variable."
+	case "orch.v1.ReadWebhookRequest.id":
+		return "UUID of the webhook."
+	case "orch.v1.ReadWorkspaceRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.ReadWorkspaceRequest.id":
+		return "UUID of the workspace."
+	case "orch.v1.ReadWorkspaceRoleRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.ReadWorkspaceRoleRequest.id":
+		return "UUID of the workspace role."
+	case "orch.v1.ReadWorkspaceRolesRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.ReadWorkspacesRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.ReadyResponse":
+		return "ReadyResponse is a JSON object with a message."
 	case "orch.v1.Realm":
-		return "Realm is what a caller must hold an operation's scope in."
+		return "Realm is the extent in which a caller must hold an operation's scope."
 	case "orch.v1.ReceivedEvent":
-		return "ReceivedEvent is an event as the server keeps it."
+		return "ReceivedEvent is a stored event."
+	case "orch.v1.ReceivedEvent.event":
+		return "Name of the event in dotted form, such as \"orch.flow-run.Completed\"."
+	case "orch.v1.ReceivedEvent.follows":
+		return "UUID of an event that must be processed before this one; null for none."
+	case "orch.v1.ReceivedEvent.id":
+		return "UUID of the event, chosen by the client; a duplicate id is stored once."
+	case "orch.v1.ReceivedEvent.occurred":
+		return "Time of the occurrence, in UTC."
+	case "orch.v1.ReceivedEvent.payload":
+		return "Free JSON object with details; the encoded event is limited to 1.5 MB."
 	case "orch.v1.ReceivedEvent.received":
-		return "The server's clock when it was taken in."
+		return "Time at which the server received the event, in UTC."
+	case "orch.v1.ReceivedEvent.related":
+		return "Labels of related resources; each has a resource id and a role."
+	case "orch.v1.ReceivedEvent.resource":
+		return "Labels of the subject; the label for the resource id is required."
 	case "orch.v1.ReceivedEvent.resource_id":
-		return "The resource's id, for the index."
+		return "Resource id of the subject, for the index."
 	case "orch.v1.ReceivedEvent.resource_ids":
-		return "The ids of the resource and of all related ones, for the index."
+		return "Ids of the subject and of all related resources, for the index."
 	case "orch.v1.ReceivedEvent.shared_id":
-		return "An event of another workspace is stored under the id; this one is stored under another key."
+		return "Whether another workspace stored an event with the same id, so this one has another key."
+	case "orch.v1.ReceivedEventList":
+		return "ReceivedEventList is a batch of stored events."
+	case "orch.v1.ReceivedEventList.events":
+		return "Events of the batch, oldest first."
 	case "orch.v1.RecordedState":
-		return "RecordedState is what such an event says of the run's state; its id and its moment are those of the event."
+		return "RecordedState holds the state that a client event carries; its id and time are the event's."
 	case "orch.v1.RecordedTaskRun":
-		return "RecordedTaskRun is what the event of a client that judges its task runs by itself says of the run: the fields in the mask."
+		return "RecordedTaskRun holds the fields of a task run that a client event carries, as named by the mask."
 	case "orch.v1.RelatedMatch":
-		return "RelatedMatch is one specification, or several that each must hold of some related resource."
+		return "RelatedMatch is one resource specification, or several that must each match some related resource."
 	case "orch.v1.RelatedResource":
-		return "RelatedResource is what else an event concerns: labels, the resource id and the role among them."
+		return "RelatedResource identifies a resource that the event concerns, by labels including its resource id and role."
+	case "orch.v1.RemoveTeamMemberRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.RemoveTeamMemberRequest.actor_id":
+		return "UUID that identifies the member in access lists and events."
+	case "orch.v1.RemoveTeamMemberRequest.id":
+		return "UUID of the team."
+	case "orch.v1.RenewConcurrencyLeaseRequest.lease_id":
+		return "UUID of the lease."
+	case "orch.v1.ReplaceArtifactRequest.id":
+		return "UUID of the artifact."
+	case "orch.v1.ReplaceDeploymentRequest.id":
+		return "UUID of the deployment."
+	case "orch.v1.ReplaceFlowRequest.id":
+		return "UUID of the flow."
+	case "orch.v1.ReplaceVariableRequest.id":
+		return "UUID of the variable."
+	case "orch.v1.ReplaceWebhookRequest.id":
+		return "UUID of the webhook."
+	case "orch.v1.ReplayDeliveriesRequest.id":
+		return "UUID of the webhook."
+	case "orch.v1.ReplayDeliveryRequest.delivery_id":
+		return "UUID of the delivery."
+	case "orch.v1.ReplayDeliveryRequest.id":
+		return "UUID of the webhook."
 	case "orch.v1.Requirement":
-		return "Requirement is how many triggers must have fired."
+		return "Requirement is the number of child triggers that must fire, or a word for it."
+	case "orch.v1.RequirementWord":
+		return "RequirementWord is \"any\" for one trigger and \"all\" for every trigger."
+	case "orch.v1.ResetConcurrencyLimitByTagRequest.tag":
+		return "Tag of the limit."
 	case "orch.v1.Resource":
-		return "Resource is what an event happened to: labels, the resource id among them."
+		return "Resource identifies the subject of an event by labels, including its resource id."
 	case "orch.v1.ResourceInRole":
-		return "ResourceInRole is a pair of a resource id and a role."
+		return "ResourceInRole is a pair of resource id and role."
+	case "orch.v1.ResourceInRoleList":
+		return "ResourceInRoleList is a nullable JSON array of pairs."
 	case "orch.v1.ResourceSpecification":
-		return "ResourceSpecification maps labels to the value, or the values one of which, they must have; values may end in \"*\" or start with \"!\"."
+		return "ResourceSpecification maps labels to accepted values; a value may end in \"*\" or begin with \"!\" for negation."
+	case "orch.v1.ResourceSpecifications":
+		return "ResourceSpecifications is a JSON array of resource specifications."
 	case "orch.v1.RestField":
-		return "RestField says how one field appears in REST and in the store."
+		return "RestField maps one field to REST and to the stored document."
 	case "orch.v1.RestField.computed":
-		return "Answered in REST, computed when it is read, not stored."
+		return "Returned in REST, computed on read, not stored."
 	case "orch.v1.RestField.default":
-		return "JSON text that the decoder fills in when the key is absent; never the encoder, never at the top level under a mask."
+		return "JSON text that the decoder applies to an absent key; the encoder never does, nor the decoder at the top level under a mask."
 	case "orch.v1.RestField.exclusive_min":
 		return "Makes min exclusive."
 	case "orch.v1.RestField.extra":
 		return "On a map<string, bytes>: collects the keys that the message does not name."
 	case "orch.v1.RestField.in":
-		return "Where the value comes from; the body unless it is a path, query or header parameter."
+		return "Location of a parameter in the request; unset means the body or the path."
 	case "orch.v1.RestField.internal":
 		return "Stored and carried between services, never in REST, OpenAPI, logs or the echo of a 422."
 	case "orch.v1.RestField.key":
@@ -1048,731 +3364,1953 @@ func Of(fullName string) string {
 	case "orch.v1.RestField.min_length":
 		return "Lengths are counted in characters (code points), not bytes."
 	case "orch.v1.RestField.name":
-		return "The JSON key, query parameter or header, where it is no proto identifier (\"page-token\")."
+		return "The JSON key, query parameter or header, where it is not a proto identifier (\"page-token\")."
 	case "orch.v1.RestField.pairs":
 		return "On a map or a list of pairs that is stored: kept as an array of {k, v}, because its keys may hold \".\" or \"$\"."
 	case "orch.v1.RestField.path":
-		return "The path of the document field that a filter field speaks of, when it is not the field's own name."
+		return "Path of the document field that a filter field selects by, when it differs from the field's name."
 	case "orch.v1.RestField.pattern":
-		return "A regular expression (RE2) that the whole string must contain a match of."
+		return "A regular expression (RE2) that must match somewhere in the string."
 	case "orch.v1.RestField.required":
 		return "The key must be present on input; it may still be null if the field is optional (rule 3)."
 	case "orch.v1.RestField.schema":
 		return "The published schema name of this field's message, when one message has several names (rule 13)."
 	case "orch.v1.RestField.scope":
-		return "The permission that a caller needs, beside the operation's, to set the field to anything but its zero value. It does not begin with \"see_\", which everybody has who may look at all."
+		return "Scope that a caller needs, in addition to the operation's, to set the field to a non-zero value. It must not begin with \"see_\", because every reader has those scopes."
 	case "orch.v1.RestField.secret":
-		return "On input only: kept secret. Never answered, and not in the echo of a 422."
+		return "Input only: never returned, and not in the echo of a 422."
 	case "orch.v1.RestField.unique":
 		return "The items of a list are a set."
 	case "orch.v1.RestMethod":
-		return "RestMethod says what google.api.http cannot about an operation."
+		return "RestMethod adds to an operation what google.api.http cannot express."
 	case "orch.v1.RestMethod.alt_status":
-		return "Other statuses of success that the handler may choose through response metadata."
+		return "Further statuses of success that the handler may select through response metadata."
 	case "orch.v1.RestMethod.any_version":
-		return "The request's version header is not looked at."
+		return "The server ignores the request's version header."
 	case "orch.v1.RestMethod.hidden":
 		return "Left out of OpenAPI."
 	case "orch.v1.RestMethod.operation_id":
 		return "The OpenAPI operation id; the method's name in snake_case when empty."
 	case "orch.v1.RestMethod.optional_body":
-		return "An empty body counts as {} (or as the default)."
+		return "An empty body equals {} or the default."
 	case "orch.v1.RestMethod.public":
 		return "No authentication: health, readiness, version, handshakes."
 	case "orch.v1.RestMethod.realm":
-		return "What the scope is held in."
+		return "Realm in which the caller must hold the scope."
 	case "orch.v1.RestMethod.scope":
-		return "The permission that a caller needs, such as \"see_flows\". Every operation that is not public has one."
+		return "Scope that a caller needs, such as \"see_flows\"; required unless the operation is public."
 	case "orch.v1.RestMethod.status":
-		return "The documented status of success; 200 when 0."
+		return "Status of success; 0 means 200."
 	case "orch.v1.RestMethod.tag":
 		return "The tag under which OpenAPI lists the operation; the service's tag when empty."
 	case "orch.v1.RestService":
-		return "RestService says how a service appears in OpenAPI."
+		return "RestService maps a service to an OpenAPI tag."
 	case "orch.v1.RestShape":
-		return "RestShape says how a message appears as JSON."
+		return "RestShape maps a message to JSON."
 	case "orch.v1.RestShape.discriminator":
 		return "On a union: the JSON key whose value chooses the variant."
 	case "orch.v1.RestShape.inline":
-		return "The one field is the JSON: a repeated field an array, a map an object, bytes anything, a scalar itself."
+		return "The single field is the JSON value: an array, an object, any JSON for bytes, or a scalar."
 	case "orch.v1.RestShape.schema":
 		return "The published schema name, when it is not the message's own."
 	case "orch.v1.RestShape.strict":
-		return "Unknown keys are refused."
+		return "Unknown keys return 422."
 	case "orch.v1.RestShape.tag_key":
 		return "On a variant: the key and the constant that the encoder writes first and the decoder expects."
 	case "orch.v1.RestShape.title":
-		return "The JSON keys whose variants are told apart by JSON type alone are published as anyOf; this names the OpenAPI title, when one is useful."
+		return "OpenAPI title of the schema; empty for none."
 	case "orch.v1.RestShape.tuple":
 		return "The fields in number order are the elements of an array."
+	case "orch.v1.ResumeAutomation":
+		return "ResumeAutomation enables an automation."
+	case "orch.v1.ResumeAutomation.automation_id":
+		return "UUID of the automation; null when inferred."
+	case "orch.v1.ResumeAutomation.source":
+		return "selected uses automation_id; inferred takes the automation from the triggering event; default selected."
+	case "orch.v1.ResumeDeployment":
+		return "ResumeDeployment resumes the schedules of a deployment."
+	case "orch.v1.ResumeDeployment.deployment_id":
+		return "UUID of the deployment; null when inferred."
+	case "orch.v1.ResumeDeployment.source":
+		return "selected uses deployment_id; inferred takes the deployment from the triggering event; default selected."
+	case "orch.v1.ResumeDeploymentRequest.id":
+		return "UUID of the deployment."
+	case "orch.v1.ResumeFlowRun":
+		return "ResumeFlowRun resumes the flow run of the triggering event."
+	case "orch.v1.ResumeFlowRunRequest.id":
+		return "UUID of the flow run."
+	case "orch.v1.ResumeWorkPool":
+		return "ResumeWorkPool resumes a work pool."
+	case "orch.v1.ResumeWorkPool.source":
+		return "selected uses work_pool_id; inferred takes the pool from the triggering event; default selected."
+	case "orch.v1.ResumeWorkPool.work_pool_id":
+		return "UUID of the work pool; null when inferred."
+	case "orch.v1.ResumeWorkQueue":
+		return "ResumeWorkQueue resumes a work queue."
+	case "orch.v1.ResumeWorkQueue.source":
+		return "selected uses work_queue_id; inferred takes the queue from the triggering event; default selected."
+	case "orch.v1.ResumeWorkQueue.work_queue_id":
+		return "UUID of the work queue; null when inferred."
 	case "orch.v1.RetryDelay":
-		return "RetryDelay is one delay, or one for each attempt, the last of which holds for all that follow. Seconds."
+		return "RetryDelay is one delay in seconds, or one per retry."
+	case "orch.v1.RetryType":
+		return "RetryType states how a client retries a run."
+	case "orch.v1.RevokeBotAccessRequest.id":
+		return "UUID of the access entry."
+	case "orch.v1.RevokeTeamAccessRequest.team_id":
+		return "UUID of the team."
+	case "orch.v1.RevokeUserAccessRequest.id":
+		return "UUID of the access entry."
 	case "orch.v1.RoleFilter":
-		return "RoleFilter selects roles."
+		return "RoleFilter selects roles; absent criteria match everything."
+	case "orch.v1.RoleFilter.id":
+		return "Selects by UUID."
+	case "orch.v1.RoleFilter.name":
+		return "Selects by name."
 	case "orch.v1.RoleService":
-		return "RoleService stores roles. Roles of accounts are the server's own; those of workspaces can be added to."
+		return "Roles grant scopes in an account or in a workspace."
 	case "orch.v1.RoleService.CreateWorkspaceRole":
-		return "Create a workspace role."
+		return "Create a workspace role. The role holds its own scopes and those of the inherited role."
 	case "orch.v1.RoleService.DeleteWorkspaceRole":
-		return "Delete a workspace role. Whoever has it may do nothing by it any more."
+		return "Delete a workspace role. Actors with this role lose its scopes."
 	case "orch.v1.RoleService.ReadAccountRole":
-		return "Read an account role."
+		return "Read an account role. Returns the account role with this UUID, or 404."
 	case "orch.v1.RoleService.ReadAccountRoles":
-		return "Read the account roles that match."
+		return "Filter account roles. Returns the server's predefined account roles that match."
 	case "orch.v1.RoleService.ReadWorkspaceRole":
-		return "Read a workspace role."
+		return "Read a workspace role. Returns the workspace role with this UUID, or 404."
 	case "orch.v1.RoleService.ReadWorkspaceRoles":
-		return "Read the workspace roles that match, the server's own among them."
+		return "Filter workspace roles. Returns predefined and custom workspace roles that match."
 	case "orch.v1.RoleService.ReadWorkspaceScopes":
-		return "List all scopes that a workspace role may have."
+		return "List workspace scopes. Returns every scope that a workspace role may hold."
 	case "orch.v1.RoleService.UpdateWorkspaceRole":
-		return "Make a workspace role what was sent. The server's own cannot be changed."
+		return "Replace a workspace role. All fields take the values of the request; predefined roles cannot change."
+	case "orch.v1.RotateServiceAccountApiKeyRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.RotateServiceAccountApiKeyRequest.id":
+		return "UUID of the service account."
+	case "orch.v1.RotateWebhookRequest.id":
+		return "UUID of the webhook."
+	case "orch.v1.RunDeployment":
+		return "RunDeployment creates a flow run of a deployment."
+	case "orch.v1.RunDeployment.deployment_id":
+		return "UUID of the deployment; null when inferred."
+	case "orch.v1.RunDeployment.job_variables":
+		return "Job variables of the flow run, merged over the deployment's; null adds none."
 	case "orch.v1.RunDeployment.parameters":
-		return "Texts in it that hold \"{{\" are templates."
+		return "Parameters of the flow run, merged over the deployment's; strings that contain \"{{\" are Jinja2 templates."
+	case "orch.v1.RunDeployment.schedule_after":
+		return "Delay before the run starts, as an ISO 8601 duration; default zero."
+	case "orch.v1.RunDeployment.source":
+		return "selected uses deployment_id; inferred takes the deployment from the triggering event; default selected."
 	case "orch.v1.SavedSearch":
-		return "SavedSearch is a named list of criteria."
+		return "SavedSearch is a named list of filters for the user interface."
+	case "orch.v1.SavedSearch.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.SavedSearch.filters":
+		return "Filters of the search; the server stores them without interpreting them."
+	case "orch.v1.SavedSearch.id":
+		return "UUID of the saved search."
+	case "orch.v1.SavedSearch.name":
+		return "Unique name of the saved search."
+	case "orch.v1.SavedSearch.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.SavedSearchCreate":
+		return "SavedSearchCreate holds the fields of a saved search."
+	case "orch.v1.SavedSearchCreate.filters":
+		return "Filters of the search; the server stores them without interpreting them."
+	case "orch.v1.SavedSearchCreate.name":
+		return "Unique name of the saved search."
 	case "orch.v1.SavedSearchFilter":
-		return "SavedSearchFilter is one criterion, in the words of the user interface."
+		return "SavedSearchFilter is one filter in terms of the user interface."
+	case "orch.v1.SavedSearchFilter.object":
+		return "Kind of the filtered object, such as \"flow_run\"."
+	case "orch.v1.SavedSearchFilter.operation":
+		return "Comparison, such as \"equals\"."
+	case "orch.v1.SavedSearchFilter.property":
+		return "Property of the object that the filter compares."
+	case "orch.v1.SavedSearchFilter.type":
+		return "Type of the property, such as \"string\"."
+	case "orch.v1.SavedSearchFilter.value":
+		return "Value of the comparison as any JSON value."
+	case "orch.v1.SavedSearchList":
+		return "SavedSearchList is a JSON array of saved searches."
 	case "orch.v1.SavedSearchQuery":
-		return "SavedSearchQuery names a page of searches."
+		return "SavedSearchQuery paginates saved searches."
+	case "orch.v1.SavedSearchQuery.limit":
+		return "Maximum number of saved searchs, 0 to 200; default 200."
+	case "orch.v1.SavedSearchQuery.offset":
+		return "Number of saved searchs to skip, 0 or more; default 0."
 	case "orch.v1.SavedSearchService":
-		return "SavedSearchService stores searches. What they say is the business of those who save them."
+		return "Saved searches are named filters of the user interface."
 	case "orch.v1.SavedSearchService.CreateSavedSearch":
-		return "Create a search, or replace the filters of the one of that name."
+		return "Create or update a saved search. An existing search of the same name returns 200 with the new filters."
 	case "orch.v1.SavedSearchService.DeleteSavedSearch":
-		return "Delete a search."
+		return "Delete a saved search. Returns 404 when it does not exist."
 	case "orch.v1.SavedSearchService.ReadSavedSearch":
-		return "Read a search by its id."
+		return "Read a saved search. Returns the saved search with this UUID, or 404."
 	case "orch.v1.SavedSearchService.ReadSavedSearches":
-		return "Read a page of searches, ordered by name."
+		return "List saved searches. Returns a page of all saved searches, by name."
 	case "orch.v1.Scalar":
-		return "Scalar is a label's value; the JSON type chooses the member."
+		return "Scalar is a label's value; its JSON type selects the member."
 	case "orch.v1.ScanEventsRequest.after":
-		return "The last event of the scan before; the first when absent."
+		return "Last event of the preceding scan; absent starts at the first event."
 	case "orch.v1.Schedule":
-		return "Schedule tells when runs are made; its key chooses the kind."
+		return "Schedule states when runs are created; its key interval, cron or rrule selects the kind."
 	case "orch.v1.ScheduledFlowRunsOfDeployments":
-		return "ScheduledFlowRunsOfDeployments asks for the runs that a process serving these deployments may start."
+		return "ScheduledFlowRunsOfDeployments selects due flow runs of deployments."
+	case "orch.v1.ScheduledFlowRunsOfDeployments.deployment_ids":
+		return "UUIDs of the deployments that the client serves."
+	case "orch.v1.ScheduledFlowRunsOfDeployments.limit":
+		return "Maximum number of flow runs, 0 to 200; default 200."
 	case "orch.v1.ScheduledFlowRunsOfDeployments.scheduled_before":
-		return "At or before; all when absent."
+		return "Selects runs scheduled at or before this time; absent selects all scheduled runs."
 	case "orch.v1.SchemaValueError":
-		return "SchemaValueError is what is wrong with a value: in words, or which part of it is wrong."
+		return "SchemaValueError is a message, or the errors of one property or list element."
 	case "orch.v1.SchemaValueIndexError":
-		return "SchemaValueIndexError is what is wrong with an element of a list."
+		return "SchemaValueIndexError holds the errors of one list element."
+	case "orch.v1.SchemaValueIndexError.errors":
+		return "Errors of the element."
+	case "orch.v1.SchemaValueIndexError.index":
+		return "Index of the element, from 0."
 	case "orch.v1.SchemaValuePropertyError":
-		return "SchemaValuePropertyError is what is wrong with a member of an object."
+		return "SchemaValuePropertyError holds the errors of one object property."
+	case "orch.v1.SchemaValuePropertyError.errors":
+		return "Errors of the property's value."
+	case "orch.v1.SchemaValuePropertyError.property":
+		return "Name of the property."
+	case "orch.v1.SchemaValues":
+		return "SchemaValues holds a JSON Schema and the values to validate."
+	case "orch.v1.SchemaValues.schema":
+		return "JSON Schema of the values."
 	case "orch.v1.SchemaValues.values":
-		return "Markers are replaced before the values are checked, templates excepted."
+		return "Values to validate; placeholder objects are resolved first, except templates."
+	case "orch.v1.SchemaValuesValidationResponse":
+		return "SchemaValuesValidationResponse is the outcome of a validation."
+	case "orch.v1.SchemaValuesValidationResponse.errors":
+		return "Validation errors; empty for valid values."
+	case "orch.v1.SchemaValuesValidationResponse.valid":
+		return "Whether the values conform to the schema."
+	case "orch.v1.SendNotification":
+		return "SendNotification sends a message through a notification block."
+	case "orch.v1.SendNotification.block_document_id":
+		return "UUID of the notification block document."
 	case "orch.v1.SendNotification.body":
-		return "A template."
+		return "Message as a Jinja2 template."
 	case "orch.v1.SendNotification.subject":
-		return "A template."
+		return "Subject as a Jinja2 template; default \"Automated notification\"."
 	case "orch.v1.SequenceTrigger":
-		return "SequenceTrigger fires when all of its triggers have, in their order."
+		return "SequenceTrigger fires when all child triggers have fired in their order."
+	case "orch.v1.SequenceTrigger.id":
+		return "UUID of the trigger; the server assigns one when absent."
+	case "orch.v1.SequenceTrigger.triggers":
+		return "Child triggers in the order in which they must fire."
+	case "orch.v1.SequenceTrigger.within":
+		return "Time window in which the child triggers must fire, as an ISO 8601 duration; null means no limit."
 	case "orch.v1.ServerDefaultResultStorage":
-		return "ServerDefaultResultStorage names the block that keeps the results of those who name none."
+		return "ServerDefaultResultStorage names the block document that stores results by default."
+	case "orch.v1.ServerDefaultResultStorage.default_result_storage_block_id":
+		return "UUID of the block document that stores results by default; null means none."
 	case "orch.v1.ServerDefaultResultStorage.id":
-		return "The document's own; there is one in a workspace."
+		return "Id of the stored document; a workspace has one."
+	case "orch.v1.ServerDefaultResultStorageUpdate":
+		return "ServerDefaultResultStorageUpdate names the new default result storage."
+	case "orch.v1.ServerDefaultResultStorageUpdate.default_result_storage_block_id":
+		return "UUID of an existing block document that can store results."
 	case "orch.v1.ServerService":
-		return "ServerService tells whether the server lives, and what it is."
+		return "Server status: health, readiness and API version."
 	case "orch.v1.ServerService.CreateCsrfToken":
-		return "Make a token that proves a request comes from this client; refused while nobody asks for one."
+		return "Create a CSRF token. Returns 422, because CSRF protection is disabled."
 	case "orch.v1.ServerService.HealthCheck":
-		return "Tell whether the process lives."
+		return "Check liveness. Returns true while the process runs."
 	case "orch.v1.ServerService.Hello":
-		return "Say hello."
+		return "Greet the client. Returns a constant greeting, as a test of the connection."
 	case "orch.v1.ServerService.PerformReadinessCheck":
-		return "Tell whether requests can be served."
+		return "Check readiness. Returns 503 while the server cannot serve requests, for example during start or shutdown."
 	case "orch.v1.ServerService.ReadSettings":
-		return "Read the settings that the server runs with, by their names; secrets are not shown."
+		return "Read the settings. Returns the server's configuration by variable name, without secrets."
 	case "orch.v1.ServerService.ReadVersion":
-		return "Tell the version of the server."
+		return "Read the server version. Returns the version of the running program."
 	case "orch.v1.ServerService.ServerVersion":
-		return "Tell the version of the API."
+		return "Read the API version. Returns the version as major.minor.patch."
 	case "orch.v1.ServiceAccount":
-		return "ServiceAccount is a program that acts in an account."
+		return "ServiceAccount is an actor for a program."
+	case "orch.v1.ServiceAccount.account_id":
+		return "UUID of the account."
+	case "orch.v1.ServiceAccount.account_role_id":
+		return "UUID of its account role."
+	case "orch.v1.ServiceAccount.account_role_name":
+		return "Name of its account role."
 	case "orch.v1.ServiceAccount.actor_id":
-		return "Who acts, in access lists and events."
+		return "UUID that identifies the service account in access lists and events."
 	case "orch.v1.ServiceAccount.api_key":
-		return "The newest key."
+		return "Newest API key; null for none."
+	case "orch.v1.ServiceAccount.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.ServiceAccount.id":
+		return "UUID of the service account."
 	case "orch.v1.ServiceAccount.keys":
-		return "All keys, the newest last."
+		return "All API keys, newest last."
+	case "orch.v1.ServiceAccount.name":
+		return "Name of the service account, 1 to 255 characters."
+	case "orch.v1.ServiceAccount.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.ServiceAccountCreate":
+		return "ServiceAccountCreate holds the fields of a new service account."
 	case "orch.v1.ServiceAccountCreate.account_role_id":
-		return "Member when absent or null."
+		return "UUID of its account role; absent or null means Member."
 	case "orch.v1.ServiceAccountCreate.api_key_expiration":
-		return "Null = never."
+		return "Time at which the first API key expires; null means never."
+	case "orch.v1.ServiceAccountCreate.name":
+		return "Name of the service account, 1 to 255 characters."
 	case "orch.v1.ServiceAccountFilter":
-		return "ServiceAccountFilter selects service accounts."
+		return "ServiceAccountFilter selects service accounts; absent criteria match everything."
+	case "orch.v1.ServiceAccountFilter.id":
+		return "Selects by UUID."
+	case "orch.v1.ServiceAccountFilter.name":
+		return "Selects by name."
+	case "orch.v1.ServiceAccountFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.ServiceAccountList":
+		return "ServiceAccountList is a JSON array of service accounts."
+	case "orch.v1.ServiceAccountQuery":
+		return "ServiceAccountQuery selects and paginates service accounts."
+	case "orch.v1.ServiceAccountQuery.limit":
+		return "Maximum number of service accounts, 0 to 200; default 200."
+	case "orch.v1.ServiceAccountQuery.offset":
+		return "Number of service accounts to skip, 0 or more; default 0."
+	case "orch.v1.ServiceAccountQuery.service_accounts":
+		return "Filter on the service accounts themselves; absent selects all."
 	case "orch.v1.ServiceAccountService":
-		return "ServiceAccountService stores service accounts."
+		return "Service accounts are actors for programs, with API keys of their own."
 	case "orch.v1.ServiceAccountService.CreateServiceAccount":
-		return "Create a service account with its first key. This answer alone shows the key."
+		return "Create a service account. Only this response shows the first API key."
 	case "orch.v1.ServiceAccountService.DeleteServiceAccount":
-		return "Delete a service account with its keys, its access to workspaces and the webhooks that are bound to it."
+		return "Delete a service account. This also deletes its API keys, its workspace access and the webhooks bound to it."
 	case "orch.v1.ServiceAccountService.ReadServiceAccount":
-		return "Read a service account."
+		return "Read a service account. Returns the service account with this UUID, or 404."
 	case "orch.v1.ServiceAccountService.ReadServiceAccounts":
-		return "Read the service accounts that match."
+		return "Filter service accounts. Returns a page of the service accounts that match."
 	case "orch.v1.ServiceAccountService.RotateServiceAccountApiKey":
-		return "Give a service account a new key. The old ones stay valid for as long as is said, at most 48 hours."
+		return "Rotate the API key. Only this response shows the new key; old keys may stay valid for up to 48 hours."
 	case "orch.v1.ServiceAccountService.UpdateServiceAccount":
-		return "Change a service account; what is not sent stays."
+		return "Update a service account. Absent fields keep their values."
+	case "orch.v1.ServiceAccountUpdate":
+		return "ServiceAccountUpdate holds the changes to a service account; absent fields keep their values."
+	case "orch.v1.ServiceAccountUpdate.account_role_id":
+		return "UUID of its account role."
+	case "orch.v1.ServiceAccountUpdate.name":
+		return "Name of the service account, 1 to 255 characters."
+	case "orch.v1.SetFlowRunStateRequest.id":
+		return "UUID of the flow run."
+	case "orch.v1.SetStateStatus":
+		return "SetStateStatus is the decision of the orchestration rules."
+	case "orch.v1.SetTaskRunStateRequest.id":
+		return "UUID of the task run."
 	case "orch.v1.Settings":
-		return "Settings are the server's, by name."
+		return "Settings is the server's configuration by variable name."
+	case "orch.v1.SettleTaskRunRequest.id":
+		return "UUID of the task worker."
 	case "orch.v1.SettleTaskRunRequest.taken":
-		return "The worker has taken the run; else it is to be offered again."
+		return "Whether the worker took the run; false returns it to the queue."
 	case "orch.v1.SimpleFlowRun":
 		return "SimpleFlowRun is a flow run as a point of a chart."
 	case "orch.v1.SimpleFlowRun.duration":
-		return "Seconds spent running."
+		return "Time spent in RUNNING states, in seconds."
+	case "orch.v1.SimpleFlowRun.id":
+		return "UUID of the flow run."
 	case "orch.v1.SimpleFlowRun.lateness":
-		return "Seconds by which the run started, or is, late."
+		return "Lateness of the start, in seconds."
+	case "orch.v1.SimpleFlowRun.state_type":
+		return "Type of the current state."
 	case "orch.v1.SimpleFlowRun.timestamp":
-		return "When the run started or, where it has not, is expected to."
+		return "Time of the start, or of the expected start before it, in UTC."
+	case "orch.v1.SimpleFlowRunList":
+		return "SimpleFlowRunList is a JSON array of chart points."
 	case "orch.v1.SimpleFlowRunQuery":
-		return "SimpleFlowRunQuery selects and orders flow runs."
+		return "SimpleFlowRunQuery selects, orders and paginates flow runs of a chart."
+	case "orch.v1.SimpleFlowRunQuery.deployments":
+		return "Selects flow runs related to at least one matching deployment; absent applies no condition."
+	case "orch.v1.SimpleFlowRunQuery.flow_runs":
+		return "Filter on the flow runs themselves; absent selects all."
+	case "orch.v1.SimpleFlowRunQuery.flows":
+		return "Selects flow runs related to at least one matching flow; absent applies no condition."
+	case "orch.v1.SimpleFlowRunQuery.limit":
+		return "Maximum number of flow runs, at most 1,000; default 1,000."
+	case "orch.v1.SimpleFlowRunQuery.offset":
+		return "Number of flow runs to skip, 0 or more; default 0."
+	case "orch.v1.SimpleFlowRunQuery.sort":
+		return "Order of the flow runs; default EXPECTED_START_TIME_DESC."
+	case "orch.v1.SimpleFlowRunQuery.task_runs":
+		return "Selects flow runs related to at least one matching task run; absent applies no condition."
+	case "orch.v1.SimpleFlowRunQuery.work_pools":
+		return "Selects flow runs related to at least one matching work pool; absent applies no condition."
 	case "orch.v1.SimpleNextFlowRun":
-		return "SimpleNextFlowRun is a flow run that is to start."
+		return "SimpleNextFlowRun is the next scheduled run of a flow."
+	case "orch.v1.SimpleNextFlowRun.flow_id":
+		return "UUID of the flow."
+	case "orch.v1.SimpleNextFlowRun.id":
+		return "UUID of the flow run."
+	case "orch.v1.SimpleNextFlowRun.name":
+		return "Name of the flow run."
+	case "orch.v1.SimpleNextFlowRun.next_scheduled_start_time":
+		return "Time of the next scheduled start, in UTC."
+	case "orch.v1.SimpleNextFlowRun.state_name":
+		return "Name of the current state."
+	case "orch.v1.SimpleNextFlowRun.state_type":
+		return "Type of the current state."
 	case "orch.v1.State":
-		return "State is where a run stands since a moment."
+		return "State is the condition of a run from a point in time on."
+	case "orch.v1.State.data":
+		return "Result or reference to it, as any JSON value."
+	case "orch.v1.State.id":
+		return "UUID of the state."
+	case "orch.v1.State.message":
+		return "Free text that explains the state."
+	case "orch.v1.State.name":
+		return "Name of the state; the server derives it from the type when absent."
+	case "orch.v1.State.state_details":
+		return "Details that rules and clients attach to the state."
+	case "orch.v1.State.timestamp":
+		return "Time of the transition, in UTC."
+	case "orch.v1.State.type":
+		return "Type of the state."
+	case "orch.v1.StateAbortDetails":
+		return "StateAbortDetails belong to a refused transition, which leaves the state unchanged."
+	case "orch.v1.StateAbortDetails.reason":
+		return "Reason of the decision for a person."
+	case "orch.v1.StateAcceptDetails":
+		return "StateAcceptDetails belong to an accepted transition."
 	case "orch.v1.StateCreate":
-		return "StateCreate proposes a state; the server mints its id and its timestamp."
+		return "StateCreate proposes a state; the server assigns its UUID and timestamp."
+	case "orch.v1.StateCreate.data":
+		return "Result or reference to it, as any JSON value."
+	case "orch.v1.StateCreate.message":
+		return "Free text that explains the state."
+	case "orch.v1.StateCreate.name":
+		return "Name of the state; the server derives it from the type when absent."
+	case "orch.v1.StateCreate.state_details":
+		return "Details that rules and clients attach to the state."
+	case "orch.v1.StateCreate.type":
+		return "Type of the state."
 	case "orch.v1.StateDetails":
-		return "StateDetails is what rules and clients attach to a state."
+		return "StateDetails are the details that rules and clients attach to a state."
+	case "orch.v1.StateDetails.cache_expiration":
+		return "Time at which the cached result expires, in UTC; null means never."
+	case "orch.v1.StateDetails.cache_key":
+		return "Key under which the result of a task run is cached; null disables caching."
+	case "orch.v1.StateDetails.child_flow_run_id":
+		return "UUID of the subflow run that the task run represents; null for none."
+	case "orch.v1.StateDetails.deferred":
+		return "Whether a task worker executes the task run; default false."
+	case "orch.v1.StateDetails.deployment_concurrency_lease_id":
+		return "UUID of the lease that holds the run's concurrency slot; null for none."
+	case "orch.v1.StateDetails.flow_run_id":
+		return "UUID of the flow run; null for none."
+	case "orch.v1.StateDetails.pause_key":
+		return "Key of the pause, which the run passes once."
+	case "orch.v1.StateDetails.pause_reschedule":
+		return "Whether the paused run leaves its infrastructure and resumes on new one; default false."
+	case "orch.v1.StateDetails.pause_timeout":
+		return "Time at which a paused run fails, in UTC; null means never."
+	case "orch.v1.StateDetails.refresh_cache":
+		return "Whether to ignore a cached result and store a new one; null means false."
+	case "orch.v1.StateDetails.retriable":
+		return "Whether a failed task run may be retried; null means yes."
+	case "orch.v1.StateDetails.run_input_keyset":
+		return "Keys of the inputs that a paused run waits for; null for none."
+	case "orch.v1.StateDetails.scheduled_time":
+		return "Time at which a SCHEDULED run is due, in UTC."
+	case "orch.v1.StateDetails.task_parameters_id":
+		return "UUID of the stored parameters of a deferred task run; null for none."
+	case "orch.v1.StateDetails.task_run_id":
+		return "UUID of the task run; null for none."
+	case "orch.v1.StateDetails.traceparent":
+		return "W3C trace context of the transition; null for none."
+	case "orch.v1.StateDetails.transition_id":
+		return "UUID that the client assigned to the transition; a duplicate is not applied twice."
+	case "orch.v1.StateDetails.untrackable_result":
+		return "Whether the client cannot track the use of the result; default false."
+	case "orch.v1.StateList":
+		return "StateList is a JSON array of states."
+	case "orch.v1.StateRejectDetails":
+		return "StateRejectDetails belong to a transition for which the rules chose another state."
+	case "orch.v1.StateRejectDetails.reason":
+		return "Reason of the decision for a person."
+	case "orch.v1.StateType":
+		return "StateType is the type of a state, on which the orchestration rules decide."
+	case "orch.v1.StateTypeFilter":
+		return "StateTypeFilter selects by state type, inclusively or exclusively."
+	case "orch.v1.StateTypeFilter.any_":
+		return "Selects objects whose value is one of these."
+	case "orch.v1.StateTypeFilter.not_any_":
+		return "Excludes objects whose value is one of these."
+	case "orch.v1.StateTypeList":
+		return "StateTypeList is a nullable JSON array of state types."
+	case "orch.v1.StateWaitDetails":
+		return "StateWaitDetails belong to a transition that the client must propose again later."
+	case "orch.v1.StateWaitDetails.delay_seconds":
+		return "Time to wait before the next proposal, in seconds."
+	case "orch.v1.StateWaitDetails.reason":
+		return "Reason of the decision for a person."
+	case "orch.v1.StringFilter":
+		return "StringFilter selects by exact text, inclusively or exclusively."
+	case "orch.v1.StringFilter.any_":
+		return "Selects objects whose value is one of these."
+	case "orch.v1.StringFilter.not_any_":
+		return "Excludes objects whose value is one of these."
 	case "orch.v1.StringList":
-		return "StringList is a list that may be null."
+		return "StringList is a nullable JSON array of strings."
 	case "orch.v1.StringMap":
-		return "StringMap is a map of strings that may be null."
+		return "StringMap is a nullable JSON object of strings."
 	case "orch.v1.StringOrList":
-		return "StringOrList is one string or several."
+		return "StringOrList is one string or a JSON array of strings."
 	case "orch.v1.StringSet":
-		return "StringSet is a list without repetition that may be null."
+		return "StringSet is a nullable JSON array of distinct strings."
 	case "orch.v1.SubflowState":
-		return "SubflowState tells a task run of the state of the flow run that it stands for."
+		return "SubflowState reports a subflow run's state to the task run that represents it."
+	case "orch.v1.SubflowState.flow_run_id":
+		return "UUID of the subflow run."
+	case "orch.v1.SubflowState.state":
+		return "State of the subflow run."
+	case "orch.v1.SubflowState.task_run_id":
+		return "UUID of the task run that represents the subflow run."
+	case "orch.v1.SuspendFlowRun":
+		return "SuspendFlowRun suspends the flow run of the triggering event."
 	case "orch.v1.TASK_RUN_SORT_CREATED_DESC":
-		return "The specification's own sort."
+		return "By time of creation, newest first."
+	case "orch.v1.TagsFilter":
+		return "TagsFilter selects by tags."
+	case "orch.v1.TagsFilter.all_":
+		return "Selects objects that have all of these values."
+	case "orch.v1.TagsFilter.any_":
+		return "Selects objects whose value is one of these."
+	case "orch.v1.TagsFilter.is_null_":
+		return "True selects objects without a value, false those with one."
+	case "orch.v1.TagsFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
 	case "orch.v1.TaskInput":
-		return "TaskInput is one source of a parameter's value."
+		return "TaskInput is one source of a parameter's value; input_type selects the kind."
 	case "orch.v1.TaskInputConstant":
-		return "TaskInputConstant is a value, of which the type is named."
+		return "TaskInputConstant is a constant of a named type."
+	case "orch.v1.TaskInputConstant.type":
+		return "Name of the constant's type."
 	case "orch.v1.TaskInputFlowRun":
 		return "TaskInputFlowRun is the result of a flow run."
+	case "orch.v1.TaskInputFlowRun.id":
+		return "UUID of the flow run."
 	case "orch.v1.TaskInputList":
-		return "TaskInputList is where the values of one parameter come from."
+		return "TaskInputList lists the sources of one parameter's value."
 	case "orch.v1.TaskInputParameter":
 		return "TaskInputParameter is a parameter of the flow."
+	case "orch.v1.TaskInputParameter.name":
+		return "Name of the parameter."
 	case "orch.v1.TaskInputTaskRun":
 		return "TaskInputTaskRun is the result of a task run."
+	case "orch.v1.TaskInputTaskRun.id":
+		return "UUID of the task run."
 	case "orch.v1.TaskRun":
 		return "TaskRun is an execution of a task."
+	case "orch.v1.TaskRun.cache_expiration":
+		return "Time at which the cached result expires, in UTC; null means never."
+	case "orch.v1.TaskRun.cache_key":
+		return "Key under which the result is cached; null disables caching."
 	case "orch.v1.TaskRun.claim":
-		return "The claim of the worker that the run is offered to."
+		return "UUID of the claim of the worker that is offered the run."
+	case "orch.v1.TaskRun.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.TaskRun.deployment_id":
+		return "UUID of the deployment, denormalized for filters because it never changes."
 	case "orch.v1.TaskRun.dynamic_key":
-		return "What tells this run from other runs of the task in the flow run."
+		return "Key that distinguishes runs of the same task within a flow run."
+	case "orch.v1.TaskRun.empirical_policy":
+		return "Retry configuration of the run."
+	case "orch.v1.TaskRun.end_time":
+		return "Time of the terminal state, in UTC; null while the run is unfinished."
 	case "orch.v1.TaskRun.estimated_run_time":
-		return "Seconds spent running, with the present stretch."
+		return "Time spent in RUNNING states, including the current one, in seconds."
 	case "orch.v1.TaskRun.estimated_start_time_delta":
-		return "Seconds by which the run started, or is, late."
+		return "Lateness of the start in seconds, growing while the run is due; 0 when on time."
+	case "orch.v1.TaskRun.expected_start_time":
+		return "Time of the expected start, in UTC; null when unknown."
 	case "orch.v1.TaskRun.field_times":
-		return "Fields, by name, that the event of the present state said nothing of, with the moment of the state that they are from. Only runs that are recorded from their clients' events have any."
+		return "Source state's time of each field that the current state's event omitted; only for runs recorded from client events."
 	case "orch.v1.TaskRun.flow_id":
-		return "The flow and the deployment of the flow run, which never change: filters find task runs by them directly."
+		return "UUID of the flow, denormalized for filters because it never changes."
+	case "orch.v1.TaskRun.flow_run_id":
+		return "UUID of the flow run; null for a task run outside a flow."
 	case "orch.v1.TaskRun.flow_run_run_count":
-		return "The attempt of the flow run in which the task run last began to run."
+		return "Attempt of the flow run in which the task run last entered RUNNING; default 0."
+	case "orch.v1.TaskRun.id":
+		return "UUID of the task run."
+	case "orch.v1.TaskRun.labels":
+		return "Labels with string, number or Boolean values; null for none."
+	case "orch.v1.TaskRun.name":
+		return "Name of the task run; the server generates one when absent."
+	case "orch.v1.TaskRun.next_scheduled_start_time":
+		return "Time of the next scheduled start, in UTC; null unless the state is SCHEDULED."
 	case "orch.v1.TaskRun.offer_at":
-		return "From when on a task worker may be offered the run; absent when no worker is wanted. A claim moves it to the end of the claim."
+		return "Time from which the run may be offered to a task worker; absent when none is wanted. A claim moves it to the claim's expiry."
+	case "orch.v1.TaskRun.run_count":
+		return "Number of times the run entered RUNNING; default 0."
 	case "orch.v1.TaskRun.slot_lease_id":
-		return "The lease of the slots that the server took of the limits of the run's tags, while the run has them."
+		return "UUID of the lease that holds the run's tag concurrency slots."
 	case "orch.v1.TaskRun.sort_start":
-		return "The start, or where the run has not started its expected start."
+		return "Sort key of lists: the start, or the expected start before it."
+	case "orch.v1.TaskRun.start_time":
+		return "Time of the first RUNNING state, in UTC; null before it."
+	case "orch.v1.TaskRun.state":
+		return "Current state; null before the first."
+	case "orch.v1.TaskRun.state_id":
+		return "UUID of the current state; null before the first."
+	case "orch.v1.TaskRun.state_name":
+		return "Name of the current state; null before the first."
+	case "orch.v1.TaskRun.state_type":
+		return "Type of the current state; null before the first."
+	case "orch.v1.TaskRun.tags":
+		return "Tags for filtering and for tag concurrency limits."
+	case "orch.v1.TaskRun.task_inputs":
+		return "Sources of the parameters' values, by parameter name."
 	case "orch.v1.TaskRun.task_key":
-		return "What tells the task from others."
+		return "Key that identifies the task."
+	case "orch.v1.TaskRun.task_version":
+		return "Version of the task's code; null when unknown."
 	case "orch.v1.TaskRun.total_run_time":
-		return "Seconds spent running, without the present stretch."
+		return "Time spent in RUNNING states that have ended, in seconds."
+	case "orch.v1.TaskRun.updated":
+		return "Time of the last change, in UTC."
 	case "orch.v1.TaskRunCacheEntry":
-		return "TaskRunCacheEntry is a state that later runs with the same cache key take over, as it is stored. Its id is the state's."
+		return "TaskRunCacheEntry is a stored state that later runs with the same cache key reuse; its id is the state's."
+	case "orch.v1.TaskRunCacheEntry.cache_key":
+		return "Key under which later runs find the state."
 	case "orch.v1.TaskRunCacheEntry.expiration":
-		return "Absent when it holds for ever."
+		return "Time at which the entry expires; absent means never."
+	case "orch.v1.TaskRunCacheEntry.id":
+		return "UUID of the task run cache entry."
+	case "orch.v1.TaskRunCacheEntry.state":
+		return "State that later runs reuse."
+	case "orch.v1.TaskRunCacheEntry.timestamp":
+		return "Time of the transition."
 	case "orch.v1.TaskRunCountByStateQuery":
-		return "TaskRunCountByStateQuery selects task runs."
+		return "TaskRunCountByStateQuery selects the task runs to count."
+	case "orch.v1.TaskRunCountByStateQuery.deployments":
+		return "Selects task runs related to at least one matching deployment; absent applies no condition."
+	case "orch.v1.TaskRunCountByStateQuery.flow_runs":
+		return "Selects task runs related to at least one matching flow run; absent applies no condition."
+	case "orch.v1.TaskRunCountByStateQuery.flows":
+		return "Selects task runs related to at least one matching flow; absent applies no condition."
+	case "orch.v1.TaskRunCountByStateQuery.task_runs":
+		return "Filter on the task runs themselves; absent selects all."
 	case "orch.v1.TaskRunCountQuery":
-		return "TaskRunCountQuery selects task runs."
+		return "TaskRunCountQuery selects the task runs to count."
+	case "orch.v1.TaskRunCountQuery.deployments":
+		return "Selects task runs related to at least one matching deployment; absent applies no condition."
+	case "orch.v1.TaskRunCountQuery.flow_runs":
+		return "Selects task runs related to at least one matching flow run; absent applies no condition."
+	case "orch.v1.TaskRunCountQuery.flows":
+		return "Selects task runs related to at least one matching flow; absent applies no condition."
+	case "orch.v1.TaskRunCountQuery.task_runs":
+		return "Filter on the task runs themselves; absent selects all."
+	case "orch.v1.TaskRunCreate":
+		return "TaskRunCreate holds the fields of a new task run."
+	case "orch.v1.TaskRunCreate.cache_expiration":
+		return "Time at which the cached result expires, in UTC; null means never."
+	case "orch.v1.TaskRunCreate.cache_key":
+		return "Key under which the result is cached; null disables caching."
+	case "orch.v1.TaskRunCreate.dynamic_key":
+		return "Key that distinguishes runs of the same task within a flow run."
+	case "orch.v1.TaskRunCreate.empirical_policy":
+		return "Retry configuration of the run."
+	case "orch.v1.TaskRunCreate.flow_run_id":
+		return "UUID of the flow run; null for a task run outside a flow."
 	case "orch.v1.TaskRunCreate.id":
-		return "Chosen by the server when it is absent."
+		return "UUID of the task run; the server assigns one when absent."
+	case "orch.v1.TaskRunCreate.labels":
+		return "Labels with string, number or Boolean values; null for none."
+	case "orch.v1.TaskRunCreate.name":
+		return "Name of the task run; the server generates one when absent."
+	case "orch.v1.TaskRunCreate.state":
+		return "Initial state; absent creates the run without a state."
+	case "orch.v1.TaskRunCreate.tags":
+		return "Tags for filtering and for tag concurrency limits."
+	case "orch.v1.TaskRunCreate.task_inputs":
+		return "Sources of the parameters' values, by parameter name."
+	case "orch.v1.TaskRunCreate.task_key":
+		return "Key that identifies the task."
+	case "orch.v1.TaskRunCreate.task_version":
+		return "Version of the task's code; null when unknown."
 	case "orch.v1.TaskRunFilter":
-		return "TaskRunFilter selects task runs."
+		return "TaskRunFilter selects task runs; absent criteria match everything."
+	case "orch.v1.TaskRunFilter.end_time":
+		return "Selects by time of the end."
+	case "orch.v1.TaskRunFilter.expected_start_time":
+		return "Selects by time of the expected start."
+	case "orch.v1.TaskRunFilter.flow_run_id":
+		return "Selects by the flow run of the task run."
+	case "orch.v1.TaskRunFilter.id":
+		return "Selects by UUID."
+	case "orch.v1.TaskRunFilter.name":
+		return "Selects by name."
+	case "orch.v1.TaskRunFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.TaskRunFilter.start_time":
+		return "Selects by time of the start."
+	case "orch.v1.TaskRunFilter.state":
+		return "Selects by the current state."
 	case "orch.v1.TaskRunFilter.subflow_runs":
-		return "Whether the task run stands for a subflow."
+		return "Selects task runs that represent a subflow run, or those that do not."
+	case "orch.v1.TaskRunFilter.tags":
+		return "Selects by tags."
+	case "orch.v1.TaskRunFilterFlowRunId":
+		return "TaskRunFilterFlowRunId selects by the flow run of a task run."
+	case "orch.v1.TaskRunFilterFlowRunId.any_":
+		return "Selects objects whose value is one of these."
+	case "orch.v1.TaskRunFilterFlowRunId.is_null_":
+		return "True selects objects without a value, false those with one."
+	case "orch.v1.TaskRunFilterFlowRunId.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.TaskRunFilterState":
+		return "TaskRunFilterState selects by the current state."
+	case "orch.v1.TaskRunFilterState.name":
+		return "Selects by state name."
+	case "orch.v1.TaskRunFilterState.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.TaskRunFilterState.type":
+		return "Selects by state type."
 	case "orch.v1.TaskRunHistoryQuery":
-		return "TaskRunHistoryQuery selects task runs and cuts a stretch of time."
+		return "TaskRunHistoryQuery selects task runs and the time intervals of their history."
+	case "orch.v1.TaskRunHistoryQuery.deployments":
+		return "Selects task runs related to at least one matching deployment; absent applies no condition."
+	case "orch.v1.TaskRunHistoryQuery.flow_runs":
+		return "Selects task runs related to at least one matching flow run; absent applies no condition."
+	case "orch.v1.TaskRunHistoryQuery.flows":
+		return "Selects task runs related to at least one matching flow; absent applies no condition."
+	case "orch.v1.TaskRunHistoryQuery.history_end":
+		return "End of the last interval, exclusive."
 	case "orch.v1.TaskRunHistoryQuery.history_interval_seconds":
-		return "The length of each interval, a second at least."
+		return "Length of each interval in seconds, at least 1."
+	case "orch.v1.TaskRunHistoryQuery.history_start":
+		return "Start of the first interval."
+	case "orch.v1.TaskRunHistoryQuery.task_runs":
+		return "Filter on the task runs themselves; absent selects all."
+	case "orch.v1.TaskRunList":
+		return "TaskRunList is a JSON array of task runs."
 	case "orch.v1.TaskRunOutcomes":
-		return "TaskRunOutcomes counts task runs: completed and failed."
+		return "TaskRunOutcomes counts completed and failed task runs."
+	case "orch.v1.TaskRunOutcomesList":
+		return "TaskRunOutcomesList is a JSON array of counts, one per interval."
+	case "orch.v1.TaskRunPage":
+		return "TaskRunPage is one numbered page of task runs."
+	case "orch.v1.TaskRunPage.count":
+		return "Number of matching task runs on all pages."
+	case "orch.v1.TaskRunPage.limit":
+		return "Maximum number of task runs per page."
+	case "orch.v1.TaskRunPage.page":
+		return "Number of this page, starting at 1."
+	case "orch.v1.TaskRunPage.pages":
+		return "Number of pages."
+	case "orch.v1.TaskRunPage.results":
+		return "Task runs of the page."
 	case "orch.v1.TaskRunPageQuery":
-		return "TaskRunPageQuery selects and orders task runs, page by page; the first page is 1."
+		return "TaskRunPageQuery selects, orders and paginates task runs by page number."
+	case "orch.v1.TaskRunPageQuery.deployments":
+		return "Selects task runs related to at least one matching deployment; absent applies no condition."
+	case "orch.v1.TaskRunPageQuery.flow_runs":
+		return "Selects task runs related to at least one matching flow run; absent applies no condition."
+	case "orch.v1.TaskRunPageQuery.flows":
+		return "Selects task runs related to at least one matching flow; absent applies no condition."
+	case "orch.v1.TaskRunPageQuery.limit":
+		return "Maximum number of task runs, 0 to 200; default 200."
+	case "orch.v1.TaskRunPageQuery.page":
+		return "Page number, starting at 1; default 1."
+	case "orch.v1.TaskRunPageQuery.sort":
+		return "Order of the task runs; default ID_DESC."
+	case "orch.v1.TaskRunPageQuery.task_runs":
+		return "Filter on the task runs themselves; absent selects all."
 	case "orch.v1.TaskRunPolicy":
-		return "TaskRunPolicy says how a task run is retried."
+		return "TaskRunPolicy configures retries of a task run."
+	case "orch.v1.TaskRunPolicy.max_retries":
+		return "Maximum number of retries in the deprecated form; default 0."
+	case "orch.v1.TaskRunPolicy.retries":
+		return "Maximum number of retries; null means none."
 	case "orch.v1.TaskRunPolicy.retry_delay":
-		return "Seconds, the same each time or one after another."
+		return "Delay before each retry in seconds: one number, or a list whose last number applies to all further retries."
+	case "orch.v1.TaskRunPolicy.retry_delay_seconds":
+		return "Delay between retries in seconds, in the deprecated form; default 0."
 	case "orch.v1.TaskRunPolicy.retry_jitter_factor":
-		return "By how much of itself a delay may be longer."
+		return "Maximum random extension of a delay, as a share of it; null means none."
 	case "orch.v1.TaskRunQuery":
-		return "TaskRunQuery selects and orders task runs, by their own fields and by those of what they belong to."
+		return "TaskRunQuery selects, orders and paginates task runs."
+	case "orch.v1.TaskRunQuery.deployments":
+		return "Selects task runs related to at least one matching deployment; absent applies no condition."
+	case "orch.v1.TaskRunQuery.flow_runs":
+		return "Selects task runs related to at least one matching flow run; absent applies no condition."
+	case "orch.v1.TaskRunQuery.flows":
+		return "Selects task runs related to at least one matching flow; absent applies no condition."
+	case "orch.v1.TaskRunQuery.limit":
+		return "Maximum number of task runs, 0 to 200; default 200."
+	case "orch.v1.TaskRunQuery.offset":
+		return "Number of task runs to skip, 0 or more; default 0."
+	case "orch.v1.TaskRunQuery.sort":
+		return "Order of the task runs; default ID_DESC."
+	case "orch.v1.TaskRunQuery.task_runs":
+		return "Filter on the task runs themselves; absent selects all."
 	case "orch.v1.TaskRunService":
-		return "TaskRunService stores task runs and judges their transitions."
+		return "Task runs are executions of tasks; the server decides on their state transitions."
 	case "orch.v1.TaskRunService.CountTaskRuns":
-		return "Count the task runs that match."
+		return "Count task runs. Returns the number of task runs that match all given filters."
 	case "orch.v1.TaskRunService.CreateTaskRun":
-		return "Create a task run, or answer the one of the same flow run, task and dynamic key."
+		return "Create a task run. An existing run with the same flow run, task key and dynamic key returns 200."
 	case "orch.v1.TaskRunService.DeleteTaskRun":
-		return "Delete a task run with its history."
+		return "Delete a task run. This also deletes its states."
 	case "orch.v1.TaskRunService.ListTaskRuns":
-		return "List task runs, newest first."
+		return "List task runs. Returns a page of all task runs of the workspace, newest first."
 	case "orch.v1.TaskRunService.PaginateTaskRuns":
-		return "Read a numbered page of the task runs that match, and how many there are."
+		return "Paginate task runs. Returns a numbered page of the matching task runs with the total count."
 	case "orch.v1.TaskRunService.ReadTaskRun":
-		return "Read a task run."
+		return "Read a task run. Returns the task run with this UUID, or 404."
 	case "orch.v1.TaskRunService.ReadTaskRuns":
-		return "Read the task runs that match."
+		return "Filter task runs. Returns a page of the task runs that match all given filters."
 	case "orch.v1.TaskRunService.SetTaskRunState":
-		return "Propose a state; the rules judge it."
+		return "Propose a state. The orchestration rules accept, reject, delay or abort the transition; 201 means that a state was written."
 	case "orch.v1.TaskRunService.TaskRunHistory":
-		return "Count the task runs that match, by time and state."
+		return "Read the history. Counts the matching task runs per time interval of expected start and per state; at most 500 intervals."
 	case "orch.v1.TaskRunService.UpdateTaskRun":
-		return "Change a task run; what is not sent stays. The state is changed by set_state alone."
+		return "Update a task run. Absent fields keep their values; only set_state changes the state."
+	case "orch.v1.TaskRunSort":
+		return "TaskRunSort is the order of task runs."
 	case "orch.v1.TaskRunStateRecord":
-		return "TaskRunStateRecord is one row of a task run's history as it is stored."
+		return "TaskRunStateRecord is one stored row of a task run's history."
+	case "orch.v1.TaskRunStateRecord.id":
+		return "UUID of the task run state record."
 	case "orch.v1.TaskRunStateRecord.run_revision":
-		return "The revision of the run that this state made; absent when a client made it and the server recorded it."
+		return "Revision of the run that this state produced; absent for states recorded from client events."
+	case "orch.v1.TaskRunStateRecord.state":
+		return "State of the run."
+	case "orch.v1.TaskRunStateRecord.task_run_id":
+		return "UUID of the task run."
+	case "orch.v1.TaskRunStateRecord.timestamp":
+		return "Time of the transition."
 	case "orch.v1.TaskRunStateService":
-		return "TaskRunStateService reads the history of task runs."
+		return "Task run states are the state history of task runs."
 	case "orch.v1.TaskRunStateService.ReadTaskRunState":
-		return "Read one state of a task run."
+		return "Read a task run state. Returns the state with this UUID, or 404."
 	case "orch.v1.TaskRunStateService.ReadTaskRunStates":
-		return "Read all states of a task run, oldest first."
+		return "List states of a task run. Returns the states of the task run, oldest first."
 	case "orch.v1.TaskRunSummary":
-		return "TaskRunSummary is what a numbered page tells of a task run."
+		return "TaskRunSummary is a task run as a numbered page shows it."
+	case "orch.v1.TaskRunSummary.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.TaskRunSummary.empirical_policy":
+		return "Retry configuration of the run."
+	case "orch.v1.TaskRunSummary.end_time":
+		return "Time of the terminal state, in UTC; null while the run is unfinished."
+	case "orch.v1.TaskRunSummary.estimated_run_time":
+		return "Time spent in RUNNING states, including the current one, in seconds."
+	case "orch.v1.TaskRunSummary.estimated_start_time_delta":
+		return "Lateness of the start in seconds, growing while the run is due; 0 when on time."
+	case "orch.v1.TaskRunSummary.flow_run_id":
+		return "UUID of the flow run; null for a task run outside a flow."
+	case "orch.v1.TaskRunSummary.id":
+		return "UUID of the task run."
+	case "orch.v1.TaskRunSummary.name":
+		return "Name of the task run; the server generates one when absent."
+	case "orch.v1.TaskRunSummary.start_time":
+		return "Time of the first RUNNING state, in UTC; null before it."
+	case "orch.v1.TaskRunSummary.state":
+		return "Current state; null before the first."
+	case "orch.v1.TaskRunSummary.state_id":
+		return "UUID of the current state; null before the first."
+	case "orch.v1.TaskRunSummary.tags":
+		return "Tags for filtering and for tag concurrency limits."
+	case "orch.v1.TaskRunSummary.task_inputs":
+		return "Sources of the parameters' values, by parameter name."
+	case "orch.v1.TaskRunSummary.task_key":
+		return "Key that identifies the task."
+	case "orch.v1.TaskRunSummary.task_version":
+		return "Version of the task's code; null when unknown."
+	case "orch.v1.TaskRunSummary.total_run_time":
+		return "Time spent in RUNNING states that have ended, in seconds."
+	case "orch.v1.TaskRunSummary.updated":
+		return "Time of the last change, in UTC."
 	case "orch.v1.TaskRunTransition":
-		return "TaskRunTransition is a proposed state."
+		return "TaskRunTransition proposes a state for a task run."
 	case "orch.v1.TaskRunTransition.force":
-		return "Skip the rules that protect a run from its clients."
+		return "Whether to skip the rules that can reject the transition; default false."
+	case "orch.v1.TaskRunTransition.state":
+		return "Proposed state."
+	case "orch.v1.TaskRunUpdate":
+		return "TaskRunUpdate holds the changes to a task run."
+	case "orch.v1.TaskRunUpdate.name":
+		return "Name of the task run; the server generates one when absent."
 	case "orch.v1.TaskWorker":
 		return "TaskWorker is a connected task worker."
+	case "orch.v1.TaskWorker.id":
+		return "UUID of the stored record."
 	case "orch.v1.TaskWorker.identifier":
-		return "The client's name of itself, such as its host and process."
+		return "Name that the worker chose for itself, such as its host and process id."
+	case "orch.v1.TaskWorker.task_keys":
+		return "Keys of the tasks that the worker executes."
 	case "orch.v1.TaskWorker.timestamp":
-		return "When it was last seen."
+		return "Time of the worker's last sign of activity, in UTC."
+	case "orch.v1.TaskWorkerFilter":
+		return "TaskWorkerFilter selects task workers."
 	case "orch.v1.TaskWorkerFilter.task_keys":
-		return "All workers when empty."
+		return "Selects workers for at least one of these task keys; empty selects all."
+	case "orch.v1.TaskWorkerList":
+		return "TaskWorkerList is a JSON array of task workers."
+	case "orch.v1.TaskWorkerQuery":
+		return "TaskWorkerQuery selects task workers."
+	case "orch.v1.TaskWorkerQuery.task_worker_filter":
+		return "Filter on the task workers; null selects all."
 	case "orch.v1.TaskWorkerService":
-		return "TaskWorkerService offers deferred task runs to task workers, each run to one of them at a time. Workers speak to it through a websocket of the gateway, so that only the list has an address in REST."
+		return "Task workers are processes that execute deferred task runs."
 	case "orch.v1.TaskWorkerService.ClaimTaskRun":
-		return "Claim the run that has waited longest for a worker of some tasks. A claim that is not settled ends by itself."
+		return "Claim a task run. Internal: claims the longest waiting run of some tasks; an unsettled claim expires."
 	case "orch.v1.TaskWorkerService.LeaveTaskWorker":
-		return "Forget a worker that has disconnected."
+		return "Remove a task worker. Internal: forgets a worker that has disconnected."
 	case "orch.v1.TaskWorkerService.ReadTaskWorkers":
-		return "Read the connected task workers, all or those for some tasks."
+		return "List task workers. Returns the connected task workers, or those for at least one of the given task keys."
 	case "orch.v1.TaskWorkerService.SettleTaskRun":
-		return "Settle a claim: the worker has taken the run, or the run is to be offered again."
+		return "Settle a claim. Internal: confirms that the worker took the run, or returns the run to the queue."
 	case "orch.v1.Team":
-		return "Team is a group of users and service accounts of an account."
+		return "Team is a group of users and service accounts."
+	case "orch.v1.Team.account_id":
+		return "UUID of the account."
+	case "orch.v1.Team.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.Team.description":
+		return "Free text that explains the team, at most 1,024 characters."
+	case "orch.v1.Team.id":
+		return "UUID of the team."
+	case "orch.v1.Team.memberships":
+		return "Members of the team."
 	case "orch.v1.Team.name":
-		return "Unique in the account."
+		return "Name of the team, unique within the account, 1 to 255 characters."
+	case "orch.v1.Team.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.TeamAccessGrant":
+		return "TeamAccessGrant assigns a workspace role to a team."
+	case "orch.v1.TeamAccessGrant.team_id":
+		return "UUID of the team."
+	case "orch.v1.TeamAccessGrant.workspace_role_id":
+		return "UUID of the workspace role."
+	case "orch.v1.TeamAccessGrantList":
+		return "TeamAccessGrantList is a JSON array of grants."
 	case "orch.v1.TeamAccessGrants":
-		return "TeamAccessGrants are one grant or a list of them."
+		return "TeamAccessGrants is one grant or a JSON array of grants."
+	case "orch.v1.TeamAccessQuery":
+		return "TeamAccessQuery paginates team access."
+	case "orch.v1.TeamAccessQuery.limit":
+		return "Maximum number of access entries, 0 to 200; default 200."
+	case "orch.v1.TeamAccessQuery.offset":
+		return "Number of access entries to skip, 0 or more; default 0."
 	case "orch.v1.TeamFilter":
-		return "TeamFilter selects teams."
+		return "TeamFilter selects teams; absent criteria match everything."
+	case "orch.v1.TeamFilter.id":
+		return "Selects by UUID."
+	case "orch.v1.TeamFilter.name":
+		return "Selects by name."
+	case "orch.v1.TeamFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.TeamList":
+		return "TeamList is a JSON array of teams."
 	case "orch.v1.TeamMember":
-		return "TeamMember names a user or a service account by its own id."
+		return "TeamMember names a user or a service account by UUID."
+	case "orch.v1.TeamMember.member_id":
+		return "UUID of the user or service account."
+	case "orch.v1.TeamMember.member_type":
+		return "Kind of the member: user or service_account."
+	case "orch.v1.TeamMemberType":
+		return "TeamMemberType is the kind of a team member."
+	case "orch.v1.TeamMembers":
+		return "TeamMembers lists the members to add."
+	case "orch.v1.TeamMembers.members":
+		return "Users and service accounts to add, at most 1,000."
 	case "orch.v1.TeamMembership":
 		return "TeamMembership is a member of a team."
 	case "orch.v1.TeamMembership.id":
-		return "Who acts, in access lists and events."
+		return "UUID that identifies the member in access lists and events."
 	case "orch.v1.TeamMembership.member_id":
-		return "The user's or the service account's id."
+		return "UUID of the user or service account."
+	case "orch.v1.TeamMembership.type":
+		return "Kind of the member: user or service_account."
+	case "orch.v1.TeamQuery":
+		return "TeamQuery selects and paginates teams."
+	case "orch.v1.TeamQuery.limit":
+		return "Maximum number of teams, 0 to 200; default 200."
+	case "orch.v1.TeamQuery.offset":
+		return "Number of teams to skip, 0 or more; default 0."
+	case "orch.v1.TeamQuery.teams":
+		return "Filter on the teams themselves; absent selects all."
 	case "orch.v1.TeamService":
-		return "TeamService stores teams. What a team may do in a workspace is told by its access there."
+		return "Teams are groups of users and service accounts that share workspace access."
 	case "orch.v1.TeamService.AddTeamMembers":
-		return "Add members to a team; those who are members stay it."
+		return "Add team members. Existing members stay members; the response shows the team with all members."
 	case "orch.v1.TeamService.CreateTeam":
-		return "Create a team without members."
+		return "Create a team. The new team has no members; a taken name returns 409."
 	case "orch.v1.TeamService.DeleteTeam":
-		return "Delete a team with its roles in workspaces. Its members stay."
+		return "Delete a team. Its workspace access ends; its members keep their accounts."
 	case "orch.v1.TeamService.ReadTeam":
-		return "Read a team and its members."
+		return "Read a team. Returns the team with its members, or 404."
 	case "orch.v1.TeamService.ReadTeams":
-		return "Read the teams that match, with their members."
+		return "Filter teams. Returns a page of the teams that match, with their members."
 	case "orch.v1.TeamService.RemoveTeamMember":
-		return "Take a member out of a team. The address names the member's actor."
+		return "Remove a team member. The path names the member by actor id."
 	case "orch.v1.TeamService.UpdateTeam":
-		return "Make the name and description of a team what was sent. Its members stay."
+		return "Update a team. Sets name and description to the request's values; members stay."
+	case "orch.v1.TeamWrite":
+		return "TeamWrite holds the name and description of a team."
+	case "orch.v1.TeamWrite.description":
+		return "Free text that explains the team, at most 1,024 characters."
+	case "orch.v1.TeamWrite.name":
+		return "Name of the team, unique within the account, 1 to 255 characters."
+	case "orch.v1.TimeFilter":
+		return "TimeFilter selects by a time range, bounds included."
 	case "orch.v1.TimeFilter.after_":
-		return "At or after."
+		return "Selects times at or after this one."
 	case "orch.v1.TimeFilter.before_":
-		return "At or before."
+		return "Selects times at or before this one."
+	case "orch.v1.TimeUnit":
+		return "TimeUnit is the unit of a time interval."
+	case "orch.v1.TransitionDetails":
+		return "TransitionDetails explain a decision; type selects the form."
 	case "orch.v1.Trigger":
-		return "Trigger says when an automation fires."
+		return "Trigger is the condition that fires an automation; type selects the kind."
 	case "orch.v1.UiFlowService":
-		return "UiFlowService answers the user interface about flows and their runs."
+		return "User interface queries return the summaries that charts and lists show."
 	case "orch.v1.UiFlowService.CountDeploymentsByFlow":
-		return "Count the deployments of each of some flows."
+		return "Count deployments per flow. Returns a count for each requested flow, including zeros."
 	case "orch.v1.UiFlowService.CountTaskRunsByFlowRun":
-		return "Count the task runs of each of some flow runs."
+		return "Count task runs per flow run. Returns a count for each requested flow run, including zeros."
 	case "orch.v1.UiFlowService.NextRunsByFlow":
-		return "Read the run of each of some flows that is to start next."
+		return "Read the next run per flow. Returns the next scheduled run of each requested flow, or null."
 	case "orch.v1.UiFlowService.ReadSimpleFlowRuns":
-		return "Read the least of the flow runs that match: what a chart of them needs."
+		return "Read flow runs for a chart. Returns state, time, duration and lateness of the matching flow runs."
 	case "orch.v1.UiSchemaService":
-		return "UiSchemaService checks what somebody fills into a form."
+		return "User interface queries return the summaries that charts and lists show."
 	case "orch.v1.UiSchemaService.ValidateObj":
-		return "Tell what is wrong with values that are to fit a JSON schema."
+		return "Validate values against a JSON Schema. Returns the validation errors; an invalid schema returns 422."
 	case "orch.v1.UiTaskRun":
-		return "UiTaskRun is a task run with the name of its flow run. What is said of the fields of TaskRun holds here."
+		return "UiTaskRun is a task run with the name of its flow run."
+	case "orch.v1.UiTaskRun.cache_expiration":
+		return "Time at which the cached result expires, in UTC; null means never."
+	case "orch.v1.UiTaskRun.cache_key":
+		return "Key under which the result is cached; null disables caching."
+	case "orch.v1.UiTaskRun.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.UiTaskRun.dynamic_key":
+		return "Key that distinguishes runs of the same task within a flow run."
+	case "orch.v1.UiTaskRun.empirical_policy":
+		return "Retry configuration of the run."
+	case "orch.v1.UiTaskRun.end_time":
+		return "Time of the terminal state, in UTC; null while the run is unfinished."
+	case "orch.v1.UiTaskRun.estimated_run_time":
+		return "Time spent in RUNNING states, including the current one, in seconds."
+	case "orch.v1.UiTaskRun.estimated_start_time_delta":
+		return "Lateness of the start in seconds, growing while the run is due; 0 when on time."
+	case "orch.v1.UiTaskRun.expected_start_time":
+		return "Time of the expected start, in UTC; null when unknown."
+	case "orch.v1.UiTaskRun.flow_run_id":
+		return "UUID of the flow run; null for a task run outside a flow."
+	case "orch.v1.UiTaskRun.flow_run_name":
+		return "Name of the flow run; null for a task run outside a flow."
+	case "orch.v1.UiTaskRun.flow_run_run_count":
+		return "Attempt of the flow run in which the task run last entered RUNNING; default 0."
+	case "orch.v1.UiTaskRun.id":
+		return "UUID of the task run."
+	case "orch.v1.UiTaskRun.labels":
+		return "Labels with string, number or Boolean values; null for none."
+	case "orch.v1.UiTaskRun.name":
+		return "Name of the task run; the server generates one when absent."
+	case "orch.v1.UiTaskRun.next_scheduled_start_time":
+		return "Time of the next scheduled start, in UTC; null unless the state is SCHEDULED."
+	case "orch.v1.UiTaskRun.run_count":
+		return "Number of times the run entered RUNNING; default 0."
+	case "orch.v1.UiTaskRun.start_time":
+		return "Time of the first RUNNING state, in UTC; null before it."
+	case "orch.v1.UiTaskRun.state":
+		return "Current state; null before the first."
+	case "orch.v1.UiTaskRun.state_id":
+		return "UUID of the current state; null before the first."
+	case "orch.v1.UiTaskRun.state_name":
+		return "Name of the current state; null before the first."
+	case "orch.v1.UiTaskRun.state_type":
+		return "Type of the current state; null before the first."
+	case "orch.v1.UiTaskRun.tags":
+		return "Tags for filtering and for tag concurrency limits."
+	case "orch.v1.UiTaskRun.task_inputs":
+		return "Sources of the parameters' values, by parameter name."
+	case "orch.v1.UiTaskRun.task_key":
+		return "Key that identifies the task."
+	case "orch.v1.UiTaskRun.task_version":
+		return "Version of the task's code; null when unknown."
+	case "orch.v1.UiTaskRun.total_run_time":
+		return "Time spent in RUNNING states that have ended, in seconds."
+	case "orch.v1.UiTaskRun.updated":
+		return "Time of the last change, in UTC."
 	case "orch.v1.UiTaskRunService":
-		return "UiTaskRunService answers the user interface about task runs."
+		return "User interface queries return the summaries that charts and lists show."
 	case "orch.v1.UiTaskRunService.ReadDashboardTaskRunCounts":
-		return "Count the task runs that match and have ended, in twenty stretches of time."
+		return "Count ended task runs over time. Returns completed and failed counts for twenty equal intervals up to now."
 	case "orch.v1.UiTaskRunService.ReadTaskRunCountsByState":
-		return "Count the task runs that match by the type of their state."
+		return "Count task runs per state type. Returns a count for each state type, including zeros."
 	case "orch.v1.UiTaskRunService.ReadTaskRunWithFlowRunName":
-		return "Read a task run with the name of its flow run."
+		return "Read a task run with its flow run's name. Returns 404 when the task run does not exist."
+	case "orch.v1.UpdateAccountMembershipRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.UpdateAccountMembershipRequest.id":
+		return "UUID of the membership."
+	case "orch.v1.UpdateAccountRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.UpdateAccountSettingsRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.UpdateArtifactRequest.id":
+		return "UUID of the artifact."
+	case "orch.v1.UpdateAutomationRequest.id":
+		return "UUID of the automation."
+	case "orch.v1.UpdateBlockDocumentRequest.id":
+		return "UUID of the block document."
+	case "orch.v1.UpdateBlockTypeRequest.id":
+		return "UUID of the block type."
+	case "orch.v1.UpdateConcurrencyLimitV2Request.id_or_name":
+		return "UUID or name of the limit."
+	case "orch.v1.UpdateDeploymentRequest.id":
+		return "UUID of the deployment."
+	case "orch.v1.UpdateDeploymentScheduleRequest.id":
+		return "UUID of the deployment."
+	case "orch.v1.UpdateDeploymentScheduleRequest.schedule_id":
+		return "UUID of the schedule."
+	case "orch.v1.UpdateFlowRequest.id":
+		return "UUID of the flow."
+	case "orch.v1.UpdateFlowRunLabelsRequest.id":
+		return "UUID of the flow run."
 	case "orch.v1.UpdateFlowRunLabelsRequest.labels":
-		return "An object of texts, numbers and booleans."
+		return "JSON object of string, number or Boolean values by label name."
+	case "orch.v1.UpdateFlowRunRequest.id":
+		return "UUID of the flow run."
+	case "orch.v1.UpdateIpAllowlistRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.UpdateServiceAccountRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.UpdateServiceAccountRequest.id":
+		return "UUID of the service account."
+	case "orch.v1.UpdateTaskRunRequest.id":
+		return "UUID of the task run."
+	case "orch.v1.UpdateTeamRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.UpdateTeamRequest.id":
+		return "UUID of the team."
+	case "orch.v1.UpdateUserRequest.id":
+		return "UUID of the user."
+	case "orch.v1.UpdateVariableByNameRequest.name":
+		return "Name of the variable."
+	case "orch.v1.UpdateVariableRequest.id":
+		return "UUID of the variable."
+	case "orch.v1.UpdateWebhookRequest.id":
+		return "UUID of the webhook."
+	case "orch.v1.UpdateWorkspaceRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.UpdateWorkspaceRequest.id":
+		return "UUID of the workspace."
+	case "orch.v1.UpdateWorkspaceRoleRequest.account_id":
+		return "UUID of the account."
+	case "orch.v1.UpdateWorkspaceRoleRequest.id":
+		return "UUID of the workspace role."
 	case "orch.v1.UpdatedBy":
-		return "UpdatedBy tells who changed a deployment."
+		return "UpdatedBy identifies the actor of the last change."
+	case "orch.v1.UpdatedBy.display_value":
+		return "Name of the actor for people."
+	case "orch.v1.UpdatedBy.id":
+		return "UUID of the actor; null when unknown."
+	case "orch.v1.UpdatedBy.type":
+		return "Kind of the actor."
 	case "orch.v1.User":
 		return "User is a person."
 	case "orch.v1.User.actor_id":
-		return "Who acts, in access lists and events."
+		return "UUID that identifies the user in access lists and events."
 	case "orch.v1.User.administrator":
-		return "May administer the whole server."
+		return "Whether the user may administer the server."
+	case "orch.v1.User.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.User.email":
+		return "E-mail address, 3 to 320 characters."
+	case "orch.v1.User.first_name":
+		return "First name, at most 255 characters."
+	case "orch.v1.User.handle":
+		return "Unique login name, 1 to 255 characters."
+	case "orch.v1.User.id":
+		return "UUID of the user."
+	case "orch.v1.User.keys":
+		return "API keys of the user."
+	case "orch.v1.User.last_name":
+		return "Last name, at most 255 characters."
+	case "orch.v1.User.updated":
+		return "Time of the last change, in UTC."
 	case "orch.v1.User.welcomed":
-		return "Had its first key shown on the console."
+		return "Whether the console has shown the user's first API key."
+	case "orch.v1.UserAccessGrant":
+		return "UserAccessGrant assigns a workspace role to a user."
+	case "orch.v1.UserAccessGrant.user_id":
+		return "UUID of the user."
+	case "orch.v1.UserAccessGrant.workspace_role_id":
+		return "UUID of the workspace role."
+	case "orch.v1.UserAccessGrantList":
+		return "UserAccessGrantList is a JSON array of grants."
 	case "orch.v1.UserAccessGrants":
-		return "UserAccessGrants are one grant or a list of them."
+		return "UserAccessGrants is one grant or a JSON array of grants."
 	case "orch.v1.UserService":
-		return "UserService stores users and who they are in accounts."
+		return "Users are people; memberships and API keys give them access."
 	case "orch.v1.UserService.CreateAccountMembership":
-		return "Make a new user a member of the account. The answer alone shows the user's first API key."
+		return "Add a member. Creates a user with this e-mail address as a member; only this response shows the first API key."
 	case "orch.v1.UserService.CreateUserApiKey":
-		return "Create an API key. This answer alone shows it."
+		return "Create an API key. Only this response shows the key."
 	case "orch.v1.UserService.DeleteAccountMembership":
-		return "End a membership. The user remains."
+		return "Remove a member. The user continues to exist without access to this account."
 	case "orch.v1.UserService.DeleteUserApiKey":
-		return "Delete an API key: it is refused everywhere within seconds."
+		return "Delete an API key. Replicas refuse the key as soon as the directory update reaches them, within seconds."
 	case "orch.v1.UserService.ReadAccountMemberships":
-		return "Read the members that match."
+		return "Filter members. Returns the members of the account that match."
 	case "orch.v1.UserService.ReadMe":
-		return "Read who the caller is."
+		return "Read the caller. Returns the user or service account that the request authenticates as."
 	case "orch.v1.UserService.ReadMyWorkspaces":
-		return "List the workspaces that the caller may enter."
+		return "List the caller's workspaces. Returns every workspace in which the caller has a role."
 	case "orch.v1.UserService.ReadUser":
-		return "Read a user."
+		return "Read a user. Returns the caller's own record; another user's id returns 404."
 	case "orch.v1.UserService.ReadUserApiKey":
-		return "Read an API key, without the key itself."
+		return "Read an API key. Returns the key's name and expiry without its secret value."
 	case "orch.v1.UserService.ReadUserApiKeys":
-		return "List the API keys of a user."
+		return "List API keys. Returns the user's keys without their secret values."
 	case "orch.v1.UserService.UpdateAccountMembership":
-		return "Give a member another role."
+		return "Change a member's role. Replaces the account role of the member."
 	case "orch.v1.UserService.UpdateUser":
-		return "Change a user; what is not sent stays."
+		return "Update a user. Absent fields keep their values; another user's id returns 404."
+	case "orch.v1.UserUpdate":
+		return "UserUpdate holds the changes to a user; absent fields keep their values."
+	case "orch.v1.UserUpdate.email":
+		return "E-mail address, 3 to 320 characters."
+	case "orch.v1.UserUpdate.first_name":
+		return "First name, at most 255 characters."
+	case "orch.v1.UserUpdate.handle":
+		return "Unique login name, 1 to 255 characters."
+	case "orch.v1.UserUpdate.last_name":
+		return "Last name, at most 255 characters."
+	case "orch.v1.UuidFilter":
+		return "UuidFilter selects by UUID, inclusively or exclusively."
+	case "orch.v1.UuidFilter.any_":
+		return "Selects objects whose value is one of these."
+	case "orch.v1.UuidFilter.not_any_":
+		return "Excludes objects whose value is one of these."
 	case "orch.v1.UuidList":
-		return "UuidList is a list that may be null."
+		return "UuidList is a nullable JSON array of UUIDs."
+	case "orch.v1.ValidateAutomationTemplateRequest.template":
+		return "Jinja2 template as a JSON string; default empty."
+	case "orch.v1.ValidateTemplateRequest.template":
+		return "Jinja2 template as a JSON string; default empty."
 	case "orch.v1.Variable":
-		return "Variable is a named value."
+		return "Variable is a named JSON value."
+	case "orch.v1.Variable.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.Variable.id":
+		return "UUID of the variable."
+	case "orch.v1.Variable.name":
+		return "Unique name of the variable, at most 255 characters."
+	case "orch.v1.Variable.tags":
+		return "Tags for searching and filtering variables."
+	case "orch.v1.Variable.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.Variable.value":
+		return "Value of the variable as any JSON value."
 	case "orch.v1.VariableCountQuery":
-		return "VariableCountQuery selects variables."
+		return "VariableCountQuery selects the variables to count."
+	case "orch.v1.VariableCountQuery.variables":
+		return "Filter on the variables themselves; absent selects all."
+	case "orch.v1.VariableCreate":
+		return "VariableCreate holds the fields of a new variable."
+	case "orch.v1.VariableCreate.name":
+		return "Unique name of the variable, at most 255 characters."
+	case "orch.v1.VariableCreate.tags":
+		return "Tags for searching and filtering variables."
+	case "orch.v1.VariableCreate.value":
+		return "Value of the variable as any JSON value."
 	case "orch.v1.VariableFilter":
-		return "VariableFilter selects variables."
+		return "VariableFilter selects variables; absent criteria match everything."
+	case "orch.v1.VariableFilter.id":
+		return "Selects by UUID."
+	case "orch.v1.VariableFilter.name":
+		return "Selects by name."
+	case "orch.v1.VariableFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.VariableFilter.tags":
+		return "Selects by tags."
+	case "orch.v1.VariableList":
+		return "VariableList is a JSON array of variables."
 	case "orch.v1.VariableQuery":
-		return "VariableQuery selects and orders variables."
+		return "VariableQuery selects, orders and paginates variables."
+	case "orch.v1.VariableQuery.limit":
+		return "Maximum number of variables, 0 to 200; default 200."
+	case "orch.v1.VariableQuery.offset":
+		return "Number of variables to skip, 0 or more; default 0."
+	case "orch.v1.VariableQuery.sort":
+		return "Order of the variables; default NAME_ASC."
+	case "orch.v1.VariableQuery.variables":
+		return "Filter on the variables themselves; absent selects all."
 	case "orch.v1.VariableService":
-		return "VariableService stores variables. A variable is known by its name as well as by its id."
+		return "Variables are named JSON values that flows read."
 	case "orch.v1.VariableService.CountVariables":
-		return "Count the variables that match."
+		return "Count variables. Returns the number of variables that match."
 	case "orch.v1.VariableService.CreateVariable":
-		return "Create a variable."
+		return "Create a variable. A taken name returns 409."
 	case "orch.v1.VariableService.DeleteVariable":
-		return "Delete a variable."
+		return "Delete a variable. Returns 404 when it does not exist."
 	case "orch.v1.VariableService.DeleteVariableByName":
-		return "Delete the variable of a name."
+		return "Delete a variable by name. Returns 404 when it does not exist."
 	case "orch.v1.VariableService.ListVariables":
-		return "Read a page of variables."
+		return "List variables. Returns a page of all variables of the workspace, by name."
 	case "orch.v1.VariableService.ReadVariable":
-		return "Read a variable by its id."
+		return "Read a variable. Returns the variable with this UUID, or 404."
 	case "orch.v1.VariableService.ReadVariableByName":
-		return "Read a variable by its name."
+		return "Read a variable by name. Returns the variable with this name, or 404."
 	case "orch.v1.VariableService.ReadVariables":
-		return "Read the variables that match."
+		return "Filter variables. Returns a page of the variables that match."
 	case "orch.v1.VariableService.ReplaceVariable":
-		return "Create a variable of this id, or replace it; what is not sent is as in a new variable."
+		return "Create or replace a variable. Uses the UUID of the path; absent fields take the defaults of a new variable."
 	case "orch.v1.VariableService.UpdateVariable":
-		return "Change a variable; what is not sent stays."
+		return "Update a variable. Absent fields keep their values; a taken name returns 409."
 	case "orch.v1.VariableService.UpdateVariableByName":
-		return "Change the variable of a name; what is not sent stays."
+		return "Update a variable by name. Absent fields keep their values; a taken new name returns 409."
+	case "orch.v1.VariableSort":
+		return "VariableSort is the order of variables."
+	case "orch.v1.VariableUpdate":
+		return "VariableUpdate holds the changes to a variable; absent fields keep their values."
+	case "orch.v1.VariableUpdate.name":
+		return "Unique name of the variable, at most 255 characters."
+	case "orch.v1.VariableUpdate.tags":
+		return "Tags for searching and filtering variables."
+	case "orch.v1.VariableUpdate.value":
+		return "Value of the variable as any JSON value."
 	case "orch.v1.VersionInfo":
-		return "VersionInfo describes a version of the code; it may have more keys than are named here."
+		return "VersionInfo identifies the source version of a deployment; additional keys are kept."
+	case "orch.v1.VersionInfo.type":
+		return "Kind of version, such as \"git\"."
+	case "orch.v1.VersionInfo.version":
+		return "Version identifier, such as a commit hash."
+	case "orch.v1.VersionResponse":
+		return "VersionResponse is a bare JSON string."
 	case "orch.v1.WEBHOOK_DEDUPLICATION_CONTENT":
-		return "By what is signed: equal requests are one delivery, whatever id they carry."
+		return "The signed content: equal requests are duplicates whatever id they carry."
 	case "orch.v1.WEBHOOK_DEDUPLICATION_DELIVERY_ID":
-		return "By the id that the sender gives each delivery."
+		return "The delivery id that the sender assigns."
 	case "orch.v1.WEBHOOK_DEDUPLICATION_NONE":
-		return "Every request makes an event."
+		return "Every request publishes an event."
 	case "orch.v1.WEBHOOK_HANDSHAKE_META":
-		return "GET with hub.challenge, sent back when hub.verify_token is the webhook's verify_token."
+		return "Returns hub.challenge of a GET request whose hub.verify_token equals the webhook's verify_token."
 	case "orch.v1.WEBHOOK_HANDSHAKE_SLACK":
-		return "url_verification: the challenge is sent back."
+		return "Returns the challenge of url_verification."
 	case "orch.v1.WEBHOOK_HANDSHAKE_SNS":
-		return "SubscriptionConfirmation of Amazon SNS: recorded in the delivery log with its address, which is never fetched."
+		return "Records the SubscriptionConfirmation of Amazon SNS with its URL, which the server never fetches."
 	case "orch.v1.WEBHOOK_SCHEME_GITHUB":
-		return "X-Hub-Signature-256, as GitHub, Meta and many others send it."
+		return "X-Hub-Signature-256, as GitHub, Meta and others send it."
 	case "orch.v1.WEBHOOK_SCHEME_GITLAB":
-		return "X-Gitlab-Token: the secret itself."
+		return "X-Gitlab-Token, which holds the secret itself."
 	case "orch.v1.WEBHOOK_SCHEME_HMAC":
-		return "An HMAC as the other fields of the verification describe it."
+		return "An HMAC configured by the other fields of the verification."
 	case "orch.v1.WEBHOOK_SCHEME_SHOPIFY":
 		return "X-Shopify-Hmac-Sha256."
 	case "orch.v1.WEBHOOK_SCHEME_SLACK":
 		return "X-Slack-Signature, with a timestamp."
 	case "orch.v1.WEBHOOK_SCHEME_STANDARD_WEBHOOKS":
-		return "webhook-signature with webhook-id and webhook-timestamp (or svix-…): the Standard Webhooks specification."
+		return "webhook-signature with webhook-id and webhook-timestamp, or their svix- forms, as Standard Webhooks defines."
 	case "orch.v1.WEBHOOK_SCHEME_STRIPE":
 		return "Stripe-Signature, with a timestamp."
 	case "orch.v1.Webhook":
-		return "Webhook is an address with a template."
+		return "Webhook is a URL with a template that renders requests to events."
 	case "orch.v1.Webhook.account":
-		return "The account and the workspace that own it."
+		return "UUID of the account that owns the webhook."
 	case "orch.v1.Webhook.allowed_ips":
-		return "The addresses and networks that may post; empty for all."
+		return "Addresses and CIDR networks that may post, at most 100; empty allows all."
+	case "orch.v1.Webhook.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.Webhook.deduplication":
+		return "Identity by which duplicate deliveries are recognized."
+	case "orch.v1.Webhook.description":
+		return "Free text that explains the webhook; default empty."
+	case "orch.v1.Webhook.enabled":
+		return "Whether the webhook accepts requests; default true."
 	case "orch.v1.Webhook.handshakes":
-		return "The handshakes that are answered beside those that always are."
+		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
+	case "orch.v1.Webhook.id":
+		return "UUID of the webhook."
+	case "orch.v1.Webhook.name":
+		return "Display name of the webhook, 1 to 1,024 characters."
 	case "orch.v1.Webhook.rate_limit":
-		return "How many requests are taken; null for any number."
+		return "Maximum request rate; null means no limit."
 	case "orch.v1.Webhook.sealed_secrets":
-		return "The secrets of verification, sealed; the first is the newest."
+		return "Verification secrets, encrypted, newest first."
 	case "orch.v1.Webhook.sealed_verify_token":
-		return "What the handshake of Meta must name, sealed."
+		return "Token of Meta's handshake, encrypted."
+	case "orch.v1.Webhook.service_account_id":
+		return "UUID of the service account whose API key requests must carry; null for none."
 	case "orch.v1.Webhook.slug":
-		return "The last part of its address: 128 random bits, base64 for URLs. Whoever knows it can post."
+		return "Secret last part of the URL: 128 random bits in URL-safe base64."
 	case "orch.v1.Webhook.template":
-		return "Jinja2; must render to a JSON object."
+		return "Jinja2 template that renders a request to the JSON object of an event."
+	case "orch.v1.Webhook.updated":
+		return "Time of the last change, in UTC."
 	case "orch.v1.Webhook.url":
-		return "Its whole address."
+		return "Absolute URL that receives requests."
 	case "orch.v1.Webhook.verification":
-		return "How requests prove that they come from the sender; null when they need not."
+		return "Signature verification of requests; null for none."
+	case "orch.v1.Webhook.workspace":
+		return "UUID of the workspace that owns the webhook."
+	case "orch.v1.WebhookCountQuery":
+		return "WebhookCountQuery selects the webhooks to count."
+	case "orch.v1.WebhookCountQuery.webhooks":
+		return "Filter on the webhooks themselves; absent selects all."
 	case "orch.v1.WebhookCreate":
-		return "WebhookCreate names no url and no slug: they are the server's to give."
+		return "WebhookCreate holds the fields of a new webhook; the server assigns url and slug."
 	case "orch.v1.WebhookCreate.allowed_ips":
-		return "Addresses or networks, such as \"192.30.252.0/22\"."
+		return "Addresses and CIDR networks that may post, at most 100; empty allows all."
 	case "orch.v1.WebhookCreate.deduplication":
-		return "By default delivery_id where requests are verified, else none."
+		return "Identity of duplicate deliveries; default delivery_id with verification, otherwise none."
+	case "orch.v1.WebhookCreate.description":
+		return "Free text that explains the webhook; default empty."
+	case "orch.v1.WebhookCreate.enabled":
+		return "Whether the webhook accepts requests; default true."
+	case "orch.v1.WebhookCreate.handshakes":
+		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
+	case "orch.v1.WebhookCreate.name":
+		return "Display name of the webhook, 1 to 1,024 characters."
+	case "orch.v1.WebhookCreate.rate_limit":
+		return "Maximum request rate; null means no limit."
+	case "orch.v1.WebhookCreate.service_account_id":
+		return "UUID of the service account whose API key requests must carry; null for none."
+	case "orch.v1.WebhookCreate.template":
+		return "Jinja2 template that renders a request to the JSON object of an event."
 	case "orch.v1.WebhookCreate.verification":
-		return "How requests prove that they come from the sender. Left out when a webhook is changed it stays, null removes it."
+		return "Signature verification of requests; null for none."
 	case "orch.v1.WebhookCreate.verify_token":
-		return "What the handshake of Meta must name. It is never returned."
+		return "Token that Meta's handshake must present, 1 to 1,024 characters; it is never returned."
 	case "orch.v1.WebhookDeduplication":
-		return "WebhookDeduplication is what a repeated delivery is known by. A repeat is answered with 204 and makes no event."
+		return "WebhookDeduplication is the identity of a delivery; a duplicate returns 204 without an event."
 	case "orch.v1.WebhookDefinition":
-		return "WebhookDefinition is what the hooks service must know of a webhook, as the catalogue carries it."
+		return "WebhookDefinition is the part of a webhook that the hooks service caches."
+	case "orch.v1.WebhookDefinition.account":
+		return "UUID of the owning account."
+	case "orch.v1.WebhookDefinition.allowed_ips":
+		return "Addresses and CIDR networks that may post, at most 100; empty allows all."
+	case "orch.v1.WebhookDefinition.deduplication":
+		return "Identity by which duplicate deliveries are recognized."
+	case "orch.v1.WebhookDefinition.enabled":
+		return "Whether the webhook accepts requests; default true."
+	case "orch.v1.WebhookDefinition.handshakes":
+		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
+	case "orch.v1.WebhookDefinition.id":
+		return "UUID of the webhook definition."
+	case "orch.v1.WebhookDefinition.name":
+		return "Display name of the webhook, 1 to 1,024 characters."
+	case "orch.v1.WebhookDefinition.rate_limit":
+		return "Maximum request rate; null means no limit."
 	case "orch.v1.WebhookDefinition.revision":
-		return "The webhook's revision: an older definition never replaces a newer one."
+		return "Revision of the webhook; an older definition never replaces a newer one."
 	case "orch.v1.WebhookDefinition.sealed_secrets":
-		return "Sealed for the webhook's id; whoever reads the catalogue learns nothing from them."
+		return "Secrets encrypted for the webhook's id, unreadable without the key."
+	case "orch.v1.WebhookDefinition.sealed_verify_token":
+		return "Token of Meta's handshake, encrypted."
+	case "orch.v1.WebhookDefinition.service_account_id":
+		return "UUID of the service account whose API key requests must carry; null for none."
+	case "orch.v1.WebhookDefinition.template":
+		return "Jinja2 template that renders a request to the JSON object of an event."
+	case "orch.v1.WebhookDefinition.verification":
+		return "Signature verification of requests; null for none."
+	case "orch.v1.WebhookDefinition.workspace":
+		return "UUID of the owning workspace."
 	case "orch.v1.WebhookDelivery":
-		return "WebhookDelivery is a request that a webhook got, and what became of it. The log of deliveries is bounded: it holds the last ones of each webhook, and a sample of them where they come very fast."
+		return "WebhookDelivery is a recorded request with its outcome; the log is bounded and sampled under high load."
 	case "orch.v1.WebhookDelivery.body":
-		return "The body as text. It is cut when it is long; the delivery can then not be replayed."
+		return "Request body as text; a truncated body prevents replay."
+	case "orch.v1.WebhookDelivery.body_truncated":
+		return "Whether the recorded body is truncated."
 	case "orch.v1.WebhookDelivery.deduplication_id":
-		return "The id that its event gets however often the delivery is processed."
+		return "Id of the event, equal for every processing of the delivery."
 	case "orch.v1.WebhookDelivery.duplicate":
-		return "Whether it repeated a delivery that had made its event already."
+		return "Whether the request duplicates a delivery that already published its event."
 	case "orch.v1.WebhookDelivery.error":
-		return "What was wrong, with the place in the template or in what it rendered."
+		return "Reason of the failure; null on success."
+	case "orch.v1.WebhookDelivery.error_column":
+		return "Column of the error, from 1; null for none."
+	case "orch.v1.WebhookDelivery.error_line":
+		return "Line of the error in the template or the rendered text, from 1; null for none."
+	case "orch.v1.WebhookDelivery.event":
+		return "Name of the published event; null for none."
 	case "orch.v1.WebhookDelivery.event_id":
-		return "The event that was made; for a repeated delivery the one that it repeats."
+		return "UUID of the published event; for a duplicate, the original's event; null for none."
 	case "orch.v1.WebhookDelivery.handshake":
-		return "The handshake that it was, if it was one."
+		return "Provider handshake that the request performed; null for an ordinary request."
 	case "orch.v1.WebhookDelivery.headers":
-		return "The header without credentials."
+		return "Headers of the request by lower-case name, without credentials."
+	case "orch.v1.WebhookDelivery.id":
+		return "UUID of the delivery."
 	case "orch.v1.WebhookDelivery.latency":
-		return "How long the answer took, in seconds."
+		return "Time from arrival to response, in seconds."
+	case "orch.v1.WebhookDelivery.method":
+		return "HTTP method of the request."
 	case "orch.v1.WebhookDelivery.path":
-		return "What followed the slug in the address."
+		return "Path of the request after the slug."
+	case "orch.v1.WebhookDelivery.query":
+		return "Query string of the request, without the question mark."
+	case "orch.v1.WebhookDelivery.raw_body":
+		return "Request body as received."
 	case "orch.v1.WebhookDelivery.received":
-		return "When the request came."
+		return "Time at which the request arrived, in UTC."
 	case "orch.v1.WebhookDelivery.remote_address":
-		return "The address that the request came from."
+		return "Address of the sender; null when unknown."
 	case "orch.v1.WebhookDelivery.rendered":
-		return "What the template rendered, of deliveries that failed."
+		return "Output of the template for failed deliveries; null for others."
+	case "orch.v1.WebhookDelivery.rendered_truncated":
+		return "Whether the recorded output is truncated."
 	case "orch.v1.WebhookDelivery.replay_of":
-		return "The delivery whose request this one processed again."
+		return "UUID of the delivery that this one replays; null for an original."
 	case "orch.v1.WebhookDelivery.replayed_event_id":
-		return "The event of the last replay that made one."
+		return "UUID of the event of the last successful replay; null for none."
 	case "orch.v1.WebhookDelivery.size":
-		return "The length of the body as it was sent, in bytes."
+		return "Length of the request body in bytes."
 	case "orch.v1.WebhookDelivery.status":
-		return "The status of the answer."
+		return "HTTP status of the response."
+	case "orch.v1.WebhookDelivery.webhook_id":
+		return "UUID of the webhook."
 	case "orch.v1.WebhookDeliveryBatch":
-		return "WebhookDeliveryBatch is how deliveries travel from the hooks service to the store."
+		return "WebhookDeliveryBatch carries deliveries from the hooks service to the store."
 	case "orch.v1.WebhookDeliveryFilter":
-		return "WebhookDeliveryFilter selects deliveries of one webhook."
+		return "WebhookDeliveryFilter selects deliveries of one webhook; absent criteria match everything."
+	case "orch.v1.WebhookDeliveryFilter.duplicate":
+		return "Selects duplicates or originals."
+	case "orch.v1.WebhookDeliveryFilter.id":
+		return "Selects by UUID."
+	case "orch.v1.WebhookDeliveryFilter.received":
+		return "Selects by time of arrival."
+	case "orch.v1.WebhookDeliveryFilter.replayed_event_id":
+		return "Selects by the event of a successful replay, or deliveries without one."
+	case "orch.v1.WebhookDeliveryFilter.status":
+		return "Selects by response status."
+	case "orch.v1.WebhookDeliveryList":
+		return "WebhookDeliveryList is a JSON array of deliveries."
+	case "orch.v1.WebhookDeliveryQuery":
+		return "WebhookDeliveryQuery selects, orders and paginates deliveries."
+	case "orch.v1.WebhookDeliveryQuery.deliveries":
+		return "Filter on the deliveries themselves; absent selects all."
+	case "orch.v1.WebhookDeliveryQuery.limit":
+		return "Maximum number of deliveries, 0 to 200; default 200."
+	case "orch.v1.WebhookDeliveryQuery.offset":
+		return "Number of deliveries to skip, 0 or more; default 0."
+	case "orch.v1.WebhookDeliveryQuery.sort":
+		return "Order of the deliveries; default RECEIVED_DESC."
+	case "orch.v1.WebhookDeliverySort":
+		return "WebhookDeliverySort is the order of deliveries."
 	case "orch.v1.WebhookDeliveryStatusFilter":
-		return "WebhookDeliveryStatusFilter selects by the status of the answer: 400 and more are failures."
+		return "WebhookDeliveryStatusFilter selects by response status; 400 and above are failures."
+	case "orch.v1.WebhookDeliveryStatusFilter.ge_":
+		return "Lowest HTTP status to select."
+	case "orch.v1.WebhookDeliveryStatusFilter.le_":
+		return "Highest HTTP status to select."
+	case "orch.v1.WebhookDigest":
+		return "WebhookDigest is the hash function of an HMAC."
 	case "orch.v1.WebhookDraft":
-		return "WebhookDraft is a template and the request that it is tried on."
+		return "WebhookDraft is a template with a sample request."
 	case "orch.v1.WebhookDraft.body":
-		return "Any JSON: a text is the body as it is, another value its JSON."
+		return "Body of the sample request: a string is sent as is, another JSON value as its JSON text."
+	case "orch.v1.WebhookDraft.headers":
+		return "Headers of the sample request by name."
+	case "orch.v1.WebhookDraft.method":
+		return "HTTP method of the sample request: GET, HEAD, POST, PUT, PATCH or DELETE; default POST."
+	case "orch.v1.WebhookDraft.path":
+		return "Path of the sample request after the slug."
 	case "orch.v1.WebhookDraft.query":
-		return "The query string, without the question mark, and what follows the slug in the address."
+		return "Query string of the sample request, without the question mark."
+	case "orch.v1.WebhookDraft.template":
+		return "Jinja2 template to render."
+	case "orch.v1.WebhookEncoding":
+		return "WebhookEncoding is the text encoding of a signature."
 	case "orch.v1.WebhookFilter":
-		return "WebhookFilter selects webhooks."
+		return "WebhookFilter selects webhooks; absent criteria match everything."
+	case "orch.v1.WebhookFilter.enabled":
+		return "Selects enabled or disabled webhooks."
+	case "orch.v1.WebhookFilter.id":
+		return "Selects by UUID."
+	case "orch.v1.WebhookFilter.name":
+		return "Selects by name."
+	case "orch.v1.WebhookFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.WebhookFilter.service_account_id":
+		return "Selects by service account, or webhooks without one."
 	case "orch.v1.WebhookHandshake":
-		return "WebhookHandshake is a handshake that must be asked for."
+		return "WebhookHandshake is a provider handshake that must be enabled."
+	case "orch.v1.WebhookList":
+		return "WebhookList is a JSON array of webhooks."
+	case "orch.v1.WebhookQuery":
+		return "WebhookQuery selects, orders and paginates webhooks."
+	case "orch.v1.WebhookQuery.limit":
+		return "Maximum number of webhooks, 0 to 200; default 200."
+	case "orch.v1.WebhookQuery.offset":
+		return "Number of webhooks to skip, 0 or more; default 0."
+	case "orch.v1.WebhookQuery.sort":
+		return "Order of the webhooks; default NAME_ASC."
+	case "orch.v1.WebhookQuery.webhooks":
+		return "Filter on the webhooks themselves; absent selects all."
 	case "orch.v1.WebhookRateLimit":
-		return "WebhookRateLimit takes at most so many requests in any span of so many seconds."
+		return "WebhookRateLimit is a maximum number of requests within a sliding time window."
+	case "orch.v1.WebhookRateLimit.requests":
+		return "Maximum number of requests in the window, 1 to 100,000."
+	case "orch.v1.WebhookRateLimit.seconds":
+		return "Length of the window in seconds, 1 to 86,400; default 60."
 	case "orch.v1.WebhookRendering":
-		return "WebhookRendering is what became of a draft."
+		return "WebhookRendering is the outcome of rendering a draft."
 	case "orch.v1.WebhookRendering.error":
-		return "What is wrong; null when nothing is."
+		return "Error of the template or of its output; null for none."
 	case "orch.v1.WebhookRendering.event":
-		return "The event that would be published; null when there is none."
+		return "Event that would be published; null for none."
 	case "orch.v1.WebhookRendering.rendered":
-		return "What the template rendered; null when it did not."
+		return "Output of the template; null when rendering failed."
+	case "orch.v1.WebhookRenderingError":
+		return "WebhookRenderingError is an error of a template or of its output."
+	case "orch.v1.WebhookRenderingError.column":
+		return "Column of the error, from 1; null when it has no single place."
 	case "orch.v1.WebhookRenderingError.line":
-		return "Counted from one; null when the fault is in no single place."
+		return "Line of the error, from 1; null when it has no single place."
+	case "orch.v1.WebhookRenderingError.message":
+		return "Error text for a person."
 	case "orch.v1.WebhookRenderingError.stage":
-		return "Where it is: in the template, or in what it rendered."
+		return "Place of the error: the template or its output."
+	case "orch.v1.WebhookRenderingStage":
+		return "WebhookRenderingStage is the text that holds an error."
+	case "orch.v1.WebhookReplace":
+		return "WebhookReplace holds all fields of a webhook."
 	case "orch.v1.WebhookReplace.allowed_ips":
-		return "Addresses or networks, such as \"192.30.252.0/22\"."
+		return "Addresses and CIDR networks that may post, at most 100; empty allows all."
 	case "orch.v1.WebhookReplace.deduplication":
-		return "By default delivery_id where requests are verified, else none."
+		return "Identity of duplicate deliveries; default delivery_id with verification, otherwise none."
+	case "orch.v1.WebhookReplace.description":
+		return "Free text that explains the webhook; default empty."
+	case "orch.v1.WebhookReplace.enabled":
+		return "Whether the webhook accepts requests; default true."
+	case "orch.v1.WebhookReplace.handshakes":
+		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
+	case "orch.v1.WebhookReplace.name":
+		return "Display name of the webhook, 1 to 1,024 characters."
+	case "orch.v1.WebhookReplace.rate_limit":
+		return "Maximum request rate; null means no limit."
+	case "orch.v1.WebhookReplace.service_account_id":
+		return "UUID of the service account whose API key requests must carry; null for none."
+	case "orch.v1.WebhookReplace.template":
+		return "Jinja2 template that renders a request to the JSON object of an event."
 	case "orch.v1.WebhookReplace.verification":
-		return "How requests prove that they come from the sender. Left out when a webhook is changed it stays, null removes it."
+		return "Signature verification of requests; an absent value is kept and null removes it."
 	case "orch.v1.WebhookReplace.verify_token":
-		return "What the handshake of Meta must name. It is never returned."
+		return "Token that Meta's handshake must present, 1 to 1,024 characters; it is never returned."
 	case "orch.v1.WebhookReplayQuery":
-		return "WebhookReplayQuery selects what is to be replayed."
+		return "WebhookReplayQuery selects the deliveries to replay."
+	case "orch.v1.WebhookReplayQuery.deliveries":
+		return "Filter on the deliveries; null selects failed ones without a successful replay."
+	case "orch.v1.WebhookReplayQuery.limit":
+		return "Maximum number of deliveries, 0 to 200; default 200."
 	case "orch.v1.WebhookScheme":
-		return "WebhookScheme is how a sender proves that a request is its own. All but gitlab sign the bytes of the body."
+		return "WebhookScheme is the form of a signature; all except gitlab sign the body's bytes."
 	case "orch.v1.WebhookService":
-		return "WebhookService stores webhooks. Their addresses are made by the server and can only be rotated."
+		return "Webhooks receive HTTP requests and turn them into events by a Jinja2 template."
 	case "orch.v1.WebhookService.CountWebhooks":
-		return "Count the webhooks that match."
+		return "Count webhooks. Returns the number of webhooks that match."
 	case "orch.v1.WebhookService.CreateWebhook":
-		return "Create a webhook; its template is compiled first."
+		return "Create a webhook. The server compiles the template first and assigns the slug and the URL."
 	case "orch.v1.WebhookService.DeleteWebhook":
-		return "Delete a webhook; its address is gone at once."
+		return "Delete a webhook. Its URL returns 404 as soon as the update reaches the hooks service."
 	case "orch.v1.WebhookService.ListDeliveries":
-		return "List the last deliveries of a webhook, newest first."
+		return "List deliveries. Returns a page of the webhook's recorded deliveries, newest first."
 	case "orch.v1.WebhookService.ListWebhooks":
-		return "List webhooks."
+		return "List webhooks. Returns a page of the workspace's webhooks, by name."
 	case "orch.v1.WebhookService.ReadDeliveries":
-		return "Read the deliveries of a webhook that match."
+		return "Filter deliveries. Returns a page of the webhook's deliveries that match."
 	case "orch.v1.WebhookService.ReadDelivery":
-		return "Read a delivery with its request."
+		return "Read a delivery. Returns the delivery with its recorded request, or 404."
 	case "orch.v1.WebhookService.ReadWebhook":
-		return "Read a webhook."
+		return "Read a webhook. Returns the webhook with this UUID, or 404; secrets are never returned."
 	case "orch.v1.WebhookService.ReadWebhooks":
-		return "Read the webhooks that match."
+		return "Filter webhooks. Returns a page of the webhooks that match."
 	case "orch.v1.WebhookService.RenderWebhook":
-		return "Render a template with a request, without saving the one or publishing the other. What is wrong with them is part of the answer."
+		return "Render a template. Renders a request without storing or publishing anything; template errors are part of the 200 response."
 	case "orch.v1.WebhookService.ReplaceWebhook":
-		return "Replace a webhook. An absent enabled or service_account_id stays; a null service_account_id is removed."
+		return "Replace a webhook. An absent enabled or service_account_id keeps its value; a null service_account_id removes it."
 	case "orch.v1.WebhookService.ReplayDeliveries":
-		return "Process again the deliveries that match, oldest first: by default those that failed and were not replayed with success yet. The answer are the new deliveries."
+		return "Replay deliveries. Processes matching deliveries with the current template, oldest first; default failed ones without a successful replay."
 	case "orch.v1.WebhookService.ReplayDelivery":
-		return "Process the request of a delivery again, by the webhook's template of now. The answer is the new delivery."
+		return "Replay a delivery. Processes the recorded request with the current template and returns the new delivery."
 	case "orch.v1.WebhookService.RotateWebhook":
-		return "Give a webhook a new address; the old one is gone at once."
+		return "Rotate the URL. Assigns a new slug; the old URL stops working."
 	case "orch.v1.WebhookService.UpdateWebhook":
-		return "Change a webhook; what is not sent stays."
+		return "Update a webhook. Absent fields keep their values; null removes an optional value."
+	case "orch.v1.WebhookSort":
+		return "WebhookSort is the order of webhooks."
+	case "orch.v1.WebhookUpdate":
+		return "WebhookUpdate holds the changes to a webhook; absent fields keep their values."
 	case "orch.v1.WebhookUpdate.allowed_ips":
-		return "Addresses or networks, such as \"192.30.252.0/22\"."
+		return "Addresses and CIDR networks that may post, at most 100; empty allows all."
 	case "orch.v1.WebhookUpdate.deduplication":
-		return "By default delivery_id where requests are verified, else none."
+		return "Identity of duplicate deliveries; default delivery_id with verification, otherwise none."
+	case "orch.v1.WebhookUpdate.description":
+		return "Free text that explains the webhook; default empty."
+	case "orch.v1.WebhookUpdate.enabled":
+		return "Whether the webhook accepts requests; default true."
+	case "orch.v1.WebhookUpdate.handshakes":
+		return "Provider handshakes that the webhook supports in addition to the default ones, at most 10."
+	case "orch.v1.WebhookUpdate.name":
+		return "Display name of the webhook, 1 to 1,024 characters."
+	case "orch.v1.WebhookUpdate.rate_limit":
+		return "Maximum request rate; null means no limit."
+	case "orch.v1.WebhookUpdate.service_account_id":
+		return "UUID of the service account whose API key requests must carry; null for none."
+	case "orch.v1.WebhookUpdate.template":
+		return "Jinja2 template that renders a request to the JSON object of an event."
 	case "orch.v1.WebhookUpdate.verification":
-		return "How requests prove that they come from the sender. Left out when a webhook is changed it stays, null removes it."
+		return "Signature verification of requests; an absent value is kept and null removes it."
 	case "orch.v1.WebhookUpdate.verify_token":
-		return "What the handshake of Meta must name. It is never returned."
+		return "Token that Meta's handshake must present, 1 to 1,024 characters; it is never returned."
 	case "orch.v1.WebhookVerification":
-		return "WebhookVerification is how signatures are verified, without the secrets."
+		return "WebhookVerification configures signature verification, without the secrets."
+	case "orch.v1.WebhookVerification.digest":
+		return "Hash function of the HMAC, for scheme hmac; default sha256."
+	case "orch.v1.WebhookVerification.encoding":
+		return "Text encoding of the signature, for scheme hmac; default hex."
 	case "orch.v1.WebhookVerification.header":
-		return "For hmac: the header that carries the signature, and what stands before it there, such as \"sha256=\"."
+		return "Name of the header with the signature, for scheme hmac."
+	case "orch.v1.WebhookVerification.id_header":
+		return "Name of the header with the delivery id, for scheme hmac; null for none."
+	case "orch.v1.WebhookVerification.prefix":
+		return "Text before the signature in its header, such as \"sha256=\", for scheme hmac."
+	case "orch.v1.WebhookVerification.scheme":
+		return "Form of the signature."
 	case "orch.v1.WebhookVerification.secret_count":
-		return "How many secrets are live."
+		return "Number of valid secrets."
 	case "orch.v1.WebhookVerification.signed_content":
-		return "For hmac: what is signed, of {id}, {timestamp} and {body}."
+		return "Signed text, composed of {id}, {timestamp} and {body}, for scheme hmac; null signs the body."
 	case "orch.v1.WebhookVerification.timestamp_header":
-		return "For hmac: the headers of a timestamp (Unix seconds) and of the delivery's id."
+		return "Name of the header with the time in Unix seconds, for scheme hmac; null for none."
 	case "orch.v1.WebhookVerification.tolerance":
-		return "How far a signed timestamp may be from the time of receipt, in seconds."
+		return "Maximum difference between a signed timestamp and the time of receipt, in seconds, 1 to 86,400; default 300."
 	case "orch.v1.WebhookVerificationInput":
-		return "WebhookVerificationInput is how signatures are to be verified."
+		return "WebhookVerificationInput configures signature verification with its secrets."
+	case "orch.v1.WebhookVerificationInput.digest":
+		return "Hash function of the HMAC, for scheme hmac; default sha256."
+	case "orch.v1.WebhookVerificationInput.encoding":
+		return "Text encoding of the signature, for scheme hmac; default hex."
+	case "orch.v1.WebhookVerificationInput.header":
+		return "Name of the header with the signature, for scheme hmac."
+	case "orch.v1.WebhookVerificationInput.id_header":
+		return "Name of the header with the delivery id, for scheme hmac; null for none."
+	case "orch.v1.WebhookVerificationInput.prefix":
+		return "Text before the signature in its header, such as \"sha256=\", for scheme hmac."
+	case "orch.v1.WebhookVerificationInput.scheme":
+		return "Form of the signature."
 	case "orch.v1.WebhookVerificationInput.secrets":
-		return "One or two secrets, the newest first: while a sender changes from one to the other both are good. They are never returned. Left out, those that the webhook has stay."
+		return "One or two valid secrets, newest first; they are never returned, and an absent list keeps the stored ones."
+	case "orch.v1.WebhookVerificationInput.signed_content":
+		return "Signed text, composed of {id}, {timestamp} and {body}, for scheme hmac, 1 to 200 characters; null signs the body."
+	case "orch.v1.WebhookVerificationInput.timestamp_header":
+		return "Name of the header with the time in Unix seconds, for scheme hmac; null for none."
+	case "orch.v1.WebhookVerificationInput.tolerance":
+		return "Maximum difference between a signed timestamp and the time of receipt, in seconds, 1 to 86,400; default 300."
 	case "orch.v1.WorkPoolFilter":
-		return "WorkPoolFilter selects work pools."
+		return "WorkPoolFilter selects work pools; absent criteria match everything."
+	case "orch.v1.WorkPoolFilter.id":
+		return "Selects by UUID."
+	case "orch.v1.WorkPoolFilter.name":
+		return "Selects by name."
+	case "orch.v1.WorkPoolFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.WorkPoolFilter.type":
+		return "Selects by work pool type, such as \"process\" or \"kubernetes\"."
 	case "orch.v1.WorkQueue":
-		return "WorkQueue is a queue of runs."
+		return "WorkQueue is a queue of scheduled runs for workers."
+	case "orch.v1.WorkQueue.concurrency_limit":
+		return "Maximum number of concurrent runs, 0 or more; null means no limit."
+	case "orch.v1.WorkQueue.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.WorkQueue.description":
+		return "Free text that explains the work queue; default empty."
+	case "orch.v1.WorkQueue.filter":
+		return "Selection of runs in the deprecated form without work pools; null for none."
+	case "orch.v1.WorkQueue.id":
+		return "UUID of the work queue."
+	case "orch.v1.WorkQueue.is_paused":
+		return "Whether workers receive no runs from the queue; default false."
+	case "orch.v1.WorkQueue.last_polled":
+		return "Time of the last poll, in UTC; null if never polled."
+	case "orch.v1.WorkQueue.name":
+		return "Name of the work queue, unique within its pool; it must not contain any of / % & > <."
 	case "orch.v1.WorkQueue.priority":
-		return "Queues of a smaller number are served first."
+		return "Priority of the queue, 1 or more; lower numbers are served first; default 1."
+	case "orch.v1.WorkQueue.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.WorkQueue.work_pool_id":
+		return "UUID of the work pool; null for none."
+	case "orch.v1.WorkQueueCheckForDeploymentRequest.id":
+		return "UUID of the deployment."
 	case "orch.v1.WorkQueueFilter":
-		return "WorkQueueFilter selects work queues."
+		return "WorkQueueFilter selects work queues; absent criteria match everything."
+	case "orch.v1.WorkQueueFilter.id":
+		return "Selects by UUID."
+	case "orch.v1.WorkQueueFilter.name":
+		return "Selects by name."
+	case "orch.v1.WorkQueueFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.WorkQueueList":
+		return "WorkQueueList is a JSON array of work queues."
 	case "orch.v1.Workspace":
-		return "Workspace holds flows, runs, webhooks and everything else that is not an account's."
+		return "Workspace separates flows, runs, webhooks and other resources within an account."
+	case "orch.v1.Workspace.account_id":
+		return "UUID of the account."
+	case "orch.v1.Workspace.created":
+		return "Time of creation, in UTC."
 	case "orch.v1.Workspace.default_workspace_role_id":
-		return "The role of those who are given access without one."
+		return "UUID of the role for actors that gain access without a stated role."
+	case "orch.v1.Workspace.description":
+		return "Free text that explains the workspace, at most 1,024 characters."
 	case "orch.v1.Workspace.handle":
-		return "Its name in paths that people type, unique in the account."
+		return "Name for URLs, unique within the account: lower-case letters, digits and hyphens, at most 100 characters."
+	case "orch.v1.Workspace.id":
+		return "UUID of the workspace."
+	case "orch.v1.Workspace.is_public":
+		return "Whether the workspace is public; always false."
+	case "orch.v1.Workspace.name":
+		return "Display name of the workspace, 1 to 255 characters."
+	case "orch.v1.Workspace.updated":
+		return "Time of the last change, in UTC."
 	case "orch.v1.WorkspaceAccess":
-		return "WorkspaceAccess is the role that one actor has in a workspace."
+		return "WorkspaceAccess is the role of one actor in a workspace."
+	case "orch.v1.WorkspaceAccess.actor_id":
+		return "UUID that identifies the actor in access lists and events."
+	case "orch.v1.WorkspaceAccess.bot_id":
+		return "UUID of the service account; null for other actors."
+	case "orch.v1.WorkspaceAccess.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.WorkspaceAccess.id":
+		return "UUID of the access entry."
+	case "orch.v1.WorkspaceAccess.team_id":
+		return "UUID of the team; null for other actors."
+	case "orch.v1.WorkspaceAccess.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.WorkspaceAccess.user_id":
+		return "UUID of the user; null for other actors."
+	case "orch.v1.WorkspaceAccess.workspace_id":
+		return "UUID of the workspace."
+	case "orch.v1.WorkspaceAccess.workspace_role_id":
+		return "UUID of the workspace role."
+	case "orch.v1.WorkspaceAccessList":
+		return "WorkspaceAccessList is a JSON array of access entries."
 	case "orch.v1.WorkspaceAccessService":
-		return "WorkspaceAccessService stores the roles that users, service accounts and teams have in a workspace. Owners and administrators of the account need none: they may do everything in all of its workspaces."
+		return "Workspace access assigns workspace roles to users, service accounts and teams."
 	case "orch.v1.WorkspaceAccessService.GrantBotAccess":
-		return "Give a service account a role in the workspace; one that has a role there gets the other one, under the same id."
+		return "Grant access to service accounts. Assigns a workspace role; an existing role is replaced under the same id."
 	case "orch.v1.WorkspaceAccessService.GrantTeamAccess":
-		return "Give a team a role in the workspace; one that has a role there gets the other one, under the same id."
+		return "Grant access to teams. Assigns a workspace role; an existing role is replaced under the same id."
 	case "orch.v1.WorkspaceAccessService.GrantUserAccess":
-		return "Give a user a role in the workspace; one that has a role there gets the other one, under the same id."
+		return "Grant access to users. Assigns a workspace role; an existing role is replaced under the same id."
 	case "orch.v1.WorkspaceAccessService.ReadBotAccess":
-		return "Read what a service account may do in the workspace."
+		return "Read a service account's access. Returns the access entry with this UUID, or 404."
 	case "orch.v1.WorkspaceAccessService.ReadTeamAccesses":
-		return "Read what teams may do in the workspace."
+		return "List team access. Returns a page of the teams that have a role in the workspace."
 	case "orch.v1.WorkspaceAccessService.ReadUserAccess":
-		return "Read what a user may do in the workspace."
+		return "Read a user's access. Returns the access entry with this UUID, or 404."
 	case "orch.v1.WorkspaceAccessService.RevokeBotAccess":
-		return "Take the role in the workspace away."
+		return "Revoke a service account's access. Removes the service account's role in the workspace."
 	case "orch.v1.WorkspaceAccessService.RevokeTeamAccess":
-		return "Take a team's role in the workspace away. The address names the team."
+		return "Revoke a team's access. Removes the team's role in the workspace; the path names the team."
 	case "orch.v1.WorkspaceAccessService.RevokeUserAccess":
-		return "Take the role in the workspace away."
+		return "Revoke a user's access. Removes the user's role in the workspace."
+	case "orch.v1.WorkspaceCreate":
+		return "WorkspaceCreate holds the fields of a new workspace."
+	case "orch.v1.WorkspaceCreate.description":
+		return "Free text that explains the workspace, at most 1,024 characters."
 	case "orch.v1.WorkspaceCreate.handle":
-		return "Made of the name when absent or null."
+		return "Name for URLs, at most 100 lower-case letters, digits and hyphens; absent or null derives it from name."
+	case "orch.v1.WorkspaceCreate.name":
+		return "Display name of the workspace, 1 to 255 characters."
 	case "orch.v1.WorkspaceFilter":
-		return "WorkspaceFilter selects workspaces."
+		return "WorkspaceFilter selects workspaces; absent criteria match everything."
+	case "orch.v1.WorkspaceFilter.handle":
+		return "Selects by handle."
+	case "orch.v1.WorkspaceFilter.id":
+		return "Selects by UUID."
+	case "orch.v1.WorkspaceFilter.name":
+		return "Selects by name."
+	case "orch.v1.WorkspaceFilter.operator":
+		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
+	case "orch.v1.WorkspaceList":
+		return "WorkspaceList is a JSON array of workspaces."
+	case "orch.v1.WorkspaceQuery":
+		return "WorkspaceQuery selects and paginates workspaces."
+	case "orch.v1.WorkspaceQuery.limit":
+		return "Maximum number of workspaces, 0 to 200; default 200."
+	case "orch.v1.WorkspaceQuery.offset":
+		return "Number of workspaces to skip, 0 or more; default 0."
+	case "orch.v1.WorkspaceQuery.workspaces":
+		return "Filter on the workspaces themselves; absent selects all."
 	case "orch.v1.WorkspaceRole":
-		return "WorkspaceRole is what somebody may do in a workspace."
+		return "WorkspaceRole is a set of scopes in a workspace."
 	case "orch.v1.WorkspaceRole.account_id":
-		return "Null: a role of the server's own."
+		return "UUID of the account; null for a predefined role."
+	case "orch.v1.WorkspaceRole.created":
+		return "Time of creation, in UTC."
+	case "orch.v1.WorkspaceRole.description":
+		return "Free text that explains the role, at most 1,024 characters."
+	case "orch.v1.WorkspaceRole.id":
+		return "UUID of the workspace role."
 	case "orch.v1.WorkspaceRole.inherited_role_id":
-		return "One of the server's own roles, all of whose scopes this one has too."
+		return "UUID of the predefined role whose scopes this role includes; null for none."
+	case "orch.v1.WorkspaceRole.name":
+		return "Name of the role, 1 to 255 characters."
 	case "orch.v1.WorkspaceRole.scopes":
-		return "Those that the role has beside the inherited role's."
+		return "Scopes that the role grants in addition to the inherited ones, at most 500."
+	case "orch.v1.WorkspaceRole.updated":
+		return "Time of the last change, in UTC."
+	case "orch.v1.WorkspaceRoleList":
+		return "WorkspaceRoleList is a JSON array of workspace roles."
+	case "orch.v1.WorkspaceRoleQuery":
+		return "WorkspaceRoleQuery selects workspace roles."
+	case "orch.v1.WorkspaceRoleQuery.workspace_roles":
+		return "Filter on the workspace roles; null selects all."
+	case "orch.v1.WorkspaceRoleWrite":
+		return "WorkspaceRoleWrite holds all fields of a workspace role."
+	case "orch.v1.WorkspaceRoleWrite.description":
+		return "Free text that explains the role, at most 1,024 characters."
+	case "orch.v1.WorkspaceRoleWrite.inherited_role_id":
+		return "UUID of the predefined role whose scopes this role includes; null for none."
+	case "orch.v1.WorkspaceRoleWrite.name":
+		return "Name of the role, 1 to 255 characters."
 	case "orch.v1.WorkspaceRoleWrite.scopes":
-		return "A scope that no operation asks for allows nothing."
+		return "Scopes that the role grants, at most 500; a scope that no operation requires has no effect."
+	case "orch.v1.WorkspaceScopeList":
+		return "WorkspaceScopeList is a JSON array of scopes."
 	case "orch.v1.WorkspaceService":
-		return "WorkspaceService stores workspaces."
+		return "Workspaces separate flows, runs, webhooks and other resources within an account."
 	case "orch.v1.WorkspaceService.CreateWorkspace":
-		return "Create a workspace."
+		return "Create a workspace. A taken handle returns 409."
 	case "orch.v1.WorkspaceService.DeleteWorkspace":
-		return "Delete a workspace with everything in it."
+		return "Delete a workspace. This also deletes every resource in it."
 	case "orch.v1.WorkspaceService.ReadWorkspace":
-		return "Read a workspace."
+		return "Read a workspace. Returns the workspace with this UUID, or 404."
 	case "orch.v1.WorkspaceService.ReadWorkspaces":
-		return "Read those of the matching workspaces that the caller may see."
+		return "Filter workspaces. Returns a page of the matching workspaces that the caller may see."
 	case "orch.v1.WorkspaceService.UpdateWorkspace":
-		return "Change a workspace; what is not sent stays."
+		return "Update a workspace. Absent fields keep their values; a taken handle returns 409."
+	case "orch.v1.WorkspaceUpdate":
+		return "WorkspaceUpdate holds the changes to a workspace; absent fields keep their values."
+	case "orch.v1.WorkspaceUpdate.default_workspace_role_id":
+		return "UUID of the role for actors that gain access without a stated role."
+	case "orch.v1.WorkspaceUpdate.description":
+		return "Free text that explains the workspace, at most 1,024 characters."
+	case "orch.v1.WorkspaceUpdate.handle":
+		return "Name for URLs, unique within the account: lower-case letters, digits and hyphens, at most 100 characters."
+	case "orch.v1.WorkspaceUpdate.name":
+		return "Display name of the workspace, 1 to 255 characters."
 	}
 	return ""
 }

@@ -27,36 +27,47 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Account owns workspaces.
+// Account owns workspaces, members, roles, teams and service accounts.
 type Account struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Id      string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
 	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
 	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	Name    string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	// Its name in paths that people type: lower case, digits and hyphens.
-	Handle   string  `protobuf:"bytes,5,opt,name=handle,proto3" json:"handle,omitempty"`
+	// Display name of the account, 1 to 255 characters.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// Unique name for URLs: lower-case letters, digits and hyphens, at most 100 characters.
+	Handle string `protobuf:"bytes,5,opt,name=handle,proto3" json:"handle,omitempty"`
+	// Free text that names the account's location, at most 255 characters.
 	Location *string `protobuf:"bytes,6,opt,name=location,proto3,oneof" json:"location,omitempty"`
-	Link     *string `protobuf:"bytes,7,opt,name=link,proto3,oneof" json:"link,omitempty"`
-	// After how many seconds a browser's sign-in ends; null = the server's choice.
-	AuthExpirationSeconds *int64           `protobuf:"varint,8,opt,name=auth_expiration_seconds,json=authExpirationSeconds,proto3,oneof" json:"auth_expiration_seconds,omitempty"`
-	Settings              *AccountSettings `protobuf:"bytes,9,opt,name=settings,proto3" json:"settings,omitempty"`
-	DomainNames           []string         `protobuf:"bytes,10,rep,name=domain_names,json=domainNames,proto3" json:"domain_names,omitempty"`
-	ImageLocation         *string          `protobuf:"bytes,11,opt,name=image_location,json=imageLocation,proto3,oneof" json:"image_location,omitempty"`
-	// Always "none".
+	// URL of the account owner's site, at most 2,048 characters.
+	Link *string `protobuf:"bytes,7,opt,name=link,proto3,oneof" json:"link,omitempty"`
+	// Lifetime of a browser sign-in in seconds, 0 or more; null uses the server's default.
+	AuthExpirationSeconds *int64 `protobuf:"varint,8,opt,name=auth_expiration_seconds,json=authExpirationSeconds,proto3,oneof" json:"auth_expiration_seconds,omitempty"`
+	// Settings of the account.
+	Settings *AccountSettings `protobuf:"bytes,9,opt,name=settings,proto3" json:"settings,omitempty"`
+	// Single sign-on domains; always empty.
+	DomainNames []string `protobuf:"bytes,10,rep,name=domain_names,json=domainNames,proto3" json:"domain_names,omitempty"`
+	// URL of the account's picture; always null.
+	ImageLocation *string `protobuf:"bytes,11,opt,name=image_location,json=imageLocation,proto3,oneof" json:"image_location,omitempty"`
+	// State of single sign-on; always "none".
 	SsoState string `protobuf:"bytes,12,opt,name=sso_state,json=ssoState,proto3" json:"sso_state,omitempty"`
-	// What the plan allows.
+	// Names of the features that the plan includes.
 	Features []string `protobuf:"bytes,13,rep,name=features,proto3" json:"features,omitempty"`
-	// hobby, starter, team, pro or enterprise.
+	// Plan of the account: hobby, starter, team, pro or enterprise.
 	PlanType string `protobuf:"bytes,14,opt,name=plan_type,json=planType,proto3" json:"plan_type,omitempty"`
-	// 0 = for ever.
-	RunRetentionDays      int64 `protobuf:"varint,15,opt,name=run_retention_days,json=runRetentionDays,proto3" json:"run_retention_days,omitempty"`
+	// Number of days for which runs are retained; 0 retains them forever.
+	RunRetentionDays int64 `protobuf:"varint,15,opt,name=run_retention_days,json=runRetentionDays,proto3" json:"run_retention_days,omitempty"`
+	// Number of days for which audit events are retained; 0 retains them forever.
 	AuditLogRetentionDays int64 `protobuf:"varint,16,opt,name=audit_log_retention_days,json=auditLogRetentionDays,proto3" json:"audit_log_retention_days,omitempty"`
-	// Null = none.
-	AutomationsLimit *int64       `protobuf:"varint,17,opt,name=automations_limit,json=automationsLimit,proto3,oneof" json:"automations_limit,omitempty"`
-	IpAllowlist      *IpAllowlist `protobuf:"bytes,18,opt,name=ip_allowlist,json=ipAllowlist,proto3" json:"ip_allowlist,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Maximum number of automations; null means no limit.
+	AutomationsLimit *int64 `protobuf:"varint,17,opt,name=automations_limit,json=automationsLimit,proto3,oneof" json:"automations_limit,omitempty"`
+	// Networks that may use the account.
+	IpAllowlist   *IpAllowlist `protobuf:"bytes,18,opt,name=ip_allowlist,json=ipAllowlist,proto3" json:"ip_allowlist,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Account) Reset() {
@@ -215,10 +226,11 @@ func (x *Account) GetIpAllowlist() *IpAllowlist {
 	return nil
 }
 
-// IpAllowlist are the addresses from which an account may be used.
+// IpAllowlist lists the networks that may use an account.
 type IpAllowlist struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Entries       []*IpAllowlistEntry    `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Networks of the list, at most 25.
+	Entries       []*IpAllowlistEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -260,12 +272,14 @@ func (x *IpAllowlist) GetEntries() []*IpAllowlistEntry {
 	return nil
 }
 
+// IpAllowlistEntry is one address or network of an allowlist.
 type IpAllowlistEntry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// An address or a network, such as "192.0.2.0/24".
+	// IPv4 or IPv6 address or CIDR network such as "192.0.2.0/24", at most 64 characters.
 	IpNetwork string `protobuf:"bytes,1,opt,name=ip_network,json=ipNetwork,proto3" json:"ip_network,omitempty"`
-	// An entry that is not enabled allows nothing.
-	Enabled       bool    `protobuf:"varint,2,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	// Whether the entry takes effect; default true.
+	Enabled bool `protobuf:"varint,2,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	// Free text that explains the entry, at most 1,024 characters.
 	Description   *string `protobuf:"bytes,3,opt,name=description,proto3,oneof" json:"description,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -322,11 +336,13 @@ func (x *IpAllowlistEntry) GetDescription() string {
 	return ""
 }
 
-// IpAllowlistAccess says what the list means for the caller, enforced or not.
+// IpAllowlistAccess is the allowlist's verdict on the caller's address, whether or not the list is enforced.
 type IpAllowlistAccess struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Allowed       bool                   `protobuf:"varint,1,opt,name=allowed,proto3" json:"allowed,omitempty"`
-	Detail        string                 `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether an enabled entry contains the caller's address.
+	Allowed bool `protobuf:"varint,1,opt,name=allowed,proto3" json:"allowed,omitempty"`
+	// Explanation of the verdict for a person.
+	Detail        string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -375,19 +391,22 @@ func (x *IpAllowlistAccess) GetDetail() string {
 	return ""
 }
 
-// AccountSettings are switches of an account.
+// AccountSettings are the switches and limits of an account.
 type AccountSettings struct {
-	state                 protoimpl.MessageState `protogen:"open.v1"`
-	AllowPublicWorkspaces bool                   `protobuf:"varint,1,opt,name=allow_public_workspaces,json=allowPublicWorkspaces,proto3" json:"allow_public_workspaces,omitempty"`
-	AiLogSummaries        bool                   `protobuf:"varint,2,opt,name=ai_log_summaries,json=aiLogSummaries,proto3" json:"ai_log_summaries,omitempty"`
-	ManagedExecution      bool                   `protobuf:"varint,3,opt,name=managed_execution,json=managedExecution,proto3" json:"managed_execution,omitempty"`
-	// No webhook without a service account is enabled.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether workspaces of the account may be public; stored without further effect.
+	AllowPublicWorkspaces bool `protobuf:"varint,1,opt,name=allow_public_workspaces,json=allowPublicWorkspaces,proto3" json:"allow_public_workspaces,omitempty"`
+	// Whether log summaries are wanted; stored without further effect.
+	AiLogSummaries bool `protobuf:"varint,2,opt,name=ai_log_summaries,json=aiLogSummaries,proto3" json:"ai_log_summaries,omitempty"`
+	// Whether managed execution is wanted; stored without further effect.
+	ManagedExecution bool `protobuf:"varint,3,opt,name=managed_execution,json=managedExecution,proto3" json:"managed_execution,omitempty"`
+	// Whether every enabled webhook must have a service account.
 	EnforceWebhookAuthentication bool `protobuf:"varint,4,opt,name=enforce_webhook_authentication,json=enforceWebhookAuthentication,proto3" json:"enforce_webhook_authentication,omitempty"`
-	// How many requests are taken over all webhooks of the account; null for any number. The server's settings hold beside it.
+	// Rate limit across all webhooks of the account, beside the server's own; null means none.
 	WebhookRateLimit *WebhookRateLimit `protobuf:"bytes,5,opt,name=webhook_rate_limit,json=webhookRateLimit,proto3,oneof" json:"webhook_rate_limit,omitempty"`
-	// The addresses and networks that may post to the account's webhooks; empty for all. The server's settings hold beside it.
+	// Addresses and CIDR networks that may post to the account's webhooks, at most 100; empty allows all.
 	WebhookAllowedIps []string `protobuf:"bytes,6,rep,name=webhook_allowed_ips,json=webhookAllowedIps,proto3" json:"webhook_allowed_ips,omitempty"`
-	// The account is used from the addresses on its list alone.
+	// Whether the server restricts the account to the addresses on its IP allowlist.
 	EnforceIpAllowlist bool `protobuf:"varint,7,opt,name=enforce_ip_allowlist,json=enforceIpAllowlist,proto3" json:"enforce_ip_allowlist,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -472,12 +491,16 @@ func (x *AccountSettings) GetEnforceIpAllowlist() bool {
 	return false
 }
 
+// AccountCreate holds the fields of a new account.
 type AccountCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Made of the name when absent.
-	Handle        *string `protobuf:"bytes,2,opt,name=handle,proto3,oneof" json:"handle,omitempty"`
-	PlanType      string  `protobuf:"bytes,3,opt,name=plan_type,json=planType,proto3" json:"plan_type,omitempty"`
+	// Display name of the account, 1 to 255 characters.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Unique name for URLs: lower-case letters, digits and hyphens, at most 100 characters; derived from name when
+	// absent.
+	Handle *string `protobuf:"bytes,2,opt,name=handle,proto3,oneof" json:"handle,omitempty"`
+	// Plan of the account: hobby, starter, team, pro or enterprise; default enterprise.
+	PlanType      string `protobuf:"bytes,3,opt,name=plan_type,json=planType,proto3" json:"plan_type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -533,16 +556,23 @@ func (x *AccountCreate) GetPlanType() string {
 	return ""
 }
 
+// AccountUpdate holds the changes to an account; absent fields keep their values.
 type AccountUpdate struct {
-	state                 protoimpl.MessageState `protogen:"open.v1"`
-	Name                  *string                `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	Handle                *string                `protobuf:"bytes,2,opt,name=handle,proto3,oneof" json:"handle,omitempty"`
-	Location              *string                `protobuf:"bytes,3,opt,name=location,proto3,oneof" json:"location,omitempty"`
-	Link                  *string                `protobuf:"bytes,4,opt,name=link,proto3,oneof" json:"link,omitempty"`
-	AuthExpirationSeconds *int64                 `protobuf:"varint,5,opt,name=auth_expiration_seconds,json=authExpirationSeconds,proto3,oneof" json:"auth_expiration_seconds,omitempty"`
-	PlanType              *string                `protobuf:"bytes,6,opt,name=plan_type,json=planType,proto3,oneof" json:"plan_type,omitempty"`
-	unknownFields         protoimpl.UnknownFields
-	sizeCache             protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Display name of the account, 1 to 255 characters.
+	Name *string `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Unique name for URLs: lower-case letters, digits and hyphens, at most 100 characters.
+	Handle *string `protobuf:"bytes,2,opt,name=handle,proto3,oneof" json:"handle,omitempty"`
+	// Free text that names the account's location, at most 255 characters.
+	Location *string `protobuf:"bytes,3,opt,name=location,proto3,oneof" json:"location,omitempty"`
+	// URL of the account owner's site, at most 2,048 characters.
+	Link *string `protobuf:"bytes,4,opt,name=link,proto3,oneof" json:"link,omitempty"`
+	// Lifetime of a browser sign-in in seconds, 0 or more; null uses the server's default.
+	AuthExpirationSeconds *int64 `protobuf:"varint,5,opt,name=auth_expiration_seconds,json=authExpirationSeconds,proto3,oneof" json:"auth_expiration_seconds,omitempty"`
+	// Plan of the account: hobby, starter, team, pro or enterprise; only server administrators may set it.
+	PlanType      *string `protobuf:"bytes,6,opt,name=plan_type,json=planType,proto3,oneof" json:"plan_type,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AccountUpdate) Reset() {
@@ -617,17 +647,22 @@ func (x *AccountUpdate) GetPlanType() string {
 	return ""
 }
 
-// AccountSettingsUpdate is flat, unlike the settings inside an account.
+// AccountSettingsUpdate holds changed settings as a flat object; absent settings keep their values.
 type AccountSettingsUpdate struct {
-	state                        protoimpl.MessageState `protogen:"open.v1"`
-	AllowPublicWorkspaces        bool                   `protobuf:"varint,1,opt,name=allow_public_workspaces,json=allowPublicWorkspaces,proto3" json:"allow_public_workspaces,omitempty"`
-	AiLogSummaries               bool                   `protobuf:"varint,2,opt,name=ai_log_summaries,json=aiLogSummaries,proto3" json:"ai_log_summaries,omitempty"`
-	ManagedExecution             bool                   `protobuf:"varint,3,opt,name=managed_execution,json=managedExecution,proto3" json:"managed_execution,omitempty"`
-	EnforceWebhookAuthentication bool                   `protobuf:"varint,4,opt,name=enforce_webhook_authentication,json=enforceWebhookAuthentication,proto3" json:"enforce_webhook_authentication,omitempty"`
-	WebhookRateLimit             *WebhookRateLimit      `protobuf:"bytes,5,opt,name=webhook_rate_limit,json=webhookRateLimit,proto3,oneof" json:"webhook_rate_limit,omitempty"`
-	// Addresses or networks, such as "192.30.252.0/22".
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether workspaces of the account may be public; stored without further effect.
+	AllowPublicWorkspaces bool `protobuf:"varint,1,opt,name=allow_public_workspaces,json=allowPublicWorkspaces,proto3" json:"allow_public_workspaces,omitempty"`
+	// Whether log summaries are wanted; stored without further effect.
+	AiLogSummaries bool `protobuf:"varint,2,opt,name=ai_log_summaries,json=aiLogSummaries,proto3" json:"ai_log_summaries,omitempty"`
+	// Whether managed execution is wanted; stored without further effect.
+	ManagedExecution bool `protobuf:"varint,3,opt,name=managed_execution,json=managedExecution,proto3" json:"managed_execution,omitempty"`
+	// Whether every enabled webhook must have a service account.
+	EnforceWebhookAuthentication bool `protobuf:"varint,4,opt,name=enforce_webhook_authentication,json=enforceWebhookAuthentication,proto3" json:"enforce_webhook_authentication,omitempty"`
+	// Rate limit across all webhooks of the account, beside the server's own; null means none.
+	WebhookRateLimit *WebhookRateLimit `protobuf:"bytes,5,opt,name=webhook_rate_limit,json=webhookRateLimit,proto3,oneof" json:"webhook_rate_limit,omitempty"`
+	// Addresses and CIDR networks that may post to the account's webhooks, at most 100; empty allows all.
 	WebhookAllowedIps []string `protobuf:"bytes,6,rep,name=webhook_allowed_ips,json=webhookAllowedIps,proto3" json:"webhook_allowed_ips,omitempty"`
-	// Refused while the list does not have the caller's own address.
+	// Whether the server restricts the account to the addresses on its IP allowlist.
 	EnforceIpAllowlist bool `protobuf:"varint,7,opt,name=enforce_ip_allowlist,json=enforceIpAllowlist,proto3" json:"enforce_ip_allowlist,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -712,9 +747,11 @@ func (x *AccountSettingsUpdate) GetEnforceIpAllowlist() bool {
 	return false
 }
 
+// AccountDomain is a single sign-on domain.
 type AccountDomain struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// DNS name of the domain.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -756,6 +793,7 @@ func (x *AccountDomain) GetName() string {
 	return ""
 }
 
+// AccountDomainList is a JSON array of domains.
 type AccountDomainList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Domains       []*AccountDomain       `protobuf:"bytes,1,rep,name=domains,proto3" json:"domains,omitempty"`
@@ -845,8 +883,9 @@ func (x *CreateAccountRequest) GetAccount() *AccountCreate {
 }
 
 type ReadAccountRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId     string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -889,7 +928,8 @@ func (x *ReadAccountRequest) GetAccountId() string {
 }
 
 type UpdateAccountRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
 	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
 	Account       *AccountUpdate         `protobuf:"bytes,2,opt,name=account,proto3" json:"account,omitempty"`
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -949,8 +989,9 @@ func (x *UpdateAccountRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 }
 
 type DeleteAccountRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId     string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -993,8 +1034,9 @@ func (x *DeleteAccountRequest) GetAccountId() string {
 }
 
 type ReadAccountSettingsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId     string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1037,7 +1079,8 @@ func (x *ReadAccountSettingsRequest) GetAccountId() string {
 }
 
 type UpdateAccountSettingsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
 	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
 	Settings      *AccountSettingsUpdate `protobuf:"bytes,2,opt,name=settings,proto3" json:"settings,omitempty"`
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -1097,8 +1140,9 @@ func (x *UpdateAccountSettingsRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 }
 
 type ReadAccountDomainsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId     string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1141,8 +1185,9 @@ func (x *ReadAccountDomainsRequest) GetAccountId() string {
 }
 
 type ReadIpAllowlistRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId     string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1185,9 +1230,10 @@ func (x *ReadIpAllowlistRequest) GetAccountId() string {
 }
 
 type UpdateIpAllowlistRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Allowlist     *IpAllowlist           `protobuf:"bytes,2,opt,name=allowlist,proto3" json:"allowlist,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId     string       `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	Allowlist     *IpAllowlist `protobuf:"bytes,2,opt,name=allowlist,proto3" json:"allowlist,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1237,8 +1283,9 @@ func (x *UpdateIpAllowlistRequest) GetAllowlist() *IpAllowlist {
 }
 
 type CheckIpAllowlistAccessRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId     string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

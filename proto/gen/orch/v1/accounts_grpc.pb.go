@@ -38,30 +38,31 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// AccountService stores accounts.
+// Accounts own workspaces, members, roles, teams and service accounts.
 type AccountServiceClient interface {
-	// Create an account with its first workspace; whoever creates it owns it.
+	// Create an account. The server also creates its first workspace and makes the caller its owner; a taken handle
+	// returns 409.
 	CreateAccount(ctx context.Context, in *CreateAccountRequest, opts ...grpc.CallOption) (*Account, error)
-	// Read an account.
+	// Read an account. Returns the account with its settings, plan and limits.
 	ReadAccount(ctx context.Context, in *ReadAccountRequest, opts ...grpc.CallOption) (*Account, error)
-	// Change an account; what is not sent stays. Only the server's administrators choose the plan.
+	// Update an account. Absent fields keep their values; only server administrators may change plan_type.
 	UpdateAccount(ctx context.Context, in *UpdateAccountRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Delete an account with everything that belongs to it: workspaces and all that is in them, service accounts, teams,
-	// roles, and the users who are members of no other account. The default account cannot be deleted.
+	// Delete an account. This removes its workspaces, service accounts, teams, roles, and users without another account;
+	// the default account is refused.
 	DeleteAccount(ctx context.Context, in *DeleteAccountRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Read the settings of an account.
+	// Read account settings. Returns every setting of the account with its current value.
 	ReadAccountSettings(ctx context.Context, in *ReadAccountSettingsRequest, opts ...grpc.CallOption) (*AccountSettings, error)
-	// Change settings of an account; what is not sent stays. Once the authentication of webhooks is enforced, all
-	// webhooks of the account without a service account are disabled before this answers.
+	// Update account settings. Absent settings keep their values; enforcing webhook authentication disables webhooks
+	// without a service account before the response.
 	UpdateAccountSettings(ctx context.Context, in *UpdateAccountSettingsRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Read from which addresses the account may be used while its settings enforce the list.
+	// Read the IP allowlist. Returns the networks that may use the account while enforce_ip_allowlist is true.
 	ReadIpAllowlist(ctx context.Context, in *ReadIpAllowlistRequest, opts ...grpc.CallOption) (*IpAllowlist, error)
-	// Replace the list of addresses from which the account may be used. While it is enforced, a list without the caller's
-	// own address is refused.
+	// Replace the IP allowlist. While the list is enforced, a list that lacks the caller's own address returns 422.
 	UpdateIpAllowlist(ctx context.Context, in *UpdateIpAllowlistRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Tell whether the list has the caller's address.
+	// Check the caller's address. Returns whether the allowlist contains the address of this request, whether or not it
+	// is enforced.
 	CheckIpAllowlistAccess(ctx context.Context, in *CheckIpAllowlistAccessRequest, opts ...grpc.CallOption) (*IpAllowlistAccess, error)
-	// List the domains whose users sign on by themselves. There are none: this server signs nobody on.
+	// List single sign-on domains. The list is always empty, because this server offers no single sign-on.
 	ReadAccountDomains(ctx context.Context, in *ReadAccountDomainsRequest, opts ...grpc.CallOption) (*AccountDomainList, error)
 }
 
@@ -177,30 +178,31 @@ func (c *accountServiceClient) ReadAccountDomains(ctx context.Context, in *ReadA
 // All implementations must embed UnimplementedAccountServiceServer
 // for forward compatibility.
 //
-// AccountService stores accounts.
+// Accounts own workspaces, members, roles, teams and service accounts.
 type AccountServiceServer interface {
-	// Create an account with its first workspace; whoever creates it owns it.
+	// Create an account. The server also creates its first workspace and makes the caller its owner; a taken handle
+	// returns 409.
 	CreateAccount(context.Context, *CreateAccountRequest) (*Account, error)
-	// Read an account.
+	// Read an account. Returns the account with its settings, plan and limits.
 	ReadAccount(context.Context, *ReadAccountRequest) (*Account, error)
-	// Change an account; what is not sent stays. Only the server's administrators choose the plan.
+	// Update an account. Absent fields keep their values; only server administrators may change plan_type.
 	UpdateAccount(context.Context, *UpdateAccountRequest) (*emptypb.Empty, error)
-	// Delete an account with everything that belongs to it: workspaces and all that is in them, service accounts, teams,
-	// roles, and the users who are members of no other account. The default account cannot be deleted.
+	// Delete an account. This removes its workspaces, service accounts, teams, roles, and users without another account;
+	// the default account is refused.
 	DeleteAccount(context.Context, *DeleteAccountRequest) (*emptypb.Empty, error)
-	// Read the settings of an account.
+	// Read account settings. Returns every setting of the account with its current value.
 	ReadAccountSettings(context.Context, *ReadAccountSettingsRequest) (*AccountSettings, error)
-	// Change settings of an account; what is not sent stays. Once the authentication of webhooks is enforced, all
-	// webhooks of the account without a service account are disabled before this answers.
+	// Update account settings. Absent settings keep their values; enforcing webhook authentication disables webhooks
+	// without a service account before the response.
 	UpdateAccountSettings(context.Context, *UpdateAccountSettingsRequest) (*emptypb.Empty, error)
-	// Read from which addresses the account may be used while its settings enforce the list.
+	// Read the IP allowlist. Returns the networks that may use the account while enforce_ip_allowlist is true.
 	ReadIpAllowlist(context.Context, *ReadIpAllowlistRequest) (*IpAllowlist, error)
-	// Replace the list of addresses from which the account may be used. While it is enforced, a list without the caller's
-	// own address is refused.
+	// Replace the IP allowlist. While the list is enforced, a list that lacks the caller's own address returns 422.
 	UpdateIpAllowlist(context.Context, *UpdateIpAllowlistRequest) (*emptypb.Empty, error)
-	// Tell whether the list has the caller's address.
+	// Check the caller's address. Returns whether the allowlist contains the address of this request, whether or not it
+	// is enforced.
 	CheckIpAllowlistAccess(context.Context, *CheckIpAllowlistAccessRequest) (*IpAllowlistAccess, error)
-	// List the domains whose users sign on by themselves. There are none: this server signs nobody on.
+	// List single sign-on domains. The list is always empty, because this server offers no single sign-on.
 	ReadAccountDomains(context.Context, *ReadAccountDomainsRequest) (*AccountDomainList, error)
 	mustEmbedUnimplementedAccountServiceServer()
 }

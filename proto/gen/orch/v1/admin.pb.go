@@ -25,11 +25,12 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ServerDefaultResultStorage names the block that keeps the results of those who name none.
+// ServerDefaultResultStorage names the block document that stores results by default.
 type ServerDefaultResultStorage struct {
-	state                       protoimpl.MessageState `protogen:"open.v1"`
-	DefaultResultStorageBlockId *string                `protobuf:"bytes,1,opt,name=default_result_storage_block_id,json=defaultResultStorageBlockId,proto3,oneof" json:"default_result_storage_block_id,omitempty"`
-	// The document's own; there is one in a workspace.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the block document that stores results by default; null means none.
+	DefaultResultStorageBlockId *string `protobuf:"bytes,1,opt,name=default_result_storage_block_id,json=defaultResultStorageBlockId,proto3,oneof" json:"default_result_storage_block_id,omitempty"`
+	// Id of the stored document; a workspace has one.
 	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -79,9 +80,11 @@ func (x *ServerDefaultResultStorage) GetId() string {
 	return ""
 }
 
+// ServerDefaultResultStorageUpdate names the new default result storage.
 type ServerDefaultResultStorageUpdate struct {
-	state                       protoimpl.MessageState `protogen:"open.v1"`
-	DefaultResultStorageBlockId string                 `protobuf:"bytes,1,opt,name=default_result_storage_block_id,json=defaultResultStorageBlockId,proto3" json:"default_result_storage_block_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of an existing block document that can store results.
+	DefaultResultStorageBlockId string `protobuf:"bytes,1,opt,name=default_result_storage_block_id,json=defaultResultStorageBlockId,proto3" json:"default_result_storage_block_id,omitempty"`
 	unknownFields               protoimpl.UnknownFields
 	sizeCache                   protoimpl.SizeCache
 }

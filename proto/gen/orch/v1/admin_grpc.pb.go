@@ -31,13 +31,15 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// AdminService keeps defaults that hold where nothing else is set.
+// Server-wide administration: version, settings and the default result storage.
 type AdminServiceClient interface {
-	// Read where results are kept by default.
+	// Read the default result storage. Returns the block document that stores results of flows without a storage of their
+	// own, or null.
 	ReadServerDefaultResultStorage(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*ServerDefaultResultStorage, error)
-	// Set where results are kept by default.
+	// Set the default result storage. The block document must exist and be able to write results; otherwise the response
+	// is 404 or 422.
 	UpdateServerDefaultResultStorage(ctx context.Context, in *UpdateServerDefaultResultStorageRequest, opts ...grpc.CallOption) (*ServerDefaultResultStorage, error)
-	// Leave it to each client again where results are kept.
+	// Clear the default result storage. Clients choose their own result storage again.
 	ClearServerDefaultResultStorage(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
@@ -83,13 +85,15 @@ func (c *adminServiceClient) ClearServerDefaultResultStorage(ctx context.Context
 // All implementations must embed UnimplementedAdminServiceServer
 // for forward compatibility.
 //
-// AdminService keeps defaults that hold where nothing else is set.
+// Server-wide administration: version, settings and the default result storage.
 type AdminServiceServer interface {
-	// Read where results are kept by default.
+	// Read the default result storage. Returns the block document that stores results of flows without a storage of their
+	// own, or null.
 	ReadServerDefaultResultStorage(context.Context, *emptypb.Empty) (*ServerDefaultResultStorage, error)
-	// Set where results are kept by default.
+	// Set the default result storage. The block document must exist and be able to write results; otherwise the response
+	// is 404 or 422.
 	UpdateServerDefaultResultStorage(context.Context, *UpdateServerDefaultResultStorageRequest) (*ServerDefaultResultStorage, error)
-	// Leave it to each client again where results are kept.
+	// Clear the default result storage. Clients choose their own result storage again.
 	ClearServerDefaultResultStorage(context.Context, *emptypb.Empty) (*emptypb.Empty, error)
 	mustEmbedUnimplementedAdminServiceServer()
 }

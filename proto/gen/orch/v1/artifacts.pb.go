@@ -27,6 +27,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// ArtifactSort is the order of artifacts.
 type ArtifactSort int32
 
 const (
@@ -85,6 +86,7 @@ func (ArtifactSort) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_artifacts_proto_rawDescGZIP(), []int{0}
 }
 
+// ArtifactCollectionSort is the order of artifact keys.
 type ArtifactCollectionSort int32
 
 const (
@@ -143,21 +145,29 @@ func (ArtifactCollectionSort) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_artifacts_proto_rawDescGZIP(), []int{1}
 }
 
-// Artifact is something that a run leaves for people to read.
+// Artifact is a result that a run publishes for people.
 type Artifact struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Id      string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the artifact.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
 	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
 	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	// What the artifact is a version of.
+	// Name that groups the versions of one artifact; null for an artifact without versions.
 	Key *string `protobuf:"bytes,4,opt,name=key,proto3,oneof" json:"key,omitempty"`
-	// How the data is to be shown: markdown, table, link, image, progress, result.
-	Type          *string    `protobuf:"bytes,5,opt,name=type,proto3,oneof" json:"type,omitempty"`
-	Description   *string    `protobuf:"bytes,6,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	Data          []byte     `protobuf:"bytes,7,opt,name=data,proto3,oneof" json:"data,omitempty"`
-	Metadata_     *StringMap `protobuf:"bytes,8,opt,name=metadata_,json=metadata,proto3,oneof" json:"metadata_,omitempty"`
-	FlowRunId     *string    `protobuf:"bytes,9,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
-	TaskRunId     *string    `protobuf:"bytes,10,opt,name=task_run_id,json=taskRunId,proto3,oneof" json:"task_run_id,omitempty"`
+	// Rendering of the data, such as markdown, table, link, image, progress or result.
+	Type *string `protobuf:"bytes,5,opt,name=type,proto3,oneof" json:"type,omitempty"`
+	// Markdown text that explains the artifact.
+	Description *string `protobuf:"bytes,6,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	// Content of the artifact as any JSON value.
+	Data []byte `protobuf:"bytes,7,opt,name=data,proto3,oneof" json:"data,omitempty"`
+	// String metadata by name, stored and returned unchanged.
+	Metadata_ *StringMap `protobuf:"bytes,8,opt,name=metadata_,json=metadata,proto3,oneof" json:"metadata_,omitempty"`
+	// UUID of the flow run that created the artifact; null for none.
+	FlowRunId *string `protobuf:"bytes,9,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
+	// UUID of the task run that created the artifact; null for none.
+	TaskRunId     *string `protobuf:"bytes,10,opt,name=task_run_id,json=taskRunId,proto3,oneof" json:"task_run_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -262,15 +272,23 @@ func (x *Artifact) GetTaskRunId() string {
 	return ""
 }
 
+// ArtifactCreate holds the fields of a new artifact.
 type ArtifactCreate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Key           *string                `protobuf:"bytes,1,opt,name=key,proto3,oneof" json:"key,omitempty"`
-	Type          *string                `protobuf:"bytes,2,opt,name=type,proto3,oneof" json:"type,omitempty"`
-	Description   *string                `protobuf:"bytes,3,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3,oneof" json:"data,omitempty"`
-	Metadata_     *StringMap             `protobuf:"bytes,5,opt,name=metadata_,json=metadata,proto3,oneof" json:"metadata_,omitempty"`
-	FlowRunId     *string                `protobuf:"bytes,6,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
-	TaskRunId     *string                `protobuf:"bytes,7,opt,name=task_run_id,json=taskRunId,proto3,oneof" json:"task_run_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name that groups the versions of one artifact; null for an artifact without versions.
+	Key *string `protobuf:"bytes,1,opt,name=key,proto3,oneof" json:"key,omitempty"`
+	// Rendering of the data, such as markdown, table, link, image, progress or result.
+	Type *string `protobuf:"bytes,2,opt,name=type,proto3,oneof" json:"type,omitempty"`
+	// Markdown text that explains the artifact.
+	Description *string `protobuf:"bytes,3,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	// Content of the artifact as any JSON value.
+	Data []byte `protobuf:"bytes,4,opt,name=data,proto3,oneof" json:"data,omitempty"`
+	// String metadata by name, stored and returned unchanged.
+	Metadata_ *StringMap `protobuf:"bytes,5,opt,name=metadata_,json=metadata,proto3,oneof" json:"metadata_,omitempty"`
+	// UUID of the flow run that created the artifact; null for none.
+	FlowRunId *string `protobuf:"bytes,6,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
+	// UUID of the task run that created the artifact; null for none.
+	TaskRunId     *string `protobuf:"bytes,7,opt,name=task_run_id,json=taskRunId,proto3,oneof" json:"task_run_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -354,11 +372,15 @@ func (x *ArtifactCreate) GetTaskRunId() string {
 	return ""
 }
 
+// ArtifactUpdate holds the changes to an artifact; absent fields keep their values.
 type ArtifactUpdate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3,oneof" json:"data,omitempty"`
-	Description   *string                `protobuf:"bytes,2,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	Metadata_     *StringMap             `protobuf:"bytes,3,opt,name=metadata_,json=metadata,proto3,oneof" json:"metadata_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Content of the artifact as any JSON value.
+	Data []byte `protobuf:"bytes,1,opt,name=data,proto3,oneof" json:"data,omitempty"`
+	// Markdown text that explains the artifact.
+	Description *string `protobuf:"bytes,2,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	// String metadata by name, stored and returned unchanged.
+	Metadata_     *StringMap `protobuf:"bytes,3,opt,name=metadata_,json=metadata,proto3,oneof" json:"metadata_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -414,6 +436,7 @@ func (x *ArtifactUpdate) GetMetadata_() *StringMap {
 	return nil
 }
 
+// ArtifactList is a JSON array of artifacts.
 type ArtifactList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Artifacts     []*Artifact            `protobuf:"bytes,1,rep,name=artifacts,proto3" json:"artifacts,omitempty"`
@@ -458,20 +481,31 @@ func (x *ArtifactList) GetArtifacts() []*Artifact {
 	return nil
 }
 
-// ArtifactCollection stands for all artifacts of a key, and shows the latest of them.
+// ArtifactCollection represents all artifacts of one key and shows the latest.
 type ArtifactCollection struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created       *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	Key           string                 `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
-	LatestId      string                 `protobuf:"bytes,5,opt,name=latest_id,json=latestId,proto3" json:"latest_id,omitempty"`
-	Type          *string                `protobuf:"bytes,6,opt,name=type,proto3,oneof" json:"type,omitempty"`
-	Description   *string                `protobuf:"bytes,7,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	Data          []byte                 `protobuf:"bytes,8,opt,name=data,proto3,oneof" json:"data,omitempty"`
-	Metadata_     *StringMap             `protobuf:"bytes,9,opt,name=metadata_,json=metadata,proto3,oneof" json:"metadata_,omitempty"`
-	FlowRunId     *string                `protobuf:"bytes,10,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
-	TaskRunId     *string                `protobuf:"bytes,11,opt,name=task_run_id,json=taskRunId,proto3,oneof" json:"task_run_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the collection; it differs from the artifacts' UUIDs.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// Name that the artifacts of the collection share.
+	Key string `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
+	// UUID of the latest artifact of the key.
+	LatestId string `protobuf:"bytes,5,opt,name=latest_id,json=latestId,proto3" json:"latest_id,omitempty"`
+	// Rendering of the data, such as markdown, table, link, image, progress or result.
+	Type *string `protobuf:"bytes,6,opt,name=type,proto3,oneof" json:"type,omitempty"`
+	// Markdown text that explains the artifact.
+	Description *string `protobuf:"bytes,7,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	// Content of the artifact as any JSON value.
+	Data []byte `protobuf:"bytes,8,opt,name=data,proto3,oneof" json:"data,omitempty"`
+	// String metadata by name, stored and returned unchanged.
+	Metadata_ *StringMap `protobuf:"bytes,9,opt,name=metadata_,json=metadata,proto3,oneof" json:"metadata_,omitempty"`
+	// UUID of the flow run that created the artifact; null for none.
+	FlowRunId *string `protobuf:"bytes,10,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
+	// UUID of the task run that created the artifact; null for none.
+	TaskRunId     *string `protobuf:"bytes,11,opt,name=task_run_id,json=taskRunId,proto3,oneof" json:"task_run_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -583,6 +617,7 @@ func (x *ArtifactCollection) GetTaskRunId() string {
 	return ""
 }
 
+// ArtifactCollectionList is a JSON array with one entry per key.
 type ArtifactCollectionList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Artifacts     []*ArtifactCollection  `protobuf:"bytes,1,rep,name=artifacts,proto3" json:"artifacts,omitempty"`
@@ -630,10 +665,12 @@ func (x *ArtifactCollectionList) GetArtifacts() []*ArtifactCollection {
 // KeyFilter selects by a key that may be absent.
 type KeyFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Any_  *StringList            `protobuf:"bytes,1,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
-	// A part of the key, in any case.
-	Like_         *string `protobuf:"bytes,2,opt,name=like_,json=like,proto3,oneof" json:"like_,omitempty"`
-	Exists_       *bool   `protobuf:"varint,3,opt,name=exists_,json=exists,proto3,oneof" json:"exists_,omitempty"`
+	// Selects objects whose value is one of these.
+	Any_ *StringList `protobuf:"bytes,1,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
+	// Case-insensitive substring of the key; % matches any run of characters.
+	Like_ *string `protobuf:"bytes,2,opt,name=like_,json=like,proto3,oneof" json:"like_,omitempty"`
+	// True selects artifacts with a key, false those without.
+	Exists_       *bool `protobuf:"varint,3,opt,name=exists_,json=exists,proto3,oneof" json:"exists_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -689,15 +726,21 @@ func (x *KeyFilter) GetExists_() bool {
 	return false
 }
 
-// ArtifactFilter selects artifacts.
+// ArtifactFilter selects artifacts; absent criteria match everything.
 type ArtifactFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operator      Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Id            *AnyUuidFilter         `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	Key           *KeyFilter             `protobuf:"bytes,3,opt,name=key,proto3,oneof" json:"key,omitempty"`
-	FlowRunId     *AnyUuidFilter         `protobuf:"bytes,4,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
-	TaskRunId     *AnyUuidFilter         `protobuf:"bytes,5,opt,name=task_run_id,json=taskRunId,proto3,oneof" json:"task_run_id,omitempty"`
-	Type          *StringFilter          `protobuf:"bytes,6,opt,name=type,proto3,oneof" json:"type,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects by UUID.
+	Id *AnyUuidFilter `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Selects by artifact key.
+	Key *KeyFilter `protobuf:"bytes,3,opt,name=key,proto3,oneof" json:"key,omitempty"`
+	// Selects by the flow run that created the artifact.
+	FlowRunId *AnyUuidFilter `protobuf:"bytes,4,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
+	// Selects by the task run that created the artifact.
+	TaskRunId *AnyUuidFilter `protobuf:"bytes,5,opt,name=task_run_id,json=taskRunId,proto3,oneof" json:"task_run_id,omitempty"`
+	// Selects by type.
+	Type          *StringFilter `protobuf:"bytes,6,opt,name=type,proto3,oneof" json:"type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -774,15 +817,21 @@ func (x *ArtifactFilter) GetType() *StringFilter {
 	return nil
 }
 
-// ArtifactCollectionFilter selects keys by their latest artifacts.
+// ArtifactCollectionFilter selects keys by their latest artifact; absent criteria match everything.
 type ArtifactCollectionFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operator      Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	LatestId      *AnyUuidFilter         `protobuf:"bytes,2,opt,name=latest_id,json=latestId,proto3,oneof" json:"latest_id,omitempty"`
-	Key           *KeyFilter             `protobuf:"bytes,3,opt,name=key,proto3,oneof" json:"key,omitempty"`
-	FlowRunId     *AnyUuidFilter         `protobuf:"bytes,4,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
-	TaskRunId     *AnyUuidFilter         `protobuf:"bytes,5,opt,name=task_run_id,json=taskRunId,proto3,oneof" json:"task_run_id,omitempty"`
-	Type          *StringFilter          `protobuf:"bytes,6,opt,name=type,proto3,oneof" json:"type,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects keys by the UUID of their latest artifact.
+	LatestId *AnyUuidFilter `protobuf:"bytes,2,opt,name=latest_id,json=latestId,proto3,oneof" json:"latest_id,omitempty"`
+	// Selects by artifact key.
+	Key *KeyFilter `protobuf:"bytes,3,opt,name=key,proto3,oneof" json:"key,omitempty"`
+	// Selects by the flow run that created the artifact.
+	FlowRunId *AnyUuidFilter `protobuf:"bytes,4,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
+	// Selects by the task run that created the artifact.
+	TaskRunId *AnyUuidFilter `protobuf:"bytes,5,opt,name=task_run_id,json=taskRunId,proto3,oneof" json:"task_run_id,omitempty"`
+	// Selects by type.
+	Type          *StringFilter `protobuf:"bytes,6,opt,name=type,proto3,oneof" json:"type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -859,17 +908,25 @@ func (x *ArtifactCollectionFilter) GetType() *StringFilter {
 	return nil
 }
 
-// ArtifactQuery selects and orders artifacts, by their own fields and by those of what they belong to.
+// ArtifactQuery selects, orders and paginates artifacts.
 type ArtifactQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Artifacts     *ArtifactFilter        `protobuf:"bytes,1,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
-	FlowRuns      *FlowRunFilter         `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3" json:"flow_runs,omitempty"`
-	TaskRuns      *TaskRunFilter         `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
-	Flows         *FlowFilter            `protobuf:"bytes,4,opt,name=flows,proto3" json:"flows,omitempty"`
-	Deployments   *DeploymentFilter      `protobuf:"bytes,5,opt,name=deployments,proto3" json:"deployments,omitempty"`
-	Sort          ArtifactSort           `protobuf:"varint,6,opt,name=sort,proto3,enum=orch.v1.ArtifactSort" json:"sort,omitempty"`
-	Limit         *PageLimit             `protobuf:"bytes,7,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,8,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the artifacts themselves; absent selects all.
+	Artifacts *ArtifactFilter `protobuf:"bytes,1,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
+	// Selects artifacts related to at least one matching flow run; absent applies no condition.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3" json:"flow_runs,omitempty"`
+	// Selects artifacts related to at least one matching task run; absent applies no condition.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
+	// Selects artifacts related to at least one matching flow; absent applies no condition.
+	Flows *FlowFilter `protobuf:"bytes,4,opt,name=flows,proto3" json:"flows,omitempty"`
+	// Selects artifacts related to at least one matching deployment; absent applies no condition.
+	Deployments *DeploymentFilter `protobuf:"bytes,5,opt,name=deployments,proto3" json:"deployments,omitempty"`
+	// Order of the artifacts; default ID_DESC.
+	Sort ArtifactSort `protobuf:"varint,6,opt,name=sort,proto3,enum=orch.v1.ArtifactSort" json:"sort,omitempty"`
+	// Maximum number of artifacts, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,7,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of artifacts to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,8,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -960,14 +1017,19 @@ func (x *ArtifactQuery) GetOffset() int64 {
 	return 0
 }
 
-// ArtifactCountQuery selects artifacts.
+// ArtifactCountQuery selects the artifacts to count.
 type ArtifactCountQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Artifacts     *ArtifactFilter        `protobuf:"bytes,1,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
-	FlowRuns      *FlowRunFilter         `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3" json:"flow_runs,omitempty"`
-	TaskRuns      *TaskRunFilter         `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
-	Flows         *FlowFilter            `protobuf:"bytes,4,opt,name=flows,proto3" json:"flows,omitempty"`
-	Deployments   *DeploymentFilter      `protobuf:"bytes,5,opt,name=deployments,proto3" json:"deployments,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the artifacts themselves; absent selects all.
+	Artifacts *ArtifactFilter `protobuf:"bytes,1,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
+	// Selects artifacts related to at least one matching flow run; absent applies no condition.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3" json:"flow_runs,omitempty"`
+	// Selects artifacts related to at least one matching task run; absent applies no condition.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
+	// Selects artifacts related to at least one matching flow; absent applies no condition.
+	Flows *FlowFilter `protobuf:"bytes,4,opt,name=flows,proto3" json:"flows,omitempty"`
+	// Selects artifacts related to at least one matching deployment; absent applies no condition.
+	Deployments   *DeploymentFilter `protobuf:"bytes,5,opt,name=deployments,proto3" json:"deployments,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1037,17 +1099,25 @@ func (x *ArtifactCountQuery) GetDeployments() *DeploymentFilter {
 	return nil
 }
 
-// ArtifactCollectionQuery selects and orders keys, by their latest artifacts and by what those belong to.
+// ArtifactCollectionQuery selects, orders and paginates artifact keys.
 type ArtifactCollectionQuery struct {
-	state         protoimpl.MessageState    `protogen:"open.v1"`
-	Artifacts     *ArtifactCollectionFilter `protobuf:"bytes,1,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
-	FlowRuns      *FlowRunFilter            `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3" json:"flow_runs,omitempty"`
-	TaskRuns      *TaskRunFilter            `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
-	Flows         *FlowFilter               `protobuf:"bytes,4,opt,name=flows,proto3" json:"flows,omitempty"`
-	Deployments   *DeploymentFilter         `protobuf:"bytes,5,opt,name=deployments,proto3" json:"deployments,omitempty"`
-	Sort          ArtifactCollectionSort    `protobuf:"varint,6,opt,name=sort,proto3,enum=orch.v1.ArtifactCollectionSort" json:"sort,omitempty"`
-	Limit         *PageLimit                `protobuf:"bytes,7,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                     `protobuf:"varint,8,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the artifact keies themselves; absent selects all.
+	Artifacts *ArtifactCollectionFilter `protobuf:"bytes,1,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
+	// Selects artifact keies related to at least one matching flow run; absent applies no condition.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3" json:"flow_runs,omitempty"`
+	// Selects artifact keies related to at least one matching task run; absent applies no condition.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
+	// Selects artifact keies related to at least one matching flow; absent applies no condition.
+	Flows *FlowFilter `protobuf:"bytes,4,opt,name=flows,proto3" json:"flows,omitempty"`
+	// Selects artifact keies related to at least one matching deployment; absent applies no condition.
+	Deployments *DeploymentFilter `protobuf:"bytes,5,opt,name=deployments,proto3" json:"deployments,omitempty"`
+	// Order of the artifact keies; default ID_DESC.
+	Sort ArtifactCollectionSort `protobuf:"varint,6,opt,name=sort,proto3,enum=orch.v1.ArtifactCollectionSort" json:"sort,omitempty"`
+	// Maximum number of artifact keies, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,7,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of artifact keies to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,8,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1138,14 +1208,19 @@ func (x *ArtifactCollectionQuery) GetOffset() int64 {
 	return 0
 }
 
-// ArtifactCollectionCountQuery selects keys.
+// ArtifactCollectionCountQuery selects the artifact keys to count.
 type ArtifactCollectionCountQuery struct {
-	state         protoimpl.MessageState    `protogen:"open.v1"`
-	Artifacts     *ArtifactCollectionFilter `protobuf:"bytes,1,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
-	FlowRuns      *FlowRunFilter            `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3" json:"flow_runs,omitempty"`
-	TaskRuns      *TaskRunFilter            `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
-	Flows         *FlowFilter               `protobuf:"bytes,4,opt,name=flows,proto3" json:"flows,omitempty"`
-	Deployments   *DeploymentFilter         `protobuf:"bytes,5,opt,name=deployments,proto3" json:"deployments,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the artifact keies themselves; absent selects all.
+	Artifacts *ArtifactCollectionFilter `protobuf:"bytes,1,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
+	// Selects artifact keies related to at least one matching flow run; absent applies no condition.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3" json:"flow_runs,omitempty"`
+	// Selects artifact keies related to at least one matching task run; absent applies no condition.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
+	// Selects artifact keies related to at least one matching flow; absent applies no condition.
+	Flows *FlowFilter `protobuf:"bytes,4,opt,name=flows,proto3" json:"flows,omitempty"`
+	// Selects artifact keies related to at least one matching deployment; absent applies no condition.
+	Deployments   *DeploymentFilter `protobuf:"bytes,5,opt,name=deployments,proto3" json:"deployments,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1260,8 +1335,9 @@ func (x *CreateArtifactRequest) GetArtifact() *ArtifactCreate {
 }
 
 type ReadArtifactRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the artifact.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1304,8 +1380,9 @@ func (x *ReadArtifactRequest) GetId() string {
 }
 
 type ReadLatestArtifactRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Key of the artifact.
+	Key           string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1524,9 +1601,11 @@ func (x *CountLatestArtifactsRequest) GetQuery() *ArtifactCollectionCountQuery {
 }
 
 type ListArtifactsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Limit         *PageLimit             `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Maximum number of artifacts, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of artifacts to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1576,7 +1655,8 @@ func (x *ListArtifactsRequest) GetOffset() int64 {
 }
 
 type UpdateArtifactRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the artifact.
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Artifact      *ArtifactUpdate        `protobuf:"bytes,2,opt,name=artifact,proto3" json:"artifact,omitempty"`
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -1636,9 +1716,10 @@ func (x *UpdateArtifactRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 }
 
 type ReplaceArtifactRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Artifact      *ArtifactCreate        `protobuf:"bytes,2,opt,name=artifact,proto3" json:"artifact,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the artifact.
+	Id            string          `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Artifact      *ArtifactCreate `protobuf:"bytes,2,opt,name=artifact,proto3" json:"artifact,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1688,8 +1769,9 @@ func (x *ReplaceArtifactRequest) GetArtifact() *ArtifactCreate {
 }
 
 type DeleteArtifactRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the artifact.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

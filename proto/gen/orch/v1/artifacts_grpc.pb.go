@@ -39,29 +39,29 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ArtifactService stores artifacts. Those of one key are versions of one thing, whose latest is kept at hand.
+// Artifacts are tables, Markdown, links, images and progress that runs publish for people.
 type ArtifactServiceClient interface {
-	// Create an artifact; if it has a key, it is the latest one of that key.
+	// Create an artifact. An artifact with a key becomes the latest version of that key.
 	CreateArtifact(ctx context.Context, in *CreateArtifactRequest, opts ...grpc.CallOption) (*Artifact, error)
-	// Read an artifact by its id.
+	// Read an artifact. Returns the artifact with this UUID, or 404.
 	ReadArtifact(ctx context.Context, in *ReadArtifactRequest, opts ...grpc.CallOption) (*Artifact, error)
-	// Read the latest artifact of a key.
+	// Read the latest artifact of a key. Returns the newest version of the key, or 404.
 	ReadLatestArtifact(ctx context.Context, in *ReadLatestArtifactRequest, opts ...grpc.CallOption) (*Artifact, error)
-	// Read the artifacts that match.
+	// Filter artifacts. Returns a page of the artifacts that match all given filters.
 	ReadArtifacts(ctx context.Context, in *ReadArtifactsRequest, opts ...grpc.CallOption) (*ArtifactList, error)
-	// Count the artifacts that match.
+	// Count artifacts. Returns the number of artifacts that match all given filters.
 	CountArtifacts(ctx context.Context, in *CountArtifactsRequest, opts ...grpc.CallOption) (*CountResponse, error)
-	// Read the latest artifacts of those keys that match.
+	// Filter latest artifacts. Returns one entry per key, with the key's latest artifact, for the keys that match.
 	ReadLatestArtifacts(ctx context.Context, in *ReadLatestArtifactsRequest, opts ...grpc.CallOption) (*ArtifactCollectionList, error)
-	// Count the keys whose latest artifacts match.
+	// Count artifact keys. Returns the number of keys whose latest artifact matches.
 	CountLatestArtifacts(ctx context.Context, in *CountLatestArtifactsRequest, opts ...grpc.CallOption) (*CountResponse, error)
-	// Read a page of artifacts.
+	// List artifacts. Returns a page of all artifacts of the workspace, by descending UUID.
 	ListArtifacts(ctx context.Context, in *ListArtifactsRequest, opts ...grpc.CallOption) (*ArtifactList, error)
-	// Change an artifact; what is not sent stays.
+	// Update an artifact. Absent fields keep their values.
 	UpdateArtifact(ctx context.Context, in *UpdateArtifactRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Create an artifact of this id, or replace it; what is not sent is as in a new artifact.
+	// Create or replace an artifact. Uses the UUID of the path; absent fields take the defaults of a new artifact.
 	ReplaceArtifact(ctx context.Context, in *ReplaceArtifactRequest, opts ...grpc.CallOption) (*Artifact, error)
-	// Delete an artifact; the one before it becomes the latest of its key.
+	// Delete an artifact. The preceding version, if any, becomes the latest of its key.
 	DeleteArtifact(ctx context.Context, in *DeleteArtifactRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
@@ -187,29 +187,29 @@ func (c *artifactServiceClient) DeleteArtifact(ctx context.Context, in *DeleteAr
 // All implementations must embed UnimplementedArtifactServiceServer
 // for forward compatibility.
 //
-// ArtifactService stores artifacts. Those of one key are versions of one thing, whose latest is kept at hand.
+// Artifacts are tables, Markdown, links, images and progress that runs publish for people.
 type ArtifactServiceServer interface {
-	// Create an artifact; if it has a key, it is the latest one of that key.
+	// Create an artifact. An artifact with a key becomes the latest version of that key.
 	CreateArtifact(context.Context, *CreateArtifactRequest) (*Artifact, error)
-	// Read an artifact by its id.
+	// Read an artifact. Returns the artifact with this UUID, or 404.
 	ReadArtifact(context.Context, *ReadArtifactRequest) (*Artifact, error)
-	// Read the latest artifact of a key.
+	// Read the latest artifact of a key. Returns the newest version of the key, or 404.
 	ReadLatestArtifact(context.Context, *ReadLatestArtifactRequest) (*Artifact, error)
-	// Read the artifacts that match.
+	// Filter artifacts. Returns a page of the artifacts that match all given filters.
 	ReadArtifacts(context.Context, *ReadArtifactsRequest) (*ArtifactList, error)
-	// Count the artifacts that match.
+	// Count artifacts. Returns the number of artifacts that match all given filters.
 	CountArtifacts(context.Context, *CountArtifactsRequest) (*CountResponse, error)
-	// Read the latest artifacts of those keys that match.
+	// Filter latest artifacts. Returns one entry per key, with the key's latest artifact, for the keys that match.
 	ReadLatestArtifacts(context.Context, *ReadLatestArtifactsRequest) (*ArtifactCollectionList, error)
-	// Count the keys whose latest artifacts match.
+	// Count artifact keys. Returns the number of keys whose latest artifact matches.
 	CountLatestArtifacts(context.Context, *CountLatestArtifactsRequest) (*CountResponse, error)
-	// Read a page of artifacts.
+	// List artifacts. Returns a page of all artifacts of the workspace, by descending UUID.
 	ListArtifacts(context.Context, *ListArtifactsRequest) (*ArtifactList, error)
-	// Change an artifact; what is not sent stays.
+	// Update an artifact. Absent fields keep their values.
 	UpdateArtifact(context.Context, *UpdateArtifactRequest) (*emptypb.Empty, error)
-	// Create an artifact of this id, or replace it; what is not sent is as in a new artifact.
+	// Create or replace an artifact. Uses the UUID of the path; absent fields take the defaults of a new artifact.
 	ReplaceArtifact(context.Context, *ReplaceArtifactRequest) (*Artifact, error)
-	// Delete an artifact; the one before it becomes the latest of its key.
+	// Delete an artifact. The preceding version, if any, becomes the latest of its key.
 	DeleteArtifact(context.Context, *DeleteArtifactRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedArtifactServiceServer()
 }

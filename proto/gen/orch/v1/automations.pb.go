@@ -28,7 +28,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Posture says whether a trigger waits for events or misses them.
+// Posture states whether a trigger fires on the presence or the absence of events.
 type Posture int32
 
 const (
@@ -78,6 +78,7 @@ func (Posture) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_automations_proto_rawDescGZIP(), []int{0}
 }
 
+// RequirementWord is "any" for one trigger and "all" for every trigger.
 type RequirementWord int32
 
 const (
@@ -127,6 +128,7 @@ func (RequirementWord) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_automations_proto_rawDescGZIP(), []int{1}
 }
 
+// MetricPosture has one value, for metric triggers.
 type MetricPosture int32
 
 const (
@@ -173,6 +175,7 @@ func (MetricPosture) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_automations_proto_rawDescGZIP(), []int{2}
 }
 
+// MetricName is a metric of flow runs.
 type MetricName int32
 
 const (
@@ -225,6 +228,7 @@ func (MetricName) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_automations_proto_rawDescGZIP(), []int{3}
 }
 
+// MetricOperator compares a metric with a threshold.
 type MetricOperator int32
 
 const (
@@ -280,14 +284,14 @@ func (MetricOperator) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_automations_proto_rawDescGZIP(), []int{4}
 }
 
-// ActionSource says where an action finds what it acts on.
+// ActionSource states how an action finds its target.
 type ActionSource int32
 
 const (
 	ActionSource_ACTION_SOURCE_UNSPECIFIED ActionSource = 0
-	// The action names it.
+	// The action names its target.
 	ActionSource_ACTION_SOURCE_SELECTED ActionSource = 1
-	// The event that fired the trigger does.
+	// The triggering event determines the target.
 	ActionSource_ACTION_SOURCE_INFERRED ActionSource = 2
 )
 
@@ -332,6 +336,7 @@ func (ActionSource) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_automations_proto_rawDescGZIP(), []int{5}
 }
 
+// AutomationSort is the order of automations.
 type AutomationSort int32
 
 const (
@@ -387,24 +392,34 @@ func (AutomationSort) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_automations_proto_rawDescGZIP(), []int{6}
 }
 
-// Automation is what is done when a trigger fires.
+// Automation runs actions when its trigger fires.
 type Automation struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	Id          string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	Name        string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	Description string                 `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
-	Enabled     bool                   `protobuf:"varint,6,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	Tags        []string               `protobuf:"bytes,7,rep,name=tags,proto3" json:"tags,omitempty"`
-	Trigger     *Trigger               `protobuf:"bytes,8,opt,name=trigger,proto3" json:"trigger,omitempty"`
-	// What is done each time the trigger fires.
-	Actions          []*Action `protobuf:"bytes,9,rep,name=actions,proto3" json:"actions,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the automation.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// Display name of the automation; it need not be unique.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// Free text that explains the automation; default empty.
+	Description string `protobuf:"bytes,5,opt,name=description,proto3" json:"description,omitempty"`
+	// Whether the server evaluates the trigger; default true.
+	Enabled bool `protobuf:"varint,6,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	// Tags for searching and filtering automations.
+	Tags []string `protobuf:"bytes,7,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Condition on events that fires the automation.
+	Trigger *Trigger `protobuf:"bytes,8,opt,name=trigger,proto3" json:"trigger,omitempty"`
+	// Actions that run each time the trigger fires, in order.
+	Actions []*Action `protobuf:"bytes,9,rep,name=actions,proto3" json:"actions,omitempty"`
+	// Actions that run in addition when the trigger enters the triggered state.
 	ActionsOnTrigger []*Action `protobuf:"bytes,10,rep,name=actions_on_trigger,json=actionsOnTrigger,proto3" json:"actions_on_trigger,omitempty"`
+	// Actions that run when a proactive or metric trigger resolves.
 	ActionsOnResolve []*Action `protobuf:"bytes,11,rep,name=actions_on_resolve,json=actionsOnResolve,proto3" json:"actions_on_resolve,omitempty"`
-	// The resource that the automation belongs to, such as a deployment.
+	// Resource id of the owner, such as a deployment's.
 	OwnerResource *string `protobuf:"bytes,12,opt,name=owner_resource,json=ownerResource,proto3,oneof" json:"owner_resource,omitempty"`
-	// The owner, and the resources that the actions were told to act on.
+	// Resource ids of the owner and of the targets that actions name.
 	RelatedResources []string `protobuf:"bytes,13,rep,name=related_resources,json=relatedResources,proto3" json:"related_resources,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -531,17 +546,26 @@ func (x *Automation) GetRelatedResources() []string {
 	return nil
 }
 
+// AutomationCreate holds the fields of a new automation.
 type AutomationCreate struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Name             string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Description      string                 `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	Enabled          bool                   `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	Tags             []string               `protobuf:"bytes,4,rep,name=tags,proto3" json:"tags,omitempty"`
-	Trigger          *Trigger               `protobuf:"bytes,5,opt,name=trigger,proto3" json:"trigger,omitempty"`
-	Actions          []*Action              `protobuf:"bytes,6,rep,name=actions,proto3" json:"actions,omitempty"`
-	ActionsOnTrigger []*Action              `protobuf:"bytes,7,rep,name=actions_on_trigger,json=actionsOnTrigger,proto3" json:"actions_on_trigger,omitempty"`
-	ActionsOnResolve []*Action              `protobuf:"bytes,8,rep,name=actions_on_resolve,json=actionsOnResolve,proto3" json:"actions_on_resolve,omitempty"`
-	// The resource that the automation belongs to.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Display name of the automation; it need not be unique.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Free text that explains the automation; default empty.
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// Whether the server evaluates the trigger; default true.
+	Enabled bool `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	// Tags for searching and filtering automations.
+	Tags []string `protobuf:"bytes,4,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Condition on events that fires the automation.
+	Trigger *Trigger `protobuf:"bytes,5,opt,name=trigger,proto3" json:"trigger,omitempty"`
+	// Actions that run each time the trigger fires, in order.
+	Actions []*Action `protobuf:"bytes,6,rep,name=actions,proto3" json:"actions,omitempty"`
+	// Actions that run in addition when the trigger enters the triggered state.
+	ActionsOnTrigger []*Action `protobuf:"bytes,7,rep,name=actions_on_trigger,json=actionsOnTrigger,proto3" json:"actions_on_trigger,omitempty"`
+	// Actions that run when a proactive or metric trigger resolves.
+	ActionsOnResolve []*Action `protobuf:"bytes,8,rep,name=actions_on_resolve,json=actionsOnResolve,proto3" json:"actions_on_resolve,omitempty"`
+	// Resource id of the owner, such as a deployment's; deleting the owner deletes the automation.
 	OwnerResource *string `protobuf:"bytes,9,opt,name=owner_resource,json=ownerResource,proto3,oneof" json:"owner_resource,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -640,16 +664,25 @@ func (x *AutomationCreate) GetOwnerResource() string {
 	return ""
 }
 
+// AutomationUpdate holds all fields of an automation; absent fields take their defaults.
 type AutomationUpdate struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Name             string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Description      string                 `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	Enabled          bool                   `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	Tags             []string               `protobuf:"bytes,4,rep,name=tags,proto3" json:"tags,omitempty"`
-	Trigger          *Trigger               `protobuf:"bytes,5,opt,name=trigger,proto3" json:"trigger,omitempty"`
-	Actions          []*Action              `protobuf:"bytes,6,rep,name=actions,proto3" json:"actions,omitempty"`
-	ActionsOnTrigger []*Action              `protobuf:"bytes,7,rep,name=actions_on_trigger,json=actionsOnTrigger,proto3" json:"actions_on_trigger,omitempty"`
-	ActionsOnResolve []*Action              `protobuf:"bytes,8,rep,name=actions_on_resolve,json=actionsOnResolve,proto3" json:"actions_on_resolve,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Display name of the automation; it need not be unique.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Free text that explains the automation; default empty.
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// Whether the server evaluates the trigger; default true.
+	Enabled bool `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	// Tags for searching and filtering automations.
+	Tags []string `protobuf:"bytes,4,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Condition on events that fires the automation.
+	Trigger *Trigger `protobuf:"bytes,5,opt,name=trigger,proto3" json:"trigger,omitempty"`
+	// Actions that run each time the trigger fires, in order.
+	Actions []*Action `protobuf:"bytes,6,rep,name=actions,proto3" json:"actions,omitempty"`
+	// Actions that run in addition when the trigger enters the triggered state.
+	ActionsOnTrigger []*Action `protobuf:"bytes,7,rep,name=actions_on_trigger,json=actionsOnTrigger,proto3" json:"actions_on_trigger,omitempty"`
+	// Actions that run when a proactive or metric trigger resolves.
+	ActionsOnResolve []*Action `protobuf:"bytes,8,rep,name=actions_on_resolve,json=actionsOnResolve,proto3" json:"actions_on_resolve,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -740,9 +773,11 @@ func (x *AutomationUpdate) GetActionsOnResolve() []*Action {
 	return nil
 }
 
+// AutomationPartialUpdate enables or disables an automation.
 type AutomationPartialUpdate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Enabled       bool                   `protobuf:"varint,1,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether the server evaluates the trigger; default true.
+	Enabled       bool `protobuf:"varint,1,opt,name=enabled,proto3" json:"enabled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -784,6 +819,7 @@ func (x *AutomationPartialUpdate) GetEnabled() bool {
 	return false
 }
 
+// AutomationList is a JSON array of automations.
 type AutomationList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Automations   []*Automation          `protobuf:"bytes,1,rep,name=automations,proto3" json:"automations,omitempty"`
@@ -828,7 +864,7 @@ func (x *AutomationList) GetAutomations() []*Automation {
 	return nil
 }
 
-// Trigger says when an automation fires.
+// Trigger is the condition that fires an automation; type selects the kind.
 type Trigger struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -943,24 +979,26 @@ func (*Trigger_Sequence) isTrigger_Kind() {}
 
 func (*Trigger_Metric) isTrigger_Kind() {}
 
-// EventTrigger fires when events happen, or when expected ones do not.
+// EventTrigger fires when matching events occur, or when expected events fail to occur.
 type EventTrigger struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// What the event's resource must look like.
+	// UUID of the trigger; the server assigns one when absent.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Labels that the event's resource must have; an empty object matches every resource.
 	Match *ResourceSpecification `protobuf:"bytes,2,opt,name=match,proto3" json:"match,omitempty"`
-	// What related resources must look like.
+	// Labels that related resources must have; an empty object applies no condition.
 	MatchRelated *RelatedMatch `protobuf:"bytes,3,opt,name=match_related,json=matchRelated,proto3" json:"match_related,omitempty"`
-	// Events of which one must happen first; names may end in "*".
+	// Event names of which one must occur first; a name may end in "*".
 	After []string `protobuf:"bytes,4,rep,name=after,proto3" json:"after,omitempty"`
-	// Events that count; all do when empty. Names may end in "*".
+	// Event names that count; a name may end in "*", and an empty list accepts every event.
 	Expect []string `protobuf:"bytes,5,rep,name=expect,proto3" json:"expect,omitempty"`
-	// Labels by whose values events are counted apart.
+	// Resource labels whose values split the events into separately counted groups.
 	ForEach []string `protobuf:"bytes,6,rep,name=for_each,json=forEach,proto3" json:"for_each,omitempty"`
-	Posture Posture  `protobuf:"varint,7,opt,name=posture,proto3,enum=orch.v1.Posture" json:"posture,omitempty"`
-	// The number of events that it takes.
+	// Reactive fires on occurring events; Proactive fires when they do not occur in time.
+	Posture Posture `protobuf:"varint,7,opt,name=posture,proto3,enum=orch.v1.Posture" json:"posture,omitempty"`
+	// Number of events that fires the trigger, or that prevents it when Proactive; default 1.
 	Threshold int64 `protobuf:"varint,8,opt,name=threshold,proto3" json:"threshold,omitempty"`
-	// The time in which they must happen; at least 10 s where they are missed.
+	// Time window for the threshold as an ISO 8601 duration; default PT0S, at least 10 s when Proactive.
 	Within        *durationpb.Duration `protobuf:"bytes,9,opt,name=within,proto3" json:"within,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1059,7 +1097,7 @@ func (x *EventTrigger) GetWithin() *durationpb.Duration {
 	return nil
 }
 
-// RelatedMatch is one specification, or several that each must hold of some related resource.
+// RelatedMatch is one resource specification, or several that must each match some related resource.
 type RelatedMatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -1142,6 +1180,7 @@ func (*RelatedMatch_One) isRelatedMatch_Kind() {}
 
 func (*RelatedMatch_All) isRelatedMatch_Kind() {}
 
+// ResourceSpecifications is a JSON array of resource specifications.
 type ResourceSpecifications struct {
 	state         protoimpl.MessageState   `protogen:"open.v1"`
 	Values        []*ResourceSpecification `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
@@ -1186,13 +1225,17 @@ func (x *ResourceSpecifications) GetValues() []*ResourceSpecification {
 	return nil
 }
 
-// CompoundTrigger fires when some of its triggers have.
+// CompoundTrigger fires when enough of its child triggers have fired.
 type CompoundTrigger struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Triggers      []*Trigger             `protobuf:"bytes,2,rep,name=triggers,proto3" json:"triggers,omitempty"`
-	Within        *durationpb.Duration   `protobuf:"bytes,3,opt,name=within,proto3,oneof" json:"within,omitempty"`
-	Require       *Requirement           `protobuf:"bytes,4,opt,name=require,proto3" json:"require,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the trigger; the server assigns one when absent.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Child triggers.
+	Triggers []*Trigger `protobuf:"bytes,2,rep,name=triggers,proto3" json:"triggers,omitempty"`
+	// Time window in which the child triggers must fire, as an ISO 8601 duration; null means no limit.
+	Within *durationpb.Duration `protobuf:"bytes,3,opt,name=within,proto3,oneof" json:"within,omitempty"`
+	// Number of child triggers that must fire, or "any" or "all".
+	Require       *Requirement `protobuf:"bytes,4,opt,name=require,proto3" json:"require,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1255,7 +1298,7 @@ func (x *CompoundTrigger) GetRequire() *Requirement {
 	return nil
 }
 
-// Requirement is how many triggers must have fired.
+// Requirement is the number of child triggers that must fire, or a word for it.
 type Requirement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -1338,12 +1381,15 @@ func (*Requirement_Count) isRequirement_Kind() {}
 
 func (*Requirement_Word) isRequirement_Kind() {}
 
-// SequenceTrigger fires when all of its triggers have, in their order.
+// SequenceTrigger fires when all child triggers have fired in their order.
 type SequenceTrigger struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Triggers      []*Trigger             `protobuf:"bytes,2,rep,name=triggers,proto3" json:"triggers,omitempty"`
-	Within        *durationpb.Duration   `protobuf:"bytes,3,opt,name=within,proto3,oneof" json:"within,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the trigger; the server assigns one when absent.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Child triggers in the order in which they must fire.
+	Triggers []*Trigger `protobuf:"bytes,2,rep,name=triggers,proto3" json:"triggers,omitempty"`
+	// Time window in which the child triggers must fire, as an ISO 8601 duration; null means no limit.
+	Within        *durationpb.Duration `protobuf:"bytes,3,opt,name=within,proto3,oneof" json:"within,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1399,14 +1445,19 @@ func (x *SequenceTrigger) GetWithin() *durationpb.Duration {
 	return nil
 }
 
-// MetricTrigger fires when a metric is beyond a threshold. It is stored and not evaluated.
+// MetricTrigger compares a metric with a threshold; the server stores it and does not evaluate it.
 type MetricTrigger struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Match         *ResourceSpecification `protobuf:"bytes,2,opt,name=match,proto3" json:"match,omitempty"`
-	MatchRelated  *RelatedMatch          `protobuf:"bytes,3,opt,name=match_related,json=matchRelated,proto3" json:"match_related,omitempty"`
-	Posture       MetricPosture          `protobuf:"varint,4,opt,name=posture,proto3,enum=orch.v1.MetricPosture" json:"posture,omitempty"`
-	Metric        *MetricTriggerQuery    `protobuf:"bytes,5,opt,name=metric,proto3" json:"metric,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the trigger; the server assigns one when absent.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Labels that the event's resource must have; an empty object matches every resource.
+	Match *ResourceSpecification `protobuf:"bytes,2,opt,name=match,proto3" json:"match,omitempty"`
+	// Labels that related resources must have; an empty object applies no condition.
+	MatchRelated *RelatedMatch `protobuf:"bytes,3,opt,name=match_related,json=matchRelated,proto3" json:"match_related,omitempty"`
+	// Always "Metric".
+	Posture MetricPosture `protobuf:"varint,4,opt,name=posture,proto3,enum=orch.v1.MetricPosture" json:"posture,omitempty"`
+	// Metric, threshold and time window.
+	Metric        *MetricTriggerQuery `protobuf:"bytes,5,opt,name=metric,proto3" json:"metric,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1476,14 +1527,18 @@ func (x *MetricTrigger) GetMetric() *MetricTriggerQuery {
 	return nil
 }
 
+// MetricTriggerQuery states the metric and the threshold of a metric trigger.
 type MetricTriggerQuery struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Name      MetricName             `protobuf:"varint,1,opt,name=name,proto3,enum=orch.v1.MetricName" json:"name,omitempty"`
-	Threshold float64                `protobuf:"fixed64,2,opt,name=threshold,proto3" json:"threshold,omitempty"`
-	Operator  MetricOperator         `protobuf:"varint,3,opt,name=operator,proto3,enum=orch.v1.MetricOperator" json:"operator,omitempty"`
-	// The time that the metric looks back over; at least 5 min.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Metric to compare: lateness, duration or successes.
+	Name MetricName `protobuf:"varint,1,opt,name=name,proto3,enum=orch.v1.MetricName" json:"name,omitempty"`
+	// Value with which the metric is compared; seconds for lateness and duration, a share for successes.
+	Threshold float64 `protobuf:"fixed64,2,opt,name=threshold,proto3" json:"threshold,omitempty"`
+	// Comparison of the metric with the threshold.
+	Operator MetricOperator `protobuf:"varint,3,opt,name=operator,proto3,enum=orch.v1.MetricOperator" json:"operator,omitempty"`
+	// Time span over which the metric is computed, as an ISO 8601 duration; default and minimum 5 minutes.
 	Range *durationpb.Duration `protobuf:"bytes,4,opt,name=range,proto3" json:"range,omitempty"`
-	// How long the metric must be beyond the threshold; at least 5 min.
+	// Time for which the comparison must hold, as an ISO 8601 duration; default and minimum 5 minutes.
 	FiringFor     *durationpb.Duration `protobuf:"bytes,5,opt,name=firing_for,json=firingFor,proto3" json:"firing_for,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1554,7 +1609,7 @@ func (x *MetricTriggerQuery) GetFiringFor() *durationpb.Duration {
 	return nil
 }
 
-// Action is something that an automation does.
+// Action is an operation of an automation; type selects the kind.
 type Action struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -1877,6 +1932,7 @@ func (*Action_PauseWorkPool) isAction_Kind() {}
 
 func (*Action_ResumeWorkPool) isAction_Kind() {}
 
+// DoNothing has no effect; it serves for tests of triggers.
 type DoNothing struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1913,13 +1969,18 @@ func (*DoNothing) Descriptor() ([]byte, []int) {
 	return file_orch_v1_automations_proto_rawDescGZIP(), []int{15}
 }
 
+// RunDeployment creates a flow run of a deployment.
 type RunDeployment struct {
-	state        protoimpl.MessageState `protogen:"open.v1"`
-	Source       ActionSource           `protobuf:"varint,1,opt,name=source,proto3,enum=orch.v1.ActionSource" json:"source,omitempty"`
-	DeploymentId *string                `protobuf:"bytes,2,opt,name=deployment_id,json=deploymentId,proto3,oneof" json:"deployment_id,omitempty"`
-	// Texts in it that hold "{{" are templates.
-	Parameters    []byte               `protobuf:"bytes,3,opt,name=parameters,proto3,oneof" json:"parameters,omitempty"`
-	JobVariables  []byte               `protobuf:"bytes,4,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// selected uses deployment_id; inferred takes the deployment from the triggering event; default selected.
+	Source ActionSource `protobuf:"varint,1,opt,name=source,proto3,enum=orch.v1.ActionSource" json:"source,omitempty"`
+	// UUID of the deployment; null when inferred.
+	DeploymentId *string `protobuf:"bytes,2,opt,name=deployment_id,json=deploymentId,proto3,oneof" json:"deployment_id,omitempty"`
+	// Parameters of the flow run, merged over the deployment's; strings that contain "{{" are Jinja2 templates.
+	Parameters []byte `protobuf:"bytes,3,opt,name=parameters,proto3,oneof" json:"parameters,omitempty"`
+	// Job variables of the flow run, merged over the deployment's; null adds none.
+	JobVariables []byte `protobuf:"bytes,4,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`
+	// Delay before the run starts, as an ISO 8601 duration; default zero.
 	ScheduleAfter *durationpb.Duration `protobuf:"bytes,5,opt,name=schedule_after,json=scheduleAfter,proto3" json:"schedule_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1990,10 +2051,13 @@ func (x *RunDeployment) GetScheduleAfter() *durationpb.Duration {
 	return nil
 }
 
+// PauseDeployment pauses the schedules of a deployment.
 type PauseDeployment struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Source        ActionSource           `protobuf:"varint,1,opt,name=source,proto3,enum=orch.v1.ActionSource" json:"source,omitempty"`
-	DeploymentId  *string                `protobuf:"bytes,2,opt,name=deployment_id,json=deploymentId,proto3,oneof" json:"deployment_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// selected uses deployment_id; inferred takes the deployment from the triggering event; default selected.
+	Source ActionSource `protobuf:"varint,1,opt,name=source,proto3,enum=orch.v1.ActionSource" json:"source,omitempty"`
+	// UUID of the deployment; null when inferred.
+	DeploymentId  *string `protobuf:"bytes,2,opt,name=deployment_id,json=deploymentId,proto3,oneof" json:"deployment_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2042,10 +2106,13 @@ func (x *PauseDeployment) GetDeploymentId() string {
 	return ""
 }
 
+// ResumeDeployment resumes the schedules of a deployment.
 type ResumeDeployment struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Source        ActionSource           `protobuf:"varint,1,opt,name=source,proto3,enum=orch.v1.ActionSource" json:"source,omitempty"`
-	DeploymentId  *string                `protobuf:"bytes,2,opt,name=deployment_id,json=deploymentId,proto3,oneof" json:"deployment_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// selected uses deployment_id; inferred takes the deployment from the triggering event; default selected.
+	Source ActionSource `protobuf:"varint,1,opt,name=source,proto3,enum=orch.v1.ActionSource" json:"source,omitempty"`
+	// UUID of the deployment; null when inferred.
+	DeploymentId  *string `protobuf:"bytes,2,opt,name=deployment_id,json=deploymentId,proto3,oneof" json:"deployment_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2094,6 +2161,7 @@ func (x *ResumeDeployment) GetDeploymentId() string {
 	return ""
 }
 
+// CancelFlowRun cancels the flow run of the triggering event.
 type CancelFlowRun struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2130,6 +2198,7 @@ func (*CancelFlowRun) Descriptor() ([]byte, []int) {
 	return file_orch_v1_automations_proto_rawDescGZIP(), []int{19}
 }
 
+// DeleteFlowRun deletes the flow run of the triggering event.
 type DeleteFlowRun struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2166,12 +2235,17 @@ func (*DeleteFlowRun) Descriptor() ([]byte, []int) {
 	return file_orch_v1_automations_proto_rawDescGZIP(), []int{20}
 }
 
+// ChangeFlowRunState sets the state of the triggering event's flow run.
 type ChangeFlowRunState struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          *string                `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	State         StateType              `protobuf:"varint,2,opt,name=state,proto3,enum=orch.v1.StateType" json:"state,omitempty"`
-	Message       *string                `protobuf:"bytes,3,opt,name=message,proto3,oneof" json:"message,omitempty"`
-	Force         bool                   `protobuf:"varint,4,opt,name=force,proto3" json:"force,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the new state; null derives it from the type.
+	Name *string `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Type of the new state.
+	State StateType `protobuf:"varint,2,opt,name=state,proto3,enum=orch.v1.StateType" json:"state,omitempty"`
+	// Message of the new state; null leaves it empty.
+	Message *string `protobuf:"bytes,3,opt,name=message,proto3,oneof" json:"message,omitempty"`
+	// Whether to skip the orchestration rules; default false.
+	Force         bool `protobuf:"varint,4,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2234,10 +2308,13 @@ func (x *ChangeFlowRunState) GetForce() bool {
 	return false
 }
 
+// PauseWorkQueue pauses a work queue.
 type PauseWorkQueue struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Source        ActionSource           `protobuf:"varint,1,opt,name=source,proto3,enum=orch.v1.ActionSource" json:"source,omitempty"`
-	WorkQueueId   *string                `protobuf:"bytes,2,opt,name=work_queue_id,json=workQueueId,proto3,oneof" json:"work_queue_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// selected uses work_queue_id; inferred takes the queue from the triggering event; default selected.
+	Source ActionSource `protobuf:"varint,1,opt,name=source,proto3,enum=orch.v1.ActionSource" json:"source,omitempty"`
+	// UUID of the work queue; null when inferred.
+	WorkQueueId   *string `protobuf:"bytes,2,opt,name=work_queue_id,json=workQueueId,proto3,oneof" json:"work_queue_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2286,10 +2363,13 @@ func (x *PauseWorkQueue) GetWorkQueueId() string {
 	return ""
 }
 
+// ResumeWorkQueue resumes a work queue.
 type ResumeWorkQueue struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Source        ActionSource           `protobuf:"varint,1,opt,name=source,proto3,enum=orch.v1.ActionSource" json:"source,omitempty"`
-	WorkQueueId   *string                `protobuf:"bytes,2,opt,name=work_queue_id,json=workQueueId,proto3,oneof" json:"work_queue_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// selected uses work_queue_id; inferred takes the queue from the triggering event; default selected.
+	Source ActionSource `protobuf:"varint,1,opt,name=source,proto3,enum=orch.v1.ActionSource" json:"source,omitempty"`
+	// UUID of the work queue; null when inferred.
+	WorkQueueId   *string `protobuf:"bytes,2,opt,name=work_queue_id,json=workQueueId,proto3,oneof" json:"work_queue_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2338,12 +2418,14 @@ func (x *ResumeWorkQueue) GetWorkQueueId() string {
 	return ""
 }
 
+// SendNotification sends a message through a notification block.
 type SendNotification struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	BlockDocumentId string                 `protobuf:"bytes,1,opt,name=block_document_id,json=blockDocumentId,proto3" json:"block_document_id,omitempty"`
-	// A template.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the notification block document.
+	BlockDocumentId string `protobuf:"bytes,1,opt,name=block_document_id,json=blockDocumentId,proto3" json:"block_document_id,omitempty"`
+	// Subject as a Jinja2 template; default "Automated notification".
 	Subject string `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
-	// A template.
+	// Message as a Jinja2 template.
 	Body          string `protobuf:"bytes,3,opt,name=body,proto3" json:"body,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2400,10 +2482,12 @@ func (x *SendNotification) GetBody() string {
 	return ""
 }
 
+// CallWebhook sends an HTTP request through a webhook block.
 type CallWebhook struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	BlockDocumentId string                 `protobuf:"bytes,1,opt,name=block_document_id,json=blockDocumentId,proto3" json:"block_document_id,omitempty"`
-	// A template.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook block document.
+	BlockDocumentId string `protobuf:"bytes,1,opt,name=block_document_id,json=blockDocumentId,proto3" json:"block_document_id,omitempty"`
+	// Body of the request as a Jinja2 template; default empty.
 	Payload       string `protobuf:"bytes,2,opt,name=payload,proto3" json:"payload,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2453,10 +2537,13 @@ func (x *CallWebhook) GetPayload() string {
 	return ""
 }
 
+// PauseAutomation disables an automation.
 type PauseAutomation struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Source        ActionSource           `protobuf:"varint,1,opt,name=source,proto3,enum=orch.v1.ActionSource" json:"source,omitempty"`
-	AutomationId  *string                `protobuf:"bytes,2,opt,name=automation_id,json=automationId,proto3,oneof" json:"automation_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// selected uses automation_id; inferred takes the automation from the triggering event; default selected.
+	Source ActionSource `protobuf:"varint,1,opt,name=source,proto3,enum=orch.v1.ActionSource" json:"source,omitempty"`
+	// UUID of the automation; null when inferred.
+	AutomationId  *string `protobuf:"bytes,2,opt,name=automation_id,json=automationId,proto3,oneof" json:"automation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2505,10 +2592,13 @@ func (x *PauseAutomation) GetAutomationId() string {
 	return ""
 }
 
+// ResumeAutomation enables an automation.
 type ResumeAutomation struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Source        ActionSource           `protobuf:"varint,1,opt,name=source,proto3,enum=orch.v1.ActionSource" json:"source,omitempty"`
-	AutomationId  *string                `protobuf:"bytes,2,opt,name=automation_id,json=automationId,proto3,oneof" json:"automation_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// selected uses automation_id; inferred takes the automation from the triggering event; default selected.
+	Source ActionSource `protobuf:"varint,1,opt,name=source,proto3,enum=orch.v1.ActionSource" json:"source,omitempty"`
+	// UUID of the automation; null when inferred.
+	AutomationId  *string `protobuf:"bytes,2,opt,name=automation_id,json=automationId,proto3,oneof" json:"automation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2557,6 +2647,7 @@ func (x *ResumeAutomation) GetAutomationId() string {
 	return ""
 }
 
+// SuspendFlowRun suspends the flow run of the triggering event.
 type SuspendFlowRun struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2593,6 +2684,7 @@ func (*SuspendFlowRun) Descriptor() ([]byte, []int) {
 	return file_orch_v1_automations_proto_rawDescGZIP(), []int{28}
 }
 
+// ResumeFlowRun resumes the flow run of the triggering event.
 type ResumeFlowRun struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2629,10 +2721,13 @@ func (*ResumeFlowRun) Descriptor() ([]byte, []int) {
 	return file_orch_v1_automations_proto_rawDescGZIP(), []int{29}
 }
 
+// PauseWorkPool pauses a work pool.
 type PauseWorkPool struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Source        ActionSource           `protobuf:"varint,1,opt,name=source,proto3,enum=orch.v1.ActionSource" json:"source,omitempty"`
-	WorkPoolId    *string                `protobuf:"bytes,2,opt,name=work_pool_id,json=workPoolId,proto3,oneof" json:"work_pool_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// selected uses work_pool_id; inferred takes the pool from the triggering event; default selected.
+	Source ActionSource `protobuf:"varint,1,opt,name=source,proto3,enum=orch.v1.ActionSource" json:"source,omitempty"`
+	// UUID of the work pool; null when inferred.
+	WorkPoolId    *string `protobuf:"bytes,2,opt,name=work_pool_id,json=workPoolId,proto3,oneof" json:"work_pool_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2681,10 +2776,13 @@ func (x *PauseWorkPool) GetWorkPoolId() string {
 	return ""
 }
 
+// ResumeWorkPool resumes a work pool.
 type ResumeWorkPool struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Source        ActionSource           `protobuf:"varint,1,opt,name=source,proto3,enum=orch.v1.ActionSource" json:"source,omitempty"`
-	WorkPoolId    *string                `protobuf:"bytes,2,opt,name=work_pool_id,json=workPoolId,proto3,oneof" json:"work_pool_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// selected uses work_pool_id; inferred takes the pool from the triggering event; default selected.
+	Source ActionSource `protobuf:"varint,1,opt,name=source,proto3,enum=orch.v1.ActionSource" json:"source,omitempty"`
+	// UUID of the work pool; null when inferred.
+	WorkPoolId    *string `protobuf:"bytes,2,opt,name=work_pool_id,json=workPoolId,proto3,oneof" json:"work_pool_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2733,14 +2831,19 @@ func (x *ResumeWorkPool) GetWorkPoolId() string {
 	return ""
 }
 
-// AutomationFilter selects automations.
+// AutomationFilter selects automations; absent criteria match everything.
 type AutomationFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operator      Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Id            *AnyUuidFilter         `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	Name          *AnyStringFilter       `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	Created       *BeforeFilter          `protobuf:"bytes,4,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Tags          *TagsFilter            `protobuf:"bytes,5,opt,name=tags,proto3,oneof" json:"tags,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects by UUID.
+	Id *AnyUuidFilter `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Selects by name.
+	Name *AnyStringFilter `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Selects by time of creation.
+	Created *BeforeFilter `protobuf:"bytes,4,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Selects by tags.
+	Tags          *TagsFilter `protobuf:"bytes,5,opt,name=tags,proto3,oneof" json:"tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2810,9 +2913,10 @@ func (x *AutomationFilter) GetTags() *TagsFilter {
 	return nil
 }
 
+// BeforeFilter selects by a time's upper bound.
 type BeforeFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At or before.
+	// Selects times at or before this one.
 	Before_       *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=before_,json=before,proto3,oneof" json:"before_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2855,13 +2959,17 @@ func (x *BeforeFilter) GetBefore_() *timestamppb.Timestamp {
 	return nil
 }
 
-// AutomationQuery selects and orders automations.
+// AutomationQuery selects, orders and paginates automations.
 type AutomationQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Automations   *AutomationFilter      `protobuf:"bytes,1,opt,name=automations,proto3,oneof" json:"automations,omitempty"`
-	Sort          AutomationSort         `protobuf:"varint,2,opt,name=sort,proto3,enum=orch.v1.AutomationSort" json:"sort,omitempty"`
-	Limit         *PageLimit             `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the automations themselves; absent selects all.
+	Automations *AutomationFilter `protobuf:"bytes,1,opt,name=automations,proto3,oneof" json:"automations,omitempty"`
+	// Order of the automations; default NAME_ASC.
+	Sort AutomationSort `protobuf:"varint,2,opt,name=sort,proto3,enum=orch.v1.AutomationSort" json:"sort,omitempty"`
+	// Maximum number of automations, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of automations to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2924,10 +3032,11 @@ func (x *AutomationQuery) GetOffset() int64 {
 	return 0
 }
 
-// AutomationCountQuery selects automations.
+// AutomationCountQuery selects the automations to count.
 type AutomationCountQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Automations   *AutomationFilter      `protobuf:"bytes,1,opt,name=automations,proto3,oneof" json:"automations,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the automations themselves; absent selects all.
+	Automations   *AutomationFilter `protobuf:"bytes,1,opt,name=automations,proto3,oneof" json:"automations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3014,8 +3123,9 @@ func (x *CreateAutomationRequest) GetAutomation() *AutomationCreate {
 }
 
 type ReadAutomationRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the automation.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3146,8 +3256,9 @@ func (x *CountAutomationsRequest) GetQuery() *AutomationCountQuery {
 }
 
 type ReadAutomationsRelatedToResourceRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	ResourceId    string                 `protobuf:"bytes,1,opt,name=resource_id,json=resourceId,proto3" json:"resource_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Resource id in the vocabulary of the server, such as "orch.deployment.<uuid>".
+	ResourceId    string `protobuf:"bytes,1,opt,name=resource_id,json=resourceId,proto3" json:"resource_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3190,9 +3301,10 @@ func (x *ReadAutomationsRelatedToResourceRequest) GetResourceId() string {
 }
 
 type UpdateAutomationRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Automation    *AutomationUpdate      `protobuf:"bytes,2,opt,name=automation,proto3" json:"automation,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the automation.
+	Id            string            `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Automation    *AutomationUpdate `protobuf:"bytes,2,opt,name=automation,proto3" json:"automation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3242,7 +3354,8 @@ func (x *UpdateAutomationRequest) GetAutomation() *AutomationUpdate {
 }
 
 type PatchAutomationRequest struct {
-	state         protoimpl.MessageState   `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the automation.
 	Id            string                   `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Automation    *AutomationPartialUpdate `protobuf:"bytes,2,opt,name=automation,proto3" json:"automation,omitempty"`
 	UpdateMask    *fieldmaskpb.FieldMask   `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -3302,8 +3415,9 @@ func (x *PatchAutomationRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 }
 
 type DeleteAutomationRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the automation.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3346,8 +3460,9 @@ func (x *DeleteAutomationRequest) GetId() string {
 }
 
 type DeleteAutomationsOwnedByResourceRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	ResourceId    string                 `protobuf:"bytes,1,opt,name=resource_id,json=resourceId,proto3" json:"resource_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Resource id of the owner, such as "orch.deployment.<uuid>".
+	ResourceId    string `protobuf:"bytes,1,opt,name=resource_id,json=resourceId,proto3" json:"resource_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3390,8 +3505,9 @@ func (x *DeleteAutomationsOwnedByResourceRequest) GetResourceId() string {
 }
 
 type ValidateAutomationTemplateRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Template      string                 `protobuf:"bytes,1,opt,name=template,proto3" json:"template,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Jinja2 template as a JSON string; default empty.
+	Template      string `protobuf:"bytes,1,opt,name=template,proto3" json:"template,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3434,8 +3550,9 @@ func (x *ValidateAutomationTemplateRequest) GetTemplate() string {
 }
 
 type ValidateTemplateRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Template      string                 `protobuf:"bytes,1,opt,name=template,proto3" json:"template,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Jinja2 template as a JSON string; default empty.
+	Template      string `protobuf:"bytes,1,opt,name=template,proto3" json:"template,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

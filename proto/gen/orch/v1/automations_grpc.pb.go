@@ -39,29 +39,30 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// AutomationService stores automations.
+// Automations run actions when a trigger fires on events.
 type AutomationServiceClient interface {
-	// Create an automation.
+	// Create an automation. The server assigns UUIDs to its triggers and starts evaluating them when enabled.
 	CreateAutomation(ctx context.Context, in *CreateAutomationRequest, opts ...grpc.CallOption) (*Automation, error)
-	// Read an automation.
+	// Read an automation. Returns the automation with this UUID, or 404.
 	ReadAutomation(ctx context.Context, in *ReadAutomationRequest, opts ...grpc.CallOption) (*Automation, error)
-	// Read the automations that match.
+	// Filter automations. Returns a page of the automations that match.
 	ReadAutomations(ctx context.Context, in *ReadAutomationsRequest, opts ...grpc.CallOption) (*AutomationList, error)
-	// Count the automations that match.
+	// Count automations. Returns the number of automations that match.
 	CountAutomations(ctx context.Context, in *CountAutomationsRequest, opts ...grpc.CallOption) (*CountResponse, error)
-	// Read the automations that a resource owns or that act on it.
+	// List automations of a resource. Returns the automations that the resource owns and those whose actions name it.
 	ReadAutomationsRelatedToResource(ctx context.Context, in *ReadAutomationsRelatedToResourceRequest, opts ...grpc.CallOption) (*AutomationList, error)
-	// Replace an automation; what is not sent is as in a new one.
+	// Replace an automation. Absent fields take the defaults of a new automation; trigger state starts afresh.
 	UpdateAutomation(ctx context.Context, in *UpdateAutomationRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Switch an automation on or off.
+	// Enable or disable an automation. Only the field enabled can change.
 	PatchAutomation(ctx context.Context, in *PatchAutomationRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Delete an automation.
+	// Delete an automation. Its pending trigger state disappears with it.
 	DeleteAutomation(ctx context.Context, in *DeleteAutomationRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Delete the automations that a resource owns.
+	// Delete automations of a resource. Deletes every automation whose owner_resource is this resource id; no match is
+	// also a success.
 	DeleteAutomationsOwnedByResource(ctx context.Context, in *DeleteAutomationsOwnedByResourceRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Tell whether a text is a template that actions may use.
+	// Validate an action template. Compiles the JSON string as a Jinja2 template; an error returns 422 with its place.
 	ValidateAutomationTemplate(ctx context.Context, in *ValidateAutomationTemplateRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Tell whether a text is a template that actions may use.
+	// Validate a template. Compiles the JSON string as a Jinja2 template; an error returns 422 with its place.
 	ValidateTemplate(ctx context.Context, in *ValidateTemplateRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
@@ -187,29 +188,30 @@ func (c *automationServiceClient) ValidateTemplate(ctx context.Context, in *Vali
 // All implementations must embed UnimplementedAutomationServiceServer
 // for forward compatibility.
 //
-// AutomationService stores automations.
+// Automations run actions when a trigger fires on events.
 type AutomationServiceServer interface {
-	// Create an automation.
+	// Create an automation. The server assigns UUIDs to its triggers and starts evaluating them when enabled.
 	CreateAutomation(context.Context, *CreateAutomationRequest) (*Automation, error)
-	// Read an automation.
+	// Read an automation. Returns the automation with this UUID, or 404.
 	ReadAutomation(context.Context, *ReadAutomationRequest) (*Automation, error)
-	// Read the automations that match.
+	// Filter automations. Returns a page of the automations that match.
 	ReadAutomations(context.Context, *ReadAutomationsRequest) (*AutomationList, error)
-	// Count the automations that match.
+	// Count automations. Returns the number of automations that match.
 	CountAutomations(context.Context, *CountAutomationsRequest) (*CountResponse, error)
-	// Read the automations that a resource owns or that act on it.
+	// List automations of a resource. Returns the automations that the resource owns and those whose actions name it.
 	ReadAutomationsRelatedToResource(context.Context, *ReadAutomationsRelatedToResourceRequest) (*AutomationList, error)
-	// Replace an automation; what is not sent is as in a new one.
+	// Replace an automation. Absent fields take the defaults of a new automation; trigger state starts afresh.
 	UpdateAutomation(context.Context, *UpdateAutomationRequest) (*emptypb.Empty, error)
-	// Switch an automation on or off.
+	// Enable or disable an automation. Only the field enabled can change.
 	PatchAutomation(context.Context, *PatchAutomationRequest) (*emptypb.Empty, error)
-	// Delete an automation.
+	// Delete an automation. Its pending trigger state disappears with it.
 	DeleteAutomation(context.Context, *DeleteAutomationRequest) (*emptypb.Empty, error)
-	// Delete the automations that a resource owns.
+	// Delete automations of a resource. Deletes every automation whose owner_resource is this resource id; no match is
+	// also a success.
 	DeleteAutomationsOwnedByResource(context.Context, *DeleteAutomationsOwnedByResourceRequest) (*emptypb.Empty, error)
-	// Tell whether a text is a template that actions may use.
+	// Validate an action template. Compiles the JSON string as a Jinja2 template; an error returns 422 with its place.
 	ValidateAutomationTemplate(context.Context, *ValidateAutomationTemplateRequest) (*emptypb.Empty, error)
-	// Tell whether a text is a template that actions may use.
+	// Validate a template. Compiles the JSON string as a Jinja2 template; an error returns 422 with its place.
 	ValidateTemplate(context.Context, *ValidateTemplateRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedAutomationServiceServer()
 }

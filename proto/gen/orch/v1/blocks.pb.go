@@ -29,6 +29,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// BlockDocumentSort is the order of block documents.
 type BlockDocumentSort int32
 
 const (
@@ -86,18 +87,26 @@ func (BlockDocumentSort) EnumDescriptor() ([]byte, []int) {
 
 // BlockType is a kind of block.
 type BlockType struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Id      string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the block type.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
 	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
 	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	Name    string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	Slug    string                 `protobuf:"bytes,5,opt,name=slug,proto3" json:"slug,omitempty"`
-	// The address of a picture.
-	LogoUrl          *string `protobuf:"bytes,6,opt,name=logo_url,json=logoUrl,proto3,oneof" json:"logo_url,omitempty"`
+	// Display name of the block type; it must not contain any of / % & > <.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// Unique name for URLs: lower-case letters, digits and dashes.
+	Slug string `protobuf:"bytes,5,opt,name=slug,proto3" json:"slug,omitempty"`
+	// URL of a logo for user interfaces.
+	LogoUrl *string `protobuf:"bytes,6,opt,name=logo_url,json=logoUrl,proto3,oneof" json:"logo_url,omitempty"`
+	// URL of the documentation.
 	DocumentationUrl *string `protobuf:"bytes,7,opt,name=documentation_url,json=documentationUrl,proto3,oneof" json:"documentation_url,omitempty"`
-	Description      *string `protobuf:"bytes,8,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	CodeExample      *string `protobuf:"bytes,9,opt,name=code_example,json=codeExample,proto3,oneof" json:"code_example,omitempty"`
-	// The server needs it: it cannot be deleted.
+	// Free text that explains the block type.
+	Description *string `protobuf:"bytes,8,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	// Markdown with a code example.
+	CodeExample *string `protobuf:"bytes,9,opt,name=code_example,json=codeExample,proto3,oneof" json:"code_example,omitempty"`
+	// Whether deletion is refused because the server needs the block type; default false.
 	IsProtected   bool `protobuf:"varint,10,opt,name=is_protected,json=isProtected,proto3" json:"is_protected,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -203,17 +212,23 @@ func (x *BlockType) GetIsProtected() bool {
 	return false
 }
 
+// BlockTypeCreate holds the fields of a new block type.
 type BlockTypeCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Lower-case letters, digits and dashes.
-	Slug             string  `protobuf:"bytes,2,opt,name=slug,proto3" json:"slug,omitempty"`
-	LogoUrl          *string `protobuf:"bytes,3,opt,name=logo_url,json=logoUrl,proto3,oneof" json:"logo_url,omitempty"`
+	// Display name of the block type; it must not contain any of / % & > <.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Unique name for URLs: lower-case letters, digits and dashes.
+	Slug string `protobuf:"bytes,2,opt,name=slug,proto3" json:"slug,omitempty"`
+	// URL of a logo for user interfaces.
+	LogoUrl *string `protobuf:"bytes,3,opt,name=logo_url,json=logoUrl,proto3,oneof" json:"logo_url,omitempty"`
+	// URL of the documentation.
 	DocumentationUrl *string `protobuf:"bytes,4,opt,name=documentation_url,json=documentationUrl,proto3,oneof" json:"documentation_url,omitempty"`
-	Description      *string `protobuf:"bytes,5,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	CodeExample      *string `protobuf:"bytes,6,opt,name=code_example,json=codeExample,proto3,oneof" json:"code_example,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Free text that explains the block type.
+	Description *string `protobuf:"bytes,5,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	// Markdown with a code example.
+	CodeExample   *string `protobuf:"bytes,6,opt,name=code_example,json=codeExample,proto3,oneof" json:"code_example,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BlockTypeCreate) Reset() {
@@ -288,14 +303,19 @@ func (x *BlockTypeCreate) GetCodeExample() string {
 	return ""
 }
 
+// BlockTypeUpdate holds the changes to a block type; absent fields keep their values.
 type BlockTypeUpdate struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	LogoUrl          *string                `protobuf:"bytes,1,opt,name=logo_url,json=logoUrl,proto3,oneof" json:"logo_url,omitempty"`
-	DocumentationUrl *string                `protobuf:"bytes,2,opt,name=documentation_url,json=documentationUrl,proto3,oneof" json:"documentation_url,omitempty"`
-	Description      *string                `protobuf:"bytes,3,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	CodeExample      *string                `protobuf:"bytes,4,opt,name=code_example,json=codeExample,proto3,oneof" json:"code_example,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// URL of a logo for user interfaces.
+	LogoUrl *string `protobuf:"bytes,1,opt,name=logo_url,json=logoUrl,proto3,oneof" json:"logo_url,omitempty"`
+	// URL of the documentation.
+	DocumentationUrl *string `protobuf:"bytes,2,opt,name=documentation_url,json=documentationUrl,proto3,oneof" json:"documentation_url,omitempty"`
+	// Free text that explains the block type.
+	Description *string `protobuf:"bytes,3,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	// Markdown with a code example.
+	CodeExample   *string `protobuf:"bytes,4,opt,name=code_example,json=codeExample,proto3,oneof" json:"code_example,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BlockTypeUpdate) Reset() {
@@ -356,6 +376,7 @@ func (x *BlockTypeUpdate) GetCodeExample() string {
 	return ""
 }
 
+// BlockTypeList is a JSON array of block types.
 type BlockTypeList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	BlockTypes    []*BlockType           `protobuf:"bytes,1,rep,name=block_types,json=blockTypes,proto3" json:"block_types,omitempty"`
@@ -400,22 +421,27 @@ func (x *BlockTypeList) GetBlockTypes() []*BlockType {
 	return nil
 }
 
-// BlockSchema is what the documents of a block type look like.
+// BlockSchema is one version of the fields of a block type.
 type BlockSchema struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Id      string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the block schema.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
 	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
 	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	// "sha256:" and the hexadecimal digest of the fields.
+	// "sha256:" and the hexadecimal SHA-256 digest of the fields.
 	Checksum string `protobuf:"bytes,4,opt,name=checksum,proto3" json:"checksum,omitempty"`
-	// A JSON schema. Beside its standard keywords it has block_type_slug, block_schema_references (the blocks nested in it, by
-	// field) and secret_fields (paths of fields that hold secrets, with dots between the names and * for all).
-	Fields      []byte     `protobuf:"bytes,5,opt,name=fields,proto3" json:"fields,omitempty"`
-	BlockTypeId *string    `protobuf:"bytes,6,opt,name=block_type_id,json=blockTypeId,proto3,oneof" json:"block_type_id,omitempty"`
-	BlockType   *BlockType `protobuf:"bytes,7,opt,name=block_type,json=blockType,proto3,oneof" json:"block_type,omitempty"`
-	// What blocks of this schema can do, such as "write-path" or "notify".
-	Capabilities  []string `protobuf:"bytes,8,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
-	Version       string   `protobuf:"bytes,9,opt,name=version,proto3" json:"version,omitempty"`
+	// JSON Schema of the data, with the extra keywords block_type_slug, block_schema_references and secret_fields.
+	Fields []byte `protobuf:"bytes,5,opt,name=fields,proto3" json:"fields,omitempty"`
+	// UUID of the block type.
+	BlockTypeId *string `protobuf:"bytes,6,opt,name=block_type_id,json=blockTypeId,proto3,oneof" json:"block_type_id,omitempty"`
+	// Block type of the schema.
+	BlockType *BlockType `protobuf:"bytes,7,opt,name=block_type,json=blockType,proto3,oneof" json:"block_type,omitempty"`
+	// Abilities of the block, such as "write-path" or "notify".
+	Capabilities []string `protobuf:"bytes,8,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
+	// Version label of the schema; default "non-versioned".
+	Version       string `protobuf:"bytes,9,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -513,12 +539,17 @@ func (x *BlockSchema) GetVersion() string {
 	return ""
 }
 
+// BlockSchemaCreate holds the fields of a new block schema.
 type BlockSchemaCreate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Fields        []byte                 `protobuf:"bytes,1,opt,name=fields,proto3" json:"fields,omitempty"`
-	BlockTypeId   string                 `protobuf:"bytes,2,opt,name=block_type_id,json=blockTypeId,proto3" json:"block_type_id,omitempty"`
-	Capabilities  []string               `protobuf:"bytes,3,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
-	Version       string                 `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// JSON Schema of the data, with the extra keywords block_type_slug, block_schema_references and secret_fields.
+	Fields []byte `protobuf:"bytes,1,opt,name=fields,proto3" json:"fields,omitempty"`
+	// UUID of the block type.
+	BlockTypeId string `protobuf:"bytes,2,opt,name=block_type_id,json=blockTypeId,proto3" json:"block_type_id,omitempty"`
+	// Abilities of the block, such as "write-path" or "notify".
+	Capabilities []string `protobuf:"bytes,3,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
+	// Version label of the schema; default "non-versioned".
+	Version       string `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -581,6 +612,7 @@ func (x *BlockSchemaCreate) GetVersion() string {
 	return ""
 }
 
+// BlockSchemaList is a JSON array of block schemas.
 type BlockSchemaList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	BlockSchemas  []*BlockSchema         `protobuf:"bytes,1,rep,name=block_schemas,json=blockSchemas,proto3" json:"block_schemas,omitempty"`
@@ -625,6 +657,7 @@ func (x *BlockSchemaList) GetBlockSchemas() []*BlockSchema {
 	return nil
 }
 
+// BlockCapabilities is a JSON array of capability names.
 type BlockCapabilities struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Capabilities  []string               `protobuf:"bytes,1,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
@@ -669,26 +702,36 @@ func (x *BlockCapabilities) GetCapabilities() []string {
 	return nil
 }
 
-// BlockDocument is a block: named data of a type.
+// BlockDocument is a named configuration of a block type.
 type BlockDocument struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Id      string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the block document.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
 	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
 	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	Name    *string                `protobuf:"bytes,4,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	// With the data of the blocks that it refers to in the places of the references.
-	Data          []byte       `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
-	BlockSchemaId string       `protobuf:"bytes,6,opt,name=block_schema_id,json=blockSchemaId,proto3" json:"block_schema_id,omitempty"`
-	BlockSchema   *BlockSchema `protobuf:"bytes,7,opt,name=block_schema,json=blockSchema,proto3,oneof" json:"block_schema,omitempty"`
-	BlockTypeId   string       `protobuf:"bytes,8,opt,name=block_type_id,json=blockTypeId,proto3" json:"block_type_id,omitempty"`
-	BlockTypeName *string      `protobuf:"bytes,9,opt,name=block_type_name,json=blockTypeName,proto3,oneof" json:"block_type_name,omitempty"`
-	BlockType     *BlockType   `protobuf:"bytes,10,opt,name=block_type,json=blockType,proto3,oneof" json:"block_type,omitempty"`
-	// The blocks that the data came from, by field.
+	// Name of the document, unique within its block type; null for anonymous documents.
+	Name *string `protobuf:"bytes,4,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Field values, with the data of referenced documents in place of their references.
+	Data []byte `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
+	// UUID of the block schema that the data conforms to.
+	BlockSchemaId string `protobuf:"bytes,6,opt,name=block_schema_id,json=blockSchemaId,proto3" json:"block_schema_id,omitempty"`
+	// Block schema that the data conforms to.
+	BlockSchema *BlockSchema `protobuf:"bytes,7,opt,name=block_schema,json=blockSchema,proto3,oneof" json:"block_schema,omitempty"`
+	// UUID of the block type.
+	BlockTypeId string `protobuf:"bytes,8,opt,name=block_type_id,json=blockTypeId,proto3" json:"block_type_id,omitempty"`
+	// Display name of the block type.
+	BlockTypeName *string `protobuf:"bytes,9,opt,name=block_type_name,json=blockTypeName,proto3,oneof" json:"block_type_name,omitempty"`
+	// Block type of the document.
+	BlockType *BlockType `protobuf:"bytes,10,opt,name=block_type,json=blockType,proto3,oneof" json:"block_type,omitempty"`
+	// Referenced block documents by field name.
 	BlockDocumentReferences map[string][]byte `protobuf:"bytes,11,rep,name=block_document_references,json=blockDocumentReferences,proto3" json:"block_document_references,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	IsAnonymous             bool              `protobuf:"varint,12,opt,name=is_anonymous,json=isAnonymous,proto3" json:"is_anonymous,omitempty"`
-	// The data as it was sent, references included, sealed.
+	// Whether a client created the document without a name for its own use; default false.
+	IsAnonymous bool `protobuf:"varint,12,opt,name=is_anonymous,json=isAnonymous,proto3" json:"is_anonymous,omitempty"`
+	// Data as received, references included, encrypted.
 	SealedData []byte `protobuf:"bytes,13,opt,name=sealed_data,json=sealedData,proto3" json:"sealed_data,omitempty"`
-	// The ids of the documents that it refers to, so that those who refer to one can be found without opening them.
+	// UUIDs of referenced documents, so a search for referrers needs no decryption.
 	RefersTo      []string `protobuf:"bytes,14,rep,name=refers_to,json=refersTo,proto3" json:"refers_to,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -822,15 +865,19 @@ func (x *BlockDocument) GetRefersTo() []string {
 	return nil
 }
 
+// BlockDocumentCreate holds the fields of a new block document.
 type BlockDocumentCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Lower-case letters, digits and dashes. Anonymous documents may go without.
+	// Name of lower-case letters, digits and dashes, unique within the type; optional for anonymous documents.
 	Name *string `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	// A reference to another document is written {"$ref": {"block_document_id": …}} in the place of a field.
-	Data          []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	// Field values; {"$ref": {"block_document_id": "<uuid>"}} in place of a field refers to another document.
+	Data []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	// UUID of the block schema that the data conforms to.
 	BlockSchemaId string `protobuf:"bytes,3,opt,name=block_schema_id,json=blockSchemaId,proto3" json:"block_schema_id,omitempty"`
-	BlockTypeId   string `protobuf:"bytes,4,opt,name=block_type_id,json=blockTypeId,proto3" json:"block_type_id,omitempty"`
-	IsAnonymous   bool   `protobuf:"varint,5,opt,name=is_anonymous,json=isAnonymous,proto3" json:"is_anonymous,omitempty"`
+	// UUID of the block type.
+	BlockTypeId string `protobuf:"bytes,4,opt,name=block_type_id,json=blockTypeId,proto3" json:"block_type_id,omitempty"`
+	// Whether a client created the document without a name for its own use; default false.
+	IsAnonymous   bool `protobuf:"varint,5,opt,name=is_anonymous,json=isAnonymous,proto3" json:"is_anonymous,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -900,12 +947,14 @@ func (x *BlockDocumentCreate) GetIsAnonymous() bool {
 	return false
 }
 
+// BlockDocumentUpdate holds the changes to a block document.
 type BlockDocumentUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Another schema of the same type.
+	// UUID of another schema of the same block type; null keeps the present one.
 	BlockSchemaId *string `protobuf:"bytes,1,opt,name=block_schema_id,json=blockSchemaId,proto3,oneof" json:"block_schema_id,omitempty"`
-	Data          []byte  `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
-	// Fields that are not in the data stay; otherwise they go.
+	// New field values; they merge with the stored values or replace them.
+	Data []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	// Whether absent fields keep their values; false removes them; default true.
 	MergeExistingData bool `protobuf:"varint,3,opt,name=merge_existing_data,json=mergeExistingData,proto3" json:"merge_existing_data,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -962,6 +1011,7 @@ func (x *BlockDocumentUpdate) GetMergeExistingData() bool {
 	return false
 }
 
+// BlockDocumentList is a JSON array of block documents.
 type BlockDocumentList struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	BlockDocuments []*BlockDocument       `protobuf:"bytes,1,rep,name=block_documents,json=blockDocuments,proto3" json:"block_documents,omitempty"`
@@ -1006,11 +1056,13 @@ func (x *BlockDocumentList) GetBlockDocuments() []*BlockDocument {
 	return nil
 }
 
-// BlockTypeFilter selects block types.
+// BlockTypeFilter selects block types; absent criteria match everything.
 type BlockTypeFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          *LikeFilter            `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	Slug          *AnyStringFilter       `protobuf:"bytes,2,opt,name=slug,proto3,oneof" json:"slug,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects by name.
+	Name *LikeFilter `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Selects by slug.
+	Slug          *AnyStringFilter `protobuf:"bytes,2,opt,name=slug,proto3,oneof" json:"slug,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1059,16 +1111,21 @@ func (x *BlockTypeFilter) GetSlug() *AnyStringFilter {
 	return nil
 }
 
-// BlockSchemaFilter selects block schemas.
+// BlockSchemaFilter selects block schemas; absent criteria match everything.
 type BlockSchemaFilter struct {
-	state             protoimpl.MessageState `protogen:"open.v1"`
-	Operator          Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	BlockTypeId       *AnyUuidFilter         `protobuf:"bytes,2,opt,name=block_type_id,json=blockTypeId,proto3,oneof" json:"block_type_id,omitempty"`
-	BlockCapabilities *AllStringFilter       `protobuf:"bytes,3,opt,name=block_capabilities,json=blockCapabilities,proto3,oneof" json:"block_capabilities,omitempty"`
-	Id                *AnyUuidFilter         `protobuf:"bytes,4,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	Version           *AnyStringFilter       `protobuf:"bytes,5,opt,name=version,proto3,oneof" json:"version,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects by block type.
+	BlockTypeId *AnyUuidFilter `protobuf:"bytes,2,opt,name=block_type_id,json=blockTypeId,proto3,oneof" json:"block_type_id,omitempty"`
+	// Selects schemas that declare all given capabilities.
+	BlockCapabilities *AllStringFilter `protobuf:"bytes,3,opt,name=block_capabilities,json=blockCapabilities,proto3,oneof" json:"block_capabilities,omitempty"`
+	// Selects by UUID.
+	Id *AnyUuidFilter `protobuf:"bytes,4,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Selects by version label.
+	Version       *AnyStringFilter `protobuf:"bytes,5,opt,name=version,proto3,oneof" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BlockSchemaFilter) Reset() {
@@ -1136,14 +1193,19 @@ func (x *BlockSchemaFilter) GetVersion() *AnyStringFilter {
 	return nil
 }
 
-// BlockDocumentFilter selects block documents.
+// BlockDocumentFilter selects block documents; anonymous documents are excluded by default.
 type BlockDocumentFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operator      Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Id            *AnyUuidFilter         `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	IsAnonymous   *BoolFilter            `protobuf:"bytes,3,opt,name=is_anonymous,json=isAnonymous,proto3,oneof" json:"is_anonymous,omitempty"`
-	BlockTypeId   *AnyUuidFilter         `protobuf:"bytes,4,opt,name=block_type_id,json=blockTypeId,proto3,oneof" json:"block_type_id,omitempty"`
-	Name          *NameFilter            `protobuf:"bytes,5,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects by UUID.
+	Id *AnyUuidFilter `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Selects anonymous or named documents; default named ones, null selects both.
+	IsAnonymous *BoolFilter `protobuf:"bytes,3,opt,name=is_anonymous,json=isAnonymous,proto3,oneof" json:"is_anonymous,omitempty"`
+	// Selects by block type.
+	BlockTypeId *AnyUuidFilter `protobuf:"bytes,4,opt,name=block_type_id,json=blockTypeId,proto3,oneof" json:"block_type_id,omitempty"`
+	// Selects by name.
+	Name          *NameFilter `protobuf:"bytes,5,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1213,9 +1275,11 @@ func (x *BlockDocumentFilter) GetName() *NameFilter {
 	return nil
 }
 
+// AllStringFilter selects by a list of strings.
 type AllStringFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	All_          *StringList            `protobuf:"bytes,1,opt,name=all_,json=all,proto3,oneof" json:"all_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects objects that have all of these values.
+	All_          *StringList `protobuf:"bytes,1,opt,name=all_,json=all,proto3,oneof" json:"all_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1257,13 +1321,17 @@ func (x *AllStringFilter) GetAll_() *StringList {
 	return nil
 }
 
-// BlockTypeQuery selects block types.
+// BlockTypeQuery selects and paginates block types.
 type BlockTypeQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	BlockTypes    *BlockTypeFilter       `protobuf:"bytes,1,opt,name=block_types,json=blockTypes,proto3,oneof" json:"block_types,omitempty"`
-	BlockSchemas  *BlockSchemaFilter     `protobuf:"bytes,2,opt,name=block_schemas,json=blockSchemas,proto3,oneof" json:"block_schemas,omitempty"`
-	Limit         *PageLimit             `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the block types themselves; absent selects all.
+	BlockTypes *BlockTypeFilter `protobuf:"bytes,1,opt,name=block_types,json=blockTypes,proto3,oneof" json:"block_types,omitempty"`
+	// Selects block types related to at least one matching block schema; absent applies no condition.
+	BlockSchemas *BlockSchemaFilter `protobuf:"bytes,2,opt,name=block_schemas,json=blockSchemas,proto3,oneof" json:"block_schemas,omitempty"`
+	// Maximum number of block types, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of block types to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1326,12 +1394,15 @@ func (x *BlockTypeQuery) GetOffset() int64 {
 	return 0
 }
 
-// BlockSchemaQuery selects block schemas.
+// BlockSchemaQuery selects and paginates block schemas.
 type BlockSchemaQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	BlockSchemas  *BlockSchemaFilter     `protobuf:"bytes,1,opt,name=block_schemas,json=blockSchemas,proto3,oneof" json:"block_schemas,omitempty"`
-	Limit         *PageLimit             `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the block schemas themselves; absent selects all.
+	BlockSchemas *BlockSchemaFilter `protobuf:"bytes,1,opt,name=block_schemas,json=blockSchemas,proto3,oneof" json:"block_schemas,omitempty"`
+	// Maximum number of block schemas, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of block schemas to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1387,19 +1458,25 @@ func (x *BlockSchemaQuery) GetOffset() int64 {
 	return 0
 }
 
-// BlockDocumentQuery selects and orders block documents.
+// BlockDocumentQuery selects, orders and paginates block documents.
 type BlockDocumentQuery struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	BlockDocuments *BlockDocumentFilter   `protobuf:"bytes,1,opt,name=block_documents,json=blockDocuments,proto3,oneof" json:"block_documents,omitempty"`
-	BlockTypes     *BlockTypeFilter       `protobuf:"bytes,2,opt,name=block_types,json=blockTypes,proto3,oneof" json:"block_types,omitempty"`
-	BlockSchemas   *BlockSchemaFilter     `protobuf:"bytes,3,opt,name=block_schemas,json=blockSchemas,proto3,oneof" json:"block_schemas,omitempty"`
-	// Show secrets instead of obfuscating them.
-	IncludeSecrets bool               `protobuf:"varint,4,opt,name=include_secrets,json=includeSecrets,proto3" json:"include_secrets,omitempty"`
-	Sort           *BlockDocumentSort `protobuf:"varint,5,opt,name=sort,proto3,enum=orch.v1.BlockDocumentSort,oneof" json:"sort,omitempty"`
-	Limit          *PageLimit         `protobuf:"bytes,6,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset         int64              `protobuf:"varint,7,opt,name=offset,proto3" json:"offset,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the block documents themselves; absent selects all.
+	BlockDocuments *BlockDocumentFilter `protobuf:"bytes,1,opt,name=block_documents,json=blockDocuments,proto3,oneof" json:"block_documents,omitempty"`
+	// Selects block documents related to at least one matching block type; absent applies no condition.
+	BlockTypes *BlockTypeFilter `protobuf:"bytes,2,opt,name=block_types,json=blockTypes,proto3,oneof" json:"block_types,omitempty"`
+	// Selects block documents related to at least one matching block schema; absent applies no condition.
+	BlockSchemas *BlockSchemaFilter `protobuf:"bytes,3,opt,name=block_schemas,json=blockSchemas,proto3,oneof" json:"block_schemas,omitempty"`
+	// Whether to return secrets in clear text, which requires the scope read_block_secrets; default false.
+	IncludeSecrets bool `protobuf:"varint,4,opt,name=include_secrets,json=includeSecrets,proto3" json:"include_secrets,omitempty"`
+	// Order of the block documents; default NAME_ASC.
+	Sort *BlockDocumentSort `protobuf:"varint,5,opt,name=sort,proto3,enum=orch.v1.BlockDocumentSort,oneof" json:"sort,omitempty"`
+	// Maximum number of block documents, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,6,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of block documents to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,7,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BlockDocumentQuery) Reset() {
@@ -1481,14 +1558,17 @@ func (x *BlockDocumentQuery) GetOffset() int64 {
 	return 0
 }
 
-// BlockDocumentCountQuery selects block documents.
+// BlockDocumentCountQuery selects the block documents to count.
 type BlockDocumentCountQuery struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	BlockDocuments *BlockDocumentFilter   `protobuf:"bytes,1,opt,name=block_documents,json=blockDocuments,proto3,oneof" json:"block_documents,omitempty"`
-	BlockTypes     *BlockTypeFilter       `protobuf:"bytes,2,opt,name=block_types,json=blockTypes,proto3,oneof" json:"block_types,omitempty"`
-	BlockSchemas   *BlockSchemaFilter     `protobuf:"bytes,3,opt,name=block_schemas,json=blockSchemas,proto3,oneof" json:"block_schemas,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the block documents themselves; absent selects all.
+	BlockDocuments *BlockDocumentFilter `protobuf:"bytes,1,opt,name=block_documents,json=blockDocuments,proto3,oneof" json:"block_documents,omitempty"`
+	// Selects block documents related to at least one matching block type; absent applies no condition.
+	BlockTypes *BlockTypeFilter `protobuf:"bytes,2,opt,name=block_types,json=blockTypes,proto3,oneof" json:"block_types,omitempty"`
+	// Selects block documents related to at least one matching block schema; absent applies no condition.
+	BlockSchemas  *BlockSchemaFilter `protobuf:"bytes,3,opt,name=block_schemas,json=blockSchemas,proto3,oneof" json:"block_schemas,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BlockDocumentCountQuery) Reset() {
@@ -1587,8 +1667,9 @@ func (x *CreateBlockTypeRequest) GetBlockType() *BlockTypeCreate {
 }
 
 type ReadBlockTypeRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the block type.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1631,8 +1712,9 @@ func (x *ReadBlockTypeRequest) GetId() string {
 }
 
 type ReadBlockTypeBySlugRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Slug          string                 `protobuf:"bytes,1,opt,name=slug,proto3" json:"slug,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Slug of the block type.
+	Slug          string `protobuf:"bytes,1,opt,name=slug,proto3" json:"slug,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1719,7 +1801,8 @@ func (x *ReadBlockTypesRequest) GetQuery() *BlockTypeQuery {
 }
 
 type UpdateBlockTypeRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the block type.
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	BlockType     *BlockTypeUpdate       `protobuf:"bytes,2,opt,name=block_type,json=blockType,proto3" json:"block_type,omitempty"`
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -1779,8 +1862,9 @@ func (x *UpdateBlockTypeRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 }
 
 type DeleteBlockTypeRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the block type.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1867,8 +1951,9 @@ func (x *CreateBlockSchemaRequest) GetBlockSchema() *BlockSchemaCreate {
 }
 
 type ReadBlockSchemaRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the block schema.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1911,9 +1996,10 @@ func (x *ReadBlockSchemaRequest) GetId() string {
 }
 
 type ReadBlockSchemaByChecksumRequest struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Checksum string                 `protobuf:"bytes,1,opt,name=checksum,proto3" json:"checksum,omitempty"`
-	// The version that the schema must have; absent means any.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Checksum of the schema, "sha256:" and a hexadecimal digest.
+	Checksum string `protobuf:"bytes,1,opt,name=checksum,proto3" json:"checksum,omitempty"`
+	// Version label that the schema must have; absent accepts any version.
 	Version       *string `protobuf:"bytes,2,opt,name=version,proto3,oneof" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2008,8 +2094,9 @@ func (x *ReadBlockSchemasRequest) GetQuery() *BlockSchemaQuery {
 }
 
 type DeleteBlockSchemaRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the block schema.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2097,8 +2184,9 @@ func (x *CreateBlockDocumentRequest) GetBlockDocument() *BlockDocumentCreate {
 
 type ReadBlockDocumentRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Show secrets instead of obfuscating them.
+	// UUID of the block document.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Whether to return secrets in clear text, which requires the scope read_block_secrets; default false.
 	IncludeSecrets bool `protobuf:"varint,2,opt,name=include_secrets,json=includeSecrets,proto3" json:"include_secrets,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -2149,10 +2237,12 @@ func (x *ReadBlockDocumentRequest) GetIncludeSecrets() bool {
 }
 
 type ReadBlockDocumentByNameRequest struct {
-	state             protoimpl.MessageState `protogen:"open.v1"`
-	Slug              string                 `protobuf:"bytes,1,opt,name=slug,proto3" json:"slug,omitempty"`
-	BlockDocumentName string                 `protobuf:"bytes,2,opt,name=block_document_name,json=blockDocumentName,proto3" json:"block_document_name,omitempty"`
-	// Show secrets instead of obfuscating them.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Slug of the block type.
+	Slug string `protobuf:"bytes,1,opt,name=slug,proto3" json:"slug,omitempty"`
+	// Name of the block document.
+	BlockDocumentName string `protobuf:"bytes,2,opt,name=block_document_name,json=blockDocumentName,proto3" json:"block_document_name,omitempty"`
+	// Whether to return secrets in clear text, which requires the scope read_block_secrets; default false.
 	IncludeSecrets bool `protobuf:"varint,3,opt,name=include_secrets,json=includeSecrets,proto3" json:"include_secrets,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -2211,8 +2301,9 @@ func (x *ReadBlockDocumentByNameRequest) GetIncludeSecrets() bool {
 
 type ReadBlockDocumentsOfTypeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Slug  string                 `protobuf:"bytes,1,opt,name=slug,proto3" json:"slug,omitempty"`
-	// Show secrets instead of obfuscating them.
+	// Slug of the block type.
+	Slug string `protobuf:"bytes,1,opt,name=slug,proto3" json:"slug,omitempty"`
+	// Whether to return secrets in clear text, which requires the scope read_block_secrets; default false.
 	IncludeSecrets bool `protobuf:"varint,2,opt,name=include_secrets,json=includeSecrets,proto3" json:"include_secrets,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -2351,7 +2442,8 @@ func (x *CountBlockDocumentsRequest) GetQuery() *BlockDocumentCountQuery {
 }
 
 type UpdateBlockDocumentRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the block document.
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	BlockDocument *BlockDocumentUpdate   `protobuf:"bytes,2,opt,name=block_document,json=blockDocument,proto3" json:"block_document,omitempty"`
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -2411,8 +2503,9 @@ func (x *UpdateBlockDocumentRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 }
 
 type DeleteBlockDocumentRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the block document.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

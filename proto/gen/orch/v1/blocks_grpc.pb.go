@@ -37,21 +37,21 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// BlockTypeService stores the kinds of blocks. A type is known by its slug as well as by its id.
+// Block types are the kinds of blocks that clients register, such as a credential or a file system.
 type BlockTypeServiceClient interface {
-	// Create a block type.
+	// Create a block type. A slug that exists already returns 409.
 	CreateBlockType(ctx context.Context, in *CreateBlockTypeRequest, opts ...grpc.CallOption) (*BlockType, error)
-	// Read a block type by its id.
+	// Read a block type. Returns the block type with this UUID, or 404.
 	ReadBlockType(ctx context.Context, in *ReadBlockTypeRequest, opts ...grpc.CallOption) (*BlockType, error)
-	// Read a block type by its slug.
+	// Read a block type by slug. Returns the block type with this slug, or 404.
 	ReadBlockTypeBySlug(ctx context.Context, in *ReadBlockTypeBySlugRequest, opts ...grpc.CallOption) (*BlockType, error)
-	// Read the block types that match, ordered by name.
+	// Filter block types. Returns a page of the block types that match, by name.
 	ReadBlockTypes(ctx context.Context, in *ReadBlockTypesRequest, opts ...grpc.CallOption) (*BlockTypeList, error)
-	// Change how a block type is presented; what is not sent stays.
+	// Update a block type. Absent fields keep their values; name and slug cannot change.
 	UpdateBlockType(ctx context.Context, in *UpdateBlockTypeRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Delete a block type with its schemas and documents.
+	// Delete a block type. This also deletes its schemas and documents; a protected type returns 403.
 	DeleteBlockType(ctx context.Context, in *DeleteBlockTypeRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Bring the block types of the server's own up to date.
+	// Install system block types. Creates or updates the block types that ship with the server; the call is idempotent.
 	InstallSystemBlockTypes(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
@@ -137,21 +137,21 @@ func (c *blockTypeServiceClient) InstallSystemBlockTypes(ctx context.Context, in
 // All implementations must embed UnimplementedBlockTypeServiceServer
 // for forward compatibility.
 //
-// BlockTypeService stores the kinds of blocks. A type is known by its slug as well as by its id.
+// Block types are the kinds of blocks that clients register, such as a credential or a file system.
 type BlockTypeServiceServer interface {
-	// Create a block type.
+	// Create a block type. A slug that exists already returns 409.
 	CreateBlockType(context.Context, *CreateBlockTypeRequest) (*BlockType, error)
-	// Read a block type by its id.
+	// Read a block type. Returns the block type with this UUID, or 404.
 	ReadBlockType(context.Context, *ReadBlockTypeRequest) (*BlockType, error)
-	// Read a block type by its slug.
+	// Read a block type by slug. Returns the block type with this slug, or 404.
 	ReadBlockTypeBySlug(context.Context, *ReadBlockTypeBySlugRequest) (*BlockType, error)
-	// Read the block types that match, ordered by name.
+	// Filter block types. Returns a page of the block types that match, by name.
 	ReadBlockTypes(context.Context, *ReadBlockTypesRequest) (*BlockTypeList, error)
-	// Change how a block type is presented; what is not sent stays.
+	// Update a block type. Absent fields keep their values; name and slug cannot change.
 	UpdateBlockType(context.Context, *UpdateBlockTypeRequest) (*emptypb.Empty, error)
-	// Delete a block type with its schemas and documents.
+	// Delete a block type. This also deletes its schemas and documents; a protected type returns 403.
 	DeleteBlockType(context.Context, *DeleteBlockTypeRequest) (*emptypb.Empty, error)
-	// Bring the block types of the server's own up to date.
+	// Install system block types. Creates or updates the block types that ship with the server; the call is idempotent.
 	InstallSystemBlockTypes(context.Context, *emptypb.Empty) (*emptypb.Empty, error)
 	mustEmbedUnimplementedBlockTypeServiceServer()
 }
@@ -383,17 +383,18 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// BlockSchemaService stores what the documents of a block type look like, version by version.
+// Block schemas are the versions of a block type's fields.
 type BlockSchemaServiceClient interface {
-	// Create a block schema, together with those of the blocks nested in it; one that is there already is answered with 200.
+	// Create a block schema. Nested schemas are created too; an identical schema returns 200 with the existing one.
 	CreateBlockSchema(ctx context.Context, in *CreateBlockSchemaRequest, opts ...grpc.CallOption) (*BlockSchema, error)
-	// Read a block schema by its id.
+	// Read a block schema. Returns the block schema with this UUID, or 404.
 	ReadBlockSchema(ctx context.Context, in *ReadBlockSchemaRequest, opts ...grpc.CallOption) (*BlockSchema, error)
-	// Read the newest block schema of a checksum.
+	// Read a block schema by checksum. Returns the newest schema with this checksum, and with this version if one is
+	// given.
 	ReadBlockSchemaByChecksum(ctx context.Context, in *ReadBlockSchemaByChecksumRequest, opts ...grpc.CallOption) (*BlockSchema, error)
-	// Read the block schemas that match, newest first.
+	// Filter block schemas. Returns a page of the block schemas that match, newest first.
 	ReadBlockSchemas(ctx context.Context, in *ReadBlockSchemasRequest, opts ...grpc.CallOption) (*BlockSchemaList, error)
-	// Delete a block schema with its documents.
+	// Delete a block schema. This also deletes the block documents that use it.
 	DeleteBlockSchema(ctx context.Context, in *DeleteBlockSchemaRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
@@ -459,17 +460,18 @@ func (c *blockSchemaServiceClient) DeleteBlockSchema(ctx context.Context, in *De
 // All implementations must embed UnimplementedBlockSchemaServiceServer
 // for forward compatibility.
 //
-// BlockSchemaService stores what the documents of a block type look like, version by version.
+// Block schemas are the versions of a block type's fields.
 type BlockSchemaServiceServer interface {
-	// Create a block schema, together with those of the blocks nested in it; one that is there already is answered with 200.
+	// Create a block schema. Nested schemas are created too; an identical schema returns 200 with the existing one.
 	CreateBlockSchema(context.Context, *CreateBlockSchemaRequest) (*BlockSchema, error)
-	// Read a block schema by its id.
+	// Read a block schema. Returns the block schema with this UUID, or 404.
 	ReadBlockSchema(context.Context, *ReadBlockSchemaRequest) (*BlockSchema, error)
-	// Read the newest block schema of a checksum.
+	// Read a block schema by checksum. Returns the newest schema with this checksum, and with this version if one is
+	// given.
 	ReadBlockSchemaByChecksum(context.Context, *ReadBlockSchemaByChecksumRequest) (*BlockSchema, error)
-	// Read the block schemas that match, newest first.
+	// Filter block schemas. Returns a page of the block schemas that match, newest first.
 	ReadBlockSchemas(context.Context, *ReadBlockSchemasRequest) (*BlockSchemaList, error)
-	// Delete a block schema with its documents.
+	// Delete a block schema. This also deletes the block documents that use it.
 	DeleteBlockSchema(context.Context, *DeleteBlockSchemaRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedBlockSchemaServiceServer()
 }
@@ -647,9 +649,9 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// BlockCapabilityService tells what blocks can do.
+// Block capabilities are the abilities that block schemas declare.
 type BlockCapabilityServiceClient interface {
-	// Read the capabilities that any block schema has.
+	// List block capabilities. Returns every capability that at least one block schema declares.
 	ReadBlockCapabilities(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*BlockCapabilities, error)
 }
 
@@ -675,9 +677,9 @@ func (c *blockCapabilityServiceClient) ReadBlockCapabilities(ctx context.Context
 // All implementations must embed UnimplementedBlockCapabilityServiceServer
 // for forward compatibility.
 //
-// BlockCapabilityService tells what blocks can do.
+// Block capabilities are the abilities that block schemas declare.
 type BlockCapabilityServiceServer interface {
-	// Read the capabilities that any block schema has.
+	// List block capabilities. Returns every capability that at least one block schema declares.
 	ReadBlockCapabilities(context.Context, *emptypb.Empty) (*BlockCapabilities, error)
 	mustEmbedUnimplementedBlockCapabilityServiceServer()
 }
@@ -763,23 +765,23 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// BlockDocumentService stores blocks. Secrets are sealed in the store and shown only to those who ask for them.
+// Block documents are named configurations of a block type, with encrypted secrets.
 type BlockDocumentServiceClient interface {
-	// Create a block document.
+	// Create a block document. The server encrypts secret fields; a taken name within the type returns 409.
 	CreateBlockDocument(ctx context.Context, in *CreateBlockDocumentRequest, opts ...grpc.CallOption) (*BlockDocument, error)
-	// Read a block document by its id.
+	// Read a block document. Secret fields are obfuscated unless include_secrets is true.
 	ReadBlockDocument(ctx context.Context, in *ReadBlockDocumentRequest, opts ...grpc.CallOption) (*BlockDocument, error)
-	// Read a block document by the slug of its type and its name.
+	// Read a block document by name. Returns the document of this name and block type slug, or 404.
 	ReadBlockDocumentByName(ctx context.Context, in *ReadBlockDocumentByNameRequest, opts ...grpc.CallOption) (*BlockDocument, error)
-	// Read the block documents of a type, ordered by name.
+	// List block documents of a type. Returns all documents of the block type with this slug, by name.
 	ReadBlockDocumentsOfType(ctx context.Context, in *ReadBlockDocumentsOfTypeRequest, opts ...grpc.CallOption) (*BlockDocumentList, error)
-	// Read the block documents that match. Anonymous ones are left out unless the filter says otherwise.
+	// Filter block documents. Anonymous documents are excluded unless the filter includes them.
 	ReadBlockDocuments(ctx context.Context, in *ReadBlockDocumentsRequest, opts ...grpc.CallOption) (*BlockDocumentList, error)
-	// Count the block documents that match. Anonymous ones are left out unless the filter says otherwise.
+	// Count block documents. Anonymous documents are excluded unless the filter includes them.
 	CountBlockDocuments(ctx context.Context, in *CountBlockDocumentsRequest, opts ...grpc.CallOption) (*CountResponse, error)
-	// Change the data of a block document. A secret that is sent back obfuscated stays what it is.
+	// Update a block document. Absent data fields keep their values; an obfuscated secret keeps the stored secret.
 	UpdateBlockDocument(ctx context.Context, in *UpdateBlockDocumentRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Delete a block document.
+	// Delete a block document. Documents that refer to it keep the dangling reference.
 	DeleteBlockDocument(ctx context.Context, in *DeleteBlockDocumentRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
@@ -875,23 +877,23 @@ func (c *blockDocumentServiceClient) DeleteBlockDocument(ctx context.Context, in
 // All implementations must embed UnimplementedBlockDocumentServiceServer
 // for forward compatibility.
 //
-// BlockDocumentService stores blocks. Secrets are sealed in the store and shown only to those who ask for them.
+// Block documents are named configurations of a block type, with encrypted secrets.
 type BlockDocumentServiceServer interface {
-	// Create a block document.
+	// Create a block document. The server encrypts secret fields; a taken name within the type returns 409.
 	CreateBlockDocument(context.Context, *CreateBlockDocumentRequest) (*BlockDocument, error)
-	// Read a block document by its id.
+	// Read a block document. Secret fields are obfuscated unless include_secrets is true.
 	ReadBlockDocument(context.Context, *ReadBlockDocumentRequest) (*BlockDocument, error)
-	// Read a block document by the slug of its type and its name.
+	// Read a block document by name. Returns the document of this name and block type slug, or 404.
 	ReadBlockDocumentByName(context.Context, *ReadBlockDocumentByNameRequest) (*BlockDocument, error)
-	// Read the block documents of a type, ordered by name.
+	// List block documents of a type. Returns all documents of the block type with this slug, by name.
 	ReadBlockDocumentsOfType(context.Context, *ReadBlockDocumentsOfTypeRequest) (*BlockDocumentList, error)
-	// Read the block documents that match. Anonymous ones are left out unless the filter says otherwise.
+	// Filter block documents. Anonymous documents are excluded unless the filter includes them.
 	ReadBlockDocuments(context.Context, *ReadBlockDocumentsRequest) (*BlockDocumentList, error)
-	// Count the block documents that match. Anonymous ones are left out unless the filter says otherwise.
+	// Count block documents. Anonymous documents are excluded unless the filter includes them.
 	CountBlockDocuments(context.Context, *CountBlockDocumentsRequest) (*CountResponse, error)
-	// Change the data of a block document. A secret that is sent back obfuscated stays what it is.
+	// Update a block document. Absent data fields keep their values; an obfuscated secret keeps the stored secret.
 	UpdateBlockDocument(context.Context, *UpdateBlockDocumentRequest) (*emptypb.Empty, error)
-	// Delete a block document.
+	// Delete a block document. Documents that refer to it keep the dangling reference.
 	DeleteBlockDocument(context.Context, *DeleteBlockDocumentRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedBlockDocumentServiceServer()
 }

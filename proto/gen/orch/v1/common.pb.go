@@ -24,7 +24,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Operator joins the criteria of one filter.
+// Operator combines the criteria of one filter: and_ requires all of them, or_ requires one.
 type Operator int32
 
 const (
@@ -74,7 +74,7 @@ func (Operator) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_common_proto_rawDescGZIP(), []int{0}
 }
 
-// Scalar is a label's value; the JSON type chooses the member.
+// Scalar is a label's value; its JSON type selects the member.
 type Scalar struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -189,7 +189,7 @@ func (*Scalar_Number) isScalar_Kind() {}
 
 func (*Scalar_StringValue) isScalar_Kind() {}
 
-// Labels is a map that may be null.
+// Labels is a nullable JSON object of scalar values.
 type Labels struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        map[string]*Scalar     `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -234,7 +234,7 @@ func (x *Labels) GetValues() map[string]*Scalar {
 	return nil
 }
 
-// StringList is a list that may be null.
+// StringList is a nullable JSON array of strings.
 type StringList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        []string               `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
@@ -279,7 +279,7 @@ func (x *StringList) GetValues() []string {
 	return nil
 }
 
-// StringSet is a list without repetition that may be null.
+// StringSet is a nullable JSON array of distinct strings.
 type StringSet struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        []string               `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
@@ -324,7 +324,7 @@ func (x *StringSet) GetValues() []string {
 	return nil
 }
 
-// StringMap is a map of strings that may be null.
+// StringMap is a nullable JSON object of strings.
 type StringMap struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        map[string]string      `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -369,7 +369,7 @@ func (x *StringMap) GetValues() map[string]string {
 	return nil
 }
 
-// UuidList is a list that may be null.
+// UuidList is a nullable JSON array of UUIDs.
 type UuidList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        []string               `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
@@ -414,7 +414,7 @@ func (x *UuidList) GetValues() []string {
 	return nil
 }
 
-// StringOrList is one string or several.
+// StringOrList is one string or a JSON array of strings.
 type StringOrList struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -497,7 +497,7 @@ func (*StringOrList_StringValue) isStringOrList_Kind() {}
 
 func (*StringOrList_List) isStringOrList_Kind() {}
 
-// PageLimit is the number of members that a page may hold. Absent means the server's default; 0 is a page without members.
+// PageLimit is the maximum number of results, 0 to 200; absent means 200, and a larger number returns 422.
 type PageLimit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Value         int64                  `protobuf:"varint,1,opt,name=value,proto3" json:"value,omitempty"`
@@ -542,12 +542,14 @@ func (x *PageLimit) GetValue() int64 {
 	return 0
 }
 
-// CreatedBy tells who made a flow run.
+// CreatedBy identifies the creator of a run or a deployment.
 type CreatedBy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Id    *string                `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	// SCHEDULE, DEPLOYMENT or AUTOMATION.
-	Type          *string `protobuf:"bytes,2,opt,name=type,proto3,oneof" json:"type,omitempty"`
+	// UUID of the creator; null when unknown.
+	Id *string `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Kind of the creator: SCHEDULE, DEPLOYMENT or AUTOMATION.
+	Type *string `protobuf:"bytes,2,opt,name=type,proto3,oneof" json:"type,omitempty"`
+	// Name of the creator for people.
 	DisplayValue  *string `protobuf:"bytes,3,opt,name=display_value,json=displayValue,proto3,oneof" json:"display_value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -604,7 +606,7 @@ func (x *CreatedBy) GetDisplayValue() string {
 	return ""
 }
 
-// CountResponse is a bare number in REST.
+// CountResponse is a bare JSON number.
 type CountResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Count         int64                  `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
@@ -649,9 +651,11 @@ func (x *CountResponse) GetCount() int64 {
 	return 0
 }
 
+// AnyUuidFilter selects by UUID.
 type AnyUuidFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Any_          *UuidList              `protobuf:"bytes,1,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects objects whose value is one of these.
+	Any_          *UuidList `protobuf:"bytes,1,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -693,10 +697,13 @@ func (x *AnyUuidFilter) GetAny_() *UuidList {
 	return nil
 }
 
+// UuidFilter selects by UUID, inclusively or exclusively.
 type UuidFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Any_          *UuidList              `protobuf:"bytes,1,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
-	NotAny_       *UuidList              `protobuf:"bytes,2,opt,name=not_any_,json=notAny,proto3,oneof" json:"not_any_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects objects whose value is one of these.
+	Any_ *UuidList `protobuf:"bytes,1,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
+	// Excludes objects whose value is one of these.
+	NotAny_       *UuidList `protobuf:"bytes,2,opt,name=not_any_,json=notAny,proto3,oneof" json:"not_any_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -745,11 +752,15 @@ func (x *UuidFilter) GetNotAny_() *UuidList {
 	return nil
 }
 
+// OptionalUuidFilter selects by a UUID that may be absent.
 type OptionalUuidFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operator      Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Any_          *UuidList              `protobuf:"bytes,2,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
-	IsNull_       *bool                  `protobuf:"varint,3,opt,name=is_null_,json=isNull,proto3,oneof" json:"is_null_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects objects whose value is one of these.
+	Any_ *UuidList `protobuf:"bytes,2,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
+	// True selects objects without a value, false those with one.
+	IsNull_       *bool `protobuf:"varint,3,opt,name=is_null_,json=isNull,proto3,oneof" json:"is_null_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -805,10 +816,13 @@ func (x *OptionalUuidFilter) GetIsNull_() bool {
 	return false
 }
 
+// OperatorUuidFilter selects by UUID.
 type OperatorUuidFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operator      Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Any_          *UuidList              `protobuf:"bytes,2,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects objects whose value is one of these.
+	Any_          *UuidList `protobuf:"bytes,2,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -857,9 +871,11 @@ func (x *OperatorUuidFilter) GetAny_() *UuidList {
 	return nil
 }
 
+// AnyStringFilter selects by exact text.
 type AnyStringFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Any_          *StringList            `protobuf:"bytes,1,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects objects whose value is one of these.
+	Any_          *StringList `protobuf:"bytes,1,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -901,10 +917,13 @@ func (x *AnyStringFilter) GetAny_() *StringList {
 	return nil
 }
 
+// StringFilter selects by exact text, inclusively or exclusively.
 type StringFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Any_          *StringList            `protobuf:"bytes,1,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
-	NotAny_       *StringList            `protobuf:"bytes,2,opt,name=not_any_,json=notAny,proto3,oneof" json:"not_any_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects objects whose value is one of these.
+	Any_ *StringList `protobuf:"bytes,1,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
+	// Excludes objects whose value is one of these.
+	NotAny_       *StringList `protobuf:"bytes,2,opt,name=not_any_,json=notAny,proto3,oneof" json:"not_any_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -953,11 +972,15 @@ func (x *StringFilter) GetNotAny_() *StringList {
 	return nil
 }
 
+// OptionalStringFilter selects by a text that may be absent.
 type OptionalStringFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operator      Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Any_          *StringList            `protobuf:"bytes,2,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
-	IsNull_       *bool                  `protobuf:"varint,3,opt,name=is_null_,json=isNull,proto3,oneof" json:"is_null_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects objects whose value is one of these.
+	Any_ *StringList `protobuf:"bytes,2,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
+	// True selects objects without a value, false those with one.
+	IsNull_       *bool `protobuf:"varint,3,opt,name=is_null_,json=isNull,proto3,oneof" json:"is_null_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1013,10 +1036,12 @@ func (x *OptionalStringFilter) GetIsNull_() bool {
 	return false
 }
 
+// NameFilter selects by name.
 type NameFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Any_  *StringList            `protobuf:"bytes,1,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
-	// A part of the name, in any case.
+	// Selects objects whose value is one of these.
+	Any_ *StringList `protobuf:"bytes,1,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
+	// Case-insensitive substring; % matches any run of characters.
 	Like_         *string `protobuf:"bytes,2,opt,name=like_,json=like,proto3,oneof" json:"like_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1066,9 +1091,11 @@ func (x *NameFilter) GetLike_() string {
 	return ""
 }
 
+// LikeFilter selects by part of a name.
 type LikeFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Like_         *string                `protobuf:"bytes,1,opt,name=like_,json=like,proto3,oneof" json:"like_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Case-insensitive substring; % matches any run of characters.
+	Like_         *string `protobuf:"bytes,1,opt,name=like_,json=like,proto3,oneof" json:"like_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1110,10 +1137,13 @@ func (x *LikeFilter) GetLike_() string {
 	return ""
 }
 
+// PrefixNameFilter selects by name or by the beginning of a name.
 type PrefixNameFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Any_          *StringList            `protobuf:"bytes,1,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
-	Startswith_   *StringList            `protobuf:"bytes,2,opt,name=startswith_,json=startswith,proto3,oneof" json:"startswith_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects objects whose value is one of these.
+	Any_ *StringList `protobuf:"bytes,1,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
+	// Selects values that begin with one of these texts.
+	Startswith_   *StringList `protobuf:"bytes,2,opt,name=startswith_,json=startswith,proto3,oneof" json:"startswith_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1162,11 +1192,12 @@ func (x *PrefixNameFilter) GetStartswith_() *StringList {
 	return nil
 }
 
+// TimeFilter selects by a time range, bounds included.
 type TimeFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At or before.
+	// Selects times at or before this one.
 	Before_ *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=before_,json=before,proto3,oneof" json:"before_,omitempty"`
-	// At or after.
+	// Selects times at or after this one.
 	After_        *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=after_,json=after,proto3,oneof" json:"after_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1216,11 +1247,15 @@ func (x *TimeFilter) GetAfter_() *timestamppb.Timestamp {
 	return nil
 }
 
+// OptionalTimeFilter selects by a time that may be absent, bounds included.
 type OptionalTimeFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Before_       *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=before_,json=before,proto3,oneof" json:"before_,omitempty"`
-	After_        *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=after_,json=after,proto3,oneof" json:"after_,omitempty"`
-	IsNull_       *bool                  `protobuf:"varint,3,opt,name=is_null_,json=isNull,proto3,oneof" json:"is_null_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects times at or before this one.
+	Before_ *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=before_,json=before,proto3,oneof" json:"before_,omitempty"`
+	// Selects times at or after this one.
+	After_ *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=after_,json=after,proto3,oneof" json:"after_,omitempty"`
+	// True selects objects without a value, false those with one.
+	IsNull_       *bool `protobuf:"varint,3,opt,name=is_null_,json=isNull,proto3,oneof" json:"is_null_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1276,11 +1311,15 @@ func (x *OptionalTimeFilter) GetIsNull_() bool {
 	return false
 }
 
+// AllTagsFilter selects by tags.
 type AllTagsFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operator      Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	All_          *StringList            `protobuf:"bytes,2,opt,name=all_,json=all,proto3,oneof" json:"all_,omitempty"`
-	IsNull_       *bool                  `protobuf:"varint,3,opt,name=is_null_,json=isNull,proto3,oneof" json:"is_null_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects objects that have all of these values.
+	All_ *StringList `protobuf:"bytes,2,opt,name=all_,json=all,proto3,oneof" json:"all_,omitempty"`
+	// True selects objects without a value, false those with one.
+	IsNull_       *bool `protobuf:"varint,3,opt,name=is_null_,json=isNull,proto3,oneof" json:"is_null_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1336,12 +1375,17 @@ func (x *AllTagsFilter) GetIsNull_() bool {
 	return false
 }
 
+// TagsFilter selects by tags.
 type TagsFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operator      Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	All_          *StringList            `protobuf:"bytes,2,opt,name=all_,json=all,proto3,oneof" json:"all_,omitempty"`
-	Any_          *StringList            `protobuf:"bytes,3,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
-	IsNull_       *bool                  `protobuf:"varint,4,opt,name=is_null_,json=isNull,proto3,oneof" json:"is_null_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects objects that have all of these values.
+	All_ *StringList `protobuf:"bytes,2,opt,name=all_,json=all,proto3,oneof" json:"all_,omitempty"`
+	// Selects objects whose value is one of these.
+	Any_ *StringList `protobuf:"bytes,3,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
+	// True selects objects without a value, false those with one.
+	IsNull_       *bool `protobuf:"varint,4,opt,name=is_null_,json=isNull,proto3,oneof" json:"is_null_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1404,9 +1448,11 @@ func (x *TagsFilter) GetIsNull_() bool {
 	return false
 }
 
+// BoolFilter selects by a Boolean value.
 type BoolFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Eq_           *bool                  `protobuf:"varint,1,opt,name=eq_,json=eq,proto3,oneof" json:"eq_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects objects whose value equals this one.
+	Eq_           *bool `protobuf:"varint,1,opt,name=eq_,json=eq,proto3,oneof" json:"eq_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1448,9 +1494,11 @@ func (x *BoolFilter) GetEq_() bool {
 	return false
 }
 
+// ExistsFilter selects by presence.
 type ExistsFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Exists_       *bool                  `protobuf:"varint,1,opt,name=exists_,json=exists,proto3,oneof" json:"exists_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// True selects objects with a value, false those without.
+	Exists_       *bool `protobuf:"varint,1,opt,name=exists_,json=exists,proto3,oneof" json:"exists_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1492,10 +1540,13 @@ func (x *ExistsFilter) GetExists_() bool {
 	return false
 }
 
+// IsNullFilter selects by absence.
 type IsNullFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operator      Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	IsNull_       *bool                  `protobuf:"varint,2,opt,name=is_null_,json=isNull,proto3,oneof" json:"is_null_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// True selects objects without a value, false those with one.
+	IsNull_       *bool `protobuf:"varint,2,opt,name=is_null_,json=isNull,proto3,oneof" json:"is_null_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -27,6 +27,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// ConcurrencyHolderType is the kind of object that holds slots.
 type ConcurrencyHolderType int32
 
 const (
@@ -79,14 +80,14 @@ func (ConcurrencyHolderType) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{0}
 }
 
-// ConcurrencyMode says what a slot is taken for.
+// ConcurrencyMode states the purpose of a slot.
 type ConcurrencyMode int32
 
 const (
 	ConcurrencyMode_CONCURRENCY_MODE_UNSPECIFIED ConcurrencyMode = 0
-	// For as long as something goes on.
+	// Held until release.
 	ConcurrencyMode_CONCURRENCY_MODE_CONCURRENCY ConcurrencyMode = 1
-	// To begin something; the slot comes back by the limit's decay.
+	// Held until the limit's decay frees it.
 	ConcurrencyMode_CONCURRENCY_MODE_RATE_LIMIT ConcurrencyMode = 2
 )
 
@@ -131,23 +132,28 @@ func (ConcurrencyMode) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_concurrency_limits_proto_rawDescGZIP(), []int{1}
 }
 
-// ConcurrencyLimitV2 is a number of slots under a name, and who holds them.
+// ConcurrencyLimitV2 is a named number of slots with its present use.
 type ConcurrencyLimitV2 struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Id      string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the concurrency limit.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
 	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
 	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	// An inactive limit limits nothing.
-	Active bool   `protobuf:"varint,4,opt,name=active,proto3" json:"active,omitempty"`
-	Name   string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
-	Limit  int64  `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
-	// How many were taken at active_at; with a decay, fewer are by now.
+	// Whether the limit takes effect; default true.
+	Active bool `protobuf:"varint,4,opt,name=active,proto3" json:"active,omitempty"`
+	// Unique name of the limit; it must not contain any of / % & > <.
+	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	// Number of slots, 0 or more.
+	Limit int64 `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of slots in use, 0 or more; default 0.
 	ActiveSlots int64 `protobuf:"varint,7,opt,name=active_slots,json=activeSlots,proto3" json:"active_slots,omitempty"`
-	// How many were asked for in vain, as of denied_at.
+	// Number of slots that were recently requested and denied, 0 or more; default 0.
 	DeniedSlots int64 `protobuf:"varint,8,opt,name=denied_slots,json=deniedSlots,proto3" json:"denied_slots,omitempty"`
-	// How many slots come back by themselves in a second; 0 = none.
+	// Number of slots per second that free themselves, 0 or more; default 0 for none.
 	SlotDecayPerSecond float64 `protobuf:"fixed64,9,opt,name=slot_decay_per_second,json=slotDecayPerSecond,proto3" json:"slot_decay_per_second,omitempty"`
-	// For how long a slot is held, in seconds, on average.
+	// Average time for which a slot is held, in seconds; default 2.0.
 	AvgSlotOccupancySeconds float64                  `protobuf:"fixed64,10,opt,name=avg_slot_occupancy_seconds,json=avgSlotOccupancySeconds,proto3" json:"avg_slot_occupancy_seconds,omitempty"`
 	Holders                 []*ConcurrencySlotHolder `protobuf:"bytes,11,rep,name=holders,proto3" json:"holders,omitempty"`
 	ActiveAt                *timestamppb.Timestamp   `protobuf:"bytes,12,opt,name=active_at,json=activeAt,proto3,oneof" json:"active_at,omitempty"`
@@ -279,13 +285,16 @@ func (x *ConcurrencyLimitV2) GetDeniedAt() *timestamppb.Timestamp {
 
 // ConcurrencySlotHolder holds slots of one limit.
 type ConcurrencySlotHolder struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	LeaseId string                 `protobuf:"bytes,1,opt,name=lease_id,json=leaseId,proto3" json:"lease_id,omitempty"`
-	Slots   int64                  `protobuf:"varint,2,opt,name=slots,proto3" json:"slots,omitempty"`
-	Since   *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
-	// When the slots come back by themselves; unset = never.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the lease, or of the holder without one.
+	LeaseId string `protobuf:"bytes,1,opt,name=lease_id,json=leaseId,proto3" json:"lease_id,omitempty"`
+	// Number of slots held.
+	Slots int64 `protobuf:"varint,2,opt,name=slots,proto3" json:"slots,omitempty"`
+	// Time of acquisition.
+	Since *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
+	// Time at which the slots return automatically; unset means never.
 	Expires *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expires,proto3,oneof" json:"expires,omitempty"`
-	// Who it is, when they said so.
+	// Identity of the holder; unset when the client stated none.
 	Holder        *ConcurrencyLeaseHolder `protobuf:"bytes,5,opt,name=holder,proto3,oneof" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -356,10 +365,12 @@ func (x *ConcurrencySlotHolder) GetHolder() *ConcurrencyLeaseHolder {
 	return nil
 }
 
-// ConcurrencyLease is a lease that holds no slots: none of the limits that it was asked for exists, or exists any more.
+// ConcurrencyLease is a lease without slots, because none of its limits exists.
 type ConcurrencyLease struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the concurrency lease.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time at which the lease expires.
 	Expires       *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=expires,proto3" json:"expires,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -409,10 +420,13 @@ func (x *ConcurrencyLease) GetExpires() *timestamppb.Timestamp {
 	return nil
 }
 
+// ConcurrencyLeaseHolder identifies the run or deployment that holds slots.
 type ConcurrencyLeaseHolder struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Type          ConcurrencyHolderType  `protobuf:"varint,1,opt,name=type,proto3,enum=orch.v1.ConcurrencyHolderType" json:"type,omitempty"`
-	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Kind of the holder.
+	Type ConcurrencyHolderType `protobuf:"varint,1,opt,name=type,proto3,enum=orch.v1.ConcurrencyHolderType" json:"type,omitempty"`
+	// UUID of the holder.
+	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -461,14 +475,21 @@ func (x *ConcurrencyLeaseHolder) GetId() string {
 	return ""
 }
 
+// ConcurrencyLimitV2Create holds the fields of a new concurrency limit.
 type ConcurrencyLimitV2Create struct {
-	state              protoimpl.MessageState `protogen:"open.v1"`
-	Active             bool                   `protobuf:"varint,1,opt,name=active,proto3" json:"active,omitempty"`
-	Name               string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Limit              int64                  `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
-	ActiveSlots        int64                  `protobuf:"varint,4,opt,name=active_slots,json=activeSlots,proto3" json:"active_slots,omitempty"`
-	DeniedSlots        int64                  `protobuf:"varint,5,opt,name=denied_slots,json=deniedSlots,proto3" json:"denied_slots,omitempty"`
-	SlotDecayPerSecond float64                `protobuf:"fixed64,6,opt,name=slot_decay_per_second,json=slotDecayPerSecond,proto3" json:"slot_decay_per_second,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether the limit takes effect; default true.
+	Active bool `protobuf:"varint,1,opt,name=active,proto3" json:"active,omitempty"`
+	// Unique name of the limit; it must not contain any of / % & > <.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Number of slots, 0 or more.
+	Limit int64 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of slots in use, 0 or more; default 0.
+	ActiveSlots int64 `protobuf:"varint,4,opt,name=active_slots,json=activeSlots,proto3" json:"active_slots,omitempty"`
+	// Number of slots that were recently requested and denied, 0 or more; default 0.
+	DeniedSlots int64 `protobuf:"varint,5,opt,name=denied_slots,json=deniedSlots,proto3" json:"denied_slots,omitempty"`
+	// Number of slots per second that free themselves, 0 or more; default 0 for none.
+	SlotDecayPerSecond float64 `protobuf:"fixed64,6,opt,name=slot_decay_per_second,json=slotDecayPerSecond,proto3" json:"slot_decay_per_second,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -545,14 +566,21 @@ func (x *ConcurrencyLimitV2Create) GetSlotDecayPerSecond() float64 {
 	return 0
 }
 
+// ConcurrencyLimitV2Update holds the changes to a concurrency limit; absent fields keep their values.
 type ConcurrencyLimitV2Update struct {
-	state              protoimpl.MessageState `protogen:"open.v1"`
-	Active             *bool                  `protobuf:"varint,1,opt,name=active,proto3,oneof" json:"active,omitempty"`
-	Name               *string                `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	Limit              *int64                 `protobuf:"varint,3,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
-	ActiveSlots        *int64                 `protobuf:"varint,4,opt,name=active_slots,json=activeSlots,proto3,oneof" json:"active_slots,omitempty"`
-	DeniedSlots        *int64                 `protobuf:"varint,5,opt,name=denied_slots,json=deniedSlots,proto3,oneof" json:"denied_slots,omitempty"`
-	SlotDecayPerSecond *float64               `protobuf:"fixed64,6,opt,name=slot_decay_per_second,json=slotDecayPerSecond,proto3,oneof" json:"slot_decay_per_second,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether the limit takes effect; default true.
+	Active *bool `protobuf:"varint,1,opt,name=active,proto3,oneof" json:"active,omitempty"`
+	// Unique name of the limit; it must not contain any of / % & > <.
+	Name *string `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Number of slots, 0 or more.
+	Limit *int64 `protobuf:"varint,3,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
+	// Number of slots in use, 0 or more; default 0.
+	ActiveSlots *int64 `protobuf:"varint,4,opt,name=active_slots,json=activeSlots,proto3,oneof" json:"active_slots,omitempty"`
+	// Number of slots that were recently requested and denied, 0 or more; default 0.
+	DeniedSlots *int64 `protobuf:"varint,5,opt,name=denied_slots,json=deniedSlots,proto3,oneof" json:"denied_slots,omitempty"`
+	// Number of slots per second that free themselves, 0 or more; default 0 for none.
+	SlotDecayPerSecond *float64 `protobuf:"fixed64,6,opt,name=slot_decay_per_second,json=slotDecayPerSecond,proto3,oneof" json:"slot_decay_per_second,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -629,6 +657,7 @@ func (x *ConcurrencyLimitV2Update) GetSlotDecayPerSecond() float64 {
 	return 0
 }
 
+// GlobalConcurrencyLimitList is a JSON array of limits.
 type GlobalConcurrencyLimitList struct {
 	state         protoimpl.MessageState        `protogen:"open.v1"`
 	Limits        []*DeploymentConcurrencyLimit `protobuf:"bytes,1,rep,name=limits,proto3" json:"limits,omitempty"`
@@ -673,12 +702,15 @@ func (x *GlobalConcurrencyLimitList) GetLimits() []*DeploymentConcurrencyLimit {
 	return nil
 }
 
-// MinimalConcurrencyLimit is a limit of which slots were taken or given back.
+// MinimalConcurrencyLimit is a limit whose slots were acquired or released.
 type MinimalConcurrencyLimit struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Limit         int64                  `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the concurrency limit.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Unique name of the limit; it must not contain any of / % & > <.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Number of slots, 0 or more.
+	Limit         int64 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -734,6 +766,7 @@ func (x *MinimalConcurrencyLimit) GetLimit() int64 {
 	return 0
 }
 
+// MinimalConcurrencyLimitList is a JSON array of limits.
 type MinimalConcurrencyLimitList struct {
 	state         protoimpl.MessageState     `protogen:"open.v1"`
 	Limits        []*MinimalConcurrencyLimit `protobuf:"bytes,1,rep,name=limits,proto3" json:"limits,omitempty"`
@@ -778,9 +811,12 @@ func (x *MinimalConcurrencyLimitList) GetLimits() []*MinimalConcurrencyLimit {
 	return nil
 }
 
+// ConcurrencyLimitWithLeaseResponse is a lease with the limits whose slots it holds.
 type ConcurrencyLimitWithLeaseResponse struct {
-	state         protoimpl.MessageState     `protogen:"open.v1"`
-	LeaseId       string                     `protobuf:"bytes,1,opt,name=lease_id,json=leaseId,proto3" json:"lease_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the lease, for renewal and release.
+	LeaseId string `protobuf:"bytes,1,opt,name=lease_id,json=leaseId,proto3" json:"lease_id,omitempty"`
+	// Limits whose slots the lease holds; names without a limit are absent.
 	Limits        []*MinimalConcurrencyLimit `protobuf:"bytes,2,rep,name=limits,proto3" json:"limits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -830,10 +866,13 @@ func (x *ConcurrencyLimitWithLeaseResponse) GetLimits() []*MinimalConcurrencyLim
 	return nil
 }
 
+// ConcurrencyLimitV2Query paginates concurrency limits.
 type ConcurrencyLimitV2Query struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Limit         *PageLimit             `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Maximum number of concurrency limits, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of concurrency limits to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -882,12 +921,16 @@ func (x *ConcurrencyLimitV2Query) GetOffset() int64 {
 	return 0
 }
 
+// ConcurrencySlotsIncrement requests slots of several limits.
 type ConcurrencySlotsIncrement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Slots int64                  `protobuf:"varint,1,opt,name=slots,proto3" json:"slots,omitempty"`
-	Names []string               `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
-	Mode  ConcurrencyMode        `protobuf:"varint,3,opt,name=mode,proto3,enum=orch.v1.ConcurrencyMode" json:"mode,omitempty"`
-	// Ignored: limits are made by those who may.
+	// Number of slots to acquire of each limit, at least 1.
+	Slots int64 `protobuf:"varint,1,opt,name=slots,proto3" json:"slots,omitempty"`
+	// Names of the limits; a name without a limit counts as unlimited.
+	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
+	// concurrency holds the slots until release; rate_limit frees them by the limit's decay; default concurrency.
+	Mode ConcurrencyMode `protobuf:"varint,3,opt,name=mode,proto3,enum=orch.v1.ConcurrencyMode" json:"mode,omitempty"`
+	// Ignored; limits are created explicitly.
 	CreateIfMissing *bool `protobuf:"varint,4,opt,name=create_if_missing,json=createIfMissing,proto3,oneof" json:"create_if_missing,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -951,13 +994,18 @@ func (x *ConcurrencySlotsIncrement) GetCreateIfMissing() bool {
 	return false
 }
 
+// ConcurrencySlotsIncrementWithLease requests slots of several limits under a lease.
 type ConcurrencySlotsIncrementWithLease struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Slots int64                  `protobuf:"varint,1,opt,name=slots,proto3" json:"slots,omitempty"`
-	Names []string               `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
-	Mode  ConcurrencyMode        `protobuf:"varint,3,opt,name=mode,proto3,enum=orch.v1.ConcurrencyMode" json:"mode,omitempty"`
-	// Seconds after which the slots come back unless the lease is renewed.
-	LeaseDuration float64                 `protobuf:"fixed64,4,opt,name=lease_duration,json=leaseDuration,proto3" json:"lease_duration,omitempty"`
+	// Number of slots to acquire of each limit, at least 1.
+	Slots int64 `protobuf:"varint,1,opt,name=slots,proto3" json:"slots,omitempty"`
+	// Names of the limits; a name without a limit counts as unlimited.
+	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
+	// concurrency holds the slots until release; rate_limit frees them by the limit's decay; default concurrency.
+	Mode ConcurrencyMode `protobuf:"varint,3,opt,name=mode,proto3,enum=orch.v1.ConcurrencyMode" json:"mode,omitempty"`
+	// Lifetime of the lease in seconds, 60 to 86,400; default 300.
+	LeaseDuration float64 `protobuf:"fixed64,4,opt,name=lease_duration,json=leaseDuration,proto3" json:"lease_duration,omitempty"`
+	// Run or deployment that holds the slots; null for none.
 	Holder        *ConcurrencyLeaseHolder `protobuf:"bytes,5,opt,name=holder,proto3,oneof" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1028,15 +1076,19 @@ func (x *ConcurrencySlotsIncrementWithLease) GetHolder() *ConcurrencyLeaseHolder
 	return nil
 }
 
+// ConcurrencySlotsDecrement releases slots of several limits.
 type ConcurrencySlotsDecrement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Slots int64                  `protobuf:"varint,1,opt,name=slots,proto3" json:"slots,omitempty"`
-	Names []string               `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
-	// For how long the slots were held, in seconds.
+	// Number of slots to release of each limit, at least 1.
+	Slots int64 `protobuf:"varint,1,opt,name=slots,proto3" json:"slots,omitempty"`
+	// Names of the limits; a name without a limit counts as unlimited.
+	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
+	// Time for which the slots were held, in seconds, above 0; null does not affect the average.
 	OccupancySeconds *float64 `protobuf:"fixed64,3,opt,name=occupancy_seconds,json=occupancySeconds,proto3,oneof" json:"occupancy_seconds,omitempty"`
-	CreateIfMissing  bool     `protobuf:"varint,4,opt,name=create_if_missing,json=createIfMissing,proto3" json:"create_if_missing,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Ignored; limits are created explicitly.
+	CreateIfMissing bool `protobuf:"varint,4,opt,name=create_if_missing,json=createIfMissing,proto3" json:"create_if_missing,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ConcurrencySlotsDecrement) Reset() {
@@ -1097,9 +1149,11 @@ func (x *ConcurrencySlotsDecrement) GetCreateIfMissing() bool {
 	return false
 }
 
+// ConcurrencySlotsDecrementWithLease names the lease to release.
 type ConcurrencySlotsDecrementWithLease struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	LeaseId       string                 `protobuf:"bytes,1,opt,name=lease_id,json=leaseId,proto3" json:"lease_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the lease.
+	LeaseId       string `protobuf:"bytes,1,opt,name=lease_id,json=leaseId,proto3" json:"lease_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1141,9 +1195,11 @@ func (x *ConcurrencySlotsDecrementWithLease) GetLeaseId() string {
 	return ""
 }
 
+// ConcurrencyLeaseRenewal extends a lease.
 type ConcurrencyLeaseRenewal struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	LeaseDuration float64                `protobuf:"fixed64,1,opt,name=lease_duration,json=leaseDuration,proto3" json:"lease_duration,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// New lifetime from now on, in seconds, 60 to 86,400; default 300.
+	LeaseDuration float64 `protobuf:"fixed64,1,opt,name=lease_duration,json=leaseDuration,proto3" json:"lease_duration,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1230,8 +1286,9 @@ func (x *CreateConcurrencyLimitV2Request) GetConcurrencyLimit() *ConcurrencyLimi
 }
 
 type ReadConcurrencyLimitV2Request struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	IdOrName      string                 `protobuf:"bytes,1,opt,name=id_or_name,json=idOrName,proto3" json:"id_or_name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID or name of the limit.
+	IdOrName      string `protobuf:"bytes,1,opt,name=id_or_name,json=idOrName,proto3" json:"id_or_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1318,7 +1375,8 @@ func (x *ReadAllConcurrencyLimitsV2Request) GetQuery() *ConcurrencyLimitV2Query 
 }
 
 type UpdateConcurrencyLimitV2Request struct {
-	state            protoimpl.MessageState    `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID or name of the limit.
 	IdOrName         string                    `protobuf:"bytes,1,opt,name=id_or_name,json=idOrName,proto3" json:"id_or_name,omitempty"`
 	ConcurrencyLimit *ConcurrencyLimitV2Update `protobuf:"bytes,2,opt,name=concurrency_limit,json=concurrencyLimit,proto3" json:"concurrency_limit,omitempty"`
 	UpdateMask       *fieldmaskpb.FieldMask    `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -1378,8 +1436,9 @@ func (x *UpdateConcurrencyLimitV2Request) GetUpdateMask() *fieldmaskpb.FieldMask
 }
 
 type DeleteConcurrencyLimitV2Request struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	IdOrName      string                 `protobuf:"bytes,1,opt,name=id_or_name,json=idOrName,proto3" json:"id_or_name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID or name of the limit.
+	IdOrName      string `protobuf:"bytes,1,opt,name=id_or_name,json=idOrName,proto3" json:"id_or_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1598,7 +1657,8 @@ func (x *BulkDecrementActiveSlotsWithLeaseRequest) GetDecrement() *ConcurrencySl
 }
 
 type RenewConcurrencyLeaseRequest struct {
-	state         protoimpl.MessageState   `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the lease.
 	LeaseId       string                   `protobuf:"bytes,1,opt,name=lease_id,json=leaseId,proto3" json:"lease_id,omitempty"`
 	Renewal       *ConcurrencyLeaseRenewal `protobuf:"bytes,2,opt,name=renewal,proto3" json:"renewal,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1649,15 +1709,20 @@ func (x *RenewConcurrencyLeaseRequest) GetRenewal() *ConcurrencyLeaseRenewal {
 	return nil
 }
 
-// ConcurrencyLimit is how many task runs of one tag run at once, and which do.
+// ConcurrencyLimit is the number of task runs of one tag that may run concurrently.
 type ConcurrencyLimit struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Id               string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated          *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	Tag              string                 `protobuf:"bytes,4,opt,name=tag,proto3" json:"tag,omitempty"`
-	ConcurrencyLimit int64                  `protobuf:"varint,5,opt,name=concurrency_limit,json=concurrencyLimit,proto3" json:"concurrency_limit,omitempty"`
-	// The ids of the task runs that hold slots.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the tag limit.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// Tag of task runs that the limit applies to.
+	Tag string `protobuf:"bytes,4,opt,name=tag,proto3" json:"tag,omitempty"`
+	// Maximum number of concurrent task runs with this tag.
+	ConcurrencyLimit int64 `protobuf:"varint,5,opt,name=concurrency_limit,json=concurrencyLimit,proto3" json:"concurrency_limit,omitempty"`
+	// UUIDs of the task runs that hold slots.
 	ActiveSlots   []string `protobuf:"bytes,6,rep,name=active_slots,json=activeSlots,proto3" json:"active_slots,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1735,10 +1800,13 @@ func (x *ConcurrencyLimit) GetActiveSlots() []string {
 	return nil
 }
 
+// ConcurrencyLimitCreate holds the fields of a tag limit.
 type ConcurrencyLimitCreate struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Tag              string                 `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
-	ConcurrencyLimit int64                  `protobuf:"varint,2,opt,name=concurrency_limit,json=concurrencyLimit,proto3" json:"concurrency_limit,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tag of task runs that the limit applies to.
+	Tag string `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	// Maximum number of concurrent task runs with this tag.
+	ConcurrencyLimit int64 `protobuf:"varint,2,opt,name=concurrency_limit,json=concurrencyLimit,proto3" json:"concurrency_limit,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1787,6 +1855,7 @@ func (x *ConcurrencyLimitCreate) GetConcurrencyLimit() int64 {
 	return 0
 }
 
+// ConcurrencyLimitList is a JSON array of tag limits.
 type ConcurrencyLimitList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Limits        []*ConcurrencyLimit    `protobuf:"bytes,1,rep,name=limits,proto3" json:"limits,omitempty"`
@@ -1831,10 +1900,13 @@ func (x *ConcurrencyLimitList) GetLimits() []*ConcurrencyLimit {
 	return nil
 }
 
+// ConcurrencyLimitQuery paginates tag limits.
 type ConcurrencyLimitQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Limit         *PageLimit             `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Maximum number of tag limits, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of tag limits to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1883,9 +1955,10 @@ func (x *ConcurrencyLimitQuery) GetOffset() int64 {
 	return 0
 }
 
+// ConcurrencyLimitReset replaces the holders of a tag's slots.
 type ConcurrencyLimitReset struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The task runs that hold the slots from now on.
+	// UUIDs of the task runs that hold the slots from now on; null frees all slots.
 	SlotOverride  *UuidList `protobuf:"bytes,1,opt,name=slot_override,json=slotOverride,proto3,oneof" json:"slot_override,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1928,11 +2001,13 @@ func (x *ConcurrencyLimitReset) GetSlotOverride() *UuidList {
 	return nil
 }
 
+// ConcurrencyLimitsIncrement requests a slot of several tags for one task run.
 type ConcurrencyLimitsIncrement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tags; those without a limit count for nothing.
-	Names         []string `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
-	TaskRunId     string   `protobuf:"bytes,2,opt,name=task_run_id,json=taskRunId,proto3" json:"task_run_id,omitempty"`
+	// Tags; a tag without a limit counts as unlimited.
+	Names []string `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
+	// UUID of the task run that takes or holds the slots.
+	TaskRunId     string `protobuf:"bytes,2,opt,name=task_run_id,json=taskRunId,proto3" json:"task_run_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1981,10 +2056,13 @@ func (x *ConcurrencyLimitsIncrement) GetTaskRunId() string {
 	return ""
 }
 
+// ConcurrencyLimitsDecrement releases the slots of one task run.
 type ConcurrencyLimitsDecrement struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Names         []string               `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
-	TaskRunId     string                 `protobuf:"bytes,2,opt,name=task_run_id,json=taskRunId,proto3" json:"task_run_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tags; a tag without a limit counts as unlimited.
+	Names []string `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
+	// UUID of the task run that takes or holds the slots.
+	TaskRunId     string `protobuf:"bytes,2,opt,name=task_run_id,json=taskRunId,proto3" json:"task_run_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2078,8 +2156,9 @@ func (x *CreateConcurrencyLimitRequest) GetConcurrencyLimit() *ConcurrencyLimitC
 }
 
 type ReadConcurrencyLimitRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the tag limit.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2122,8 +2201,9 @@ func (x *ReadConcurrencyLimitRequest) GetId() string {
 }
 
 type ReadConcurrencyLimitByTagRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tag           string                 `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tag of the limit.
+	Tag           string `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2210,7 +2290,8 @@ func (x *ReadConcurrencyLimitsRequest) GetQuery() *ConcurrencyLimitQuery {
 }
 
 type ResetConcurrencyLimitByTagRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tag of the limit.
 	Tag           string                 `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
 	Override      *ConcurrencyLimitReset `protobuf:"bytes,2,opt,name=override,proto3" json:"override,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2262,8 +2343,9 @@ func (x *ResetConcurrencyLimitByTagRequest) GetOverride() *ConcurrencyLimitReset
 }
 
 type DeleteConcurrencyLimitRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the tag limit.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2306,8 +2388,9 @@ func (x *DeleteConcurrencyLimitRequest) GetId() string {
 }
 
 type DeleteConcurrencyLimitByTagRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tag           string                 `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tag of the limit.
+	Tag           string `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -38,27 +38,29 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ConcurrencyLimitV2Service stores limits and hands out their slots.
+// Global concurrency limits: named numbers of slots that clients acquire and release.
 type ConcurrencyLimitV2ServiceClient interface {
-	// Create a limit; its name must be free.
+	// Create a concurrency limit. A taken name returns 409.
 	CreateConcurrencyLimitV2(ctx context.Context, in *CreateConcurrencyLimitV2Request, opts ...grpc.CallOption) (*ConcurrencyLimitV2, error)
-	// Read a limit by its id or its name. What parses as an id is one.
+	// Read a concurrency limit. The path holds its UUID or its name; a text that parses as a UUID is a UUID.
 	ReadConcurrencyLimitV2(ctx context.Context, in *ReadConcurrencyLimitV2Request, opts ...grpc.CallOption) (*DeploymentConcurrencyLimit, error)
-	// Read all limits, by name.
+	// List concurrency limits. Returns a page of all limits, by name.
 	ReadAllConcurrencyLimitsV2(ctx context.Context, in *ReadAllConcurrencyLimitsV2Request, opts ...grpc.CallOption) (*GlobalConcurrencyLimitList, error)
-	// Change a limit; what is not sent stays.
+	// Update a concurrency limit. Absent fields keep their values; the path holds its UUID or its name.
 	UpdateConcurrencyLimitV2(ctx context.Context, in *UpdateConcurrencyLimitV2Request, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Delete a limit. Leases on its slots live on and hold nothing of it.
+	// Delete a concurrency limit. Existing leases remain and no longer hold its slots.
 	DeleteConcurrencyLimitV2(ctx context.Context, in *DeleteConcurrencyLimitV2Request, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Take slots of all the limits that exist, or of none: 423 then, with the time to wait.
+	// Acquire slots. Acquires slots of all existing limits or of none; without free slots the response is 423 with
+	// Retry-After.
 	BulkIncrementActiveSlots(ctx context.Context, in *BulkIncrementActiveSlotsRequest, opts ...grpc.CallOption) (*MinimalConcurrencyLimitList, error)
-	// Take slots that come back when the lease on them is not renewed.
+	// Acquire slots under a lease. The slots return automatically when the lease expires; without free slots the response
+	// is 423 with Retry-After.
 	BulkIncrementActiveSlotsWithLease(ctx context.Context, in *BulkIncrementActiveSlotsWithLeaseRequest, opts ...grpc.CallOption) (*ConcurrencyLimitWithLeaseResponse, error)
-	// Give slots back.
+	// Release slots. Unknown names are ignored, and the number of active slots never falls below zero.
 	BulkDecrementActiveSlots(ctx context.Context, in *BulkDecrementActiveSlotsRequest, opts ...grpc.CallOption) (*MinimalConcurrencyLimitList, error)
-	// Give the slots of a lease back, and end it. A lease that is gone has nothing to give back.
+	// Release a lease. Releases all slots of the lease; an expired or unknown lease is also a success.
 	BulkDecrementActiveSlotsWithLease(ctx context.Context, in *BulkDecrementActiveSlotsWithLeaseRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Keep the slots of a lease for longer: 410 when the lease is gone.
+	// Renew a lease. Extends the lease from now on; an expired or unknown lease returns 410.
 	RenewConcurrencyLease(ctx context.Context, in *RenewConcurrencyLeaseRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
@@ -174,27 +176,29 @@ func (c *concurrencyLimitV2ServiceClient) RenewConcurrencyLease(ctx context.Cont
 // All implementations must embed UnimplementedConcurrencyLimitV2ServiceServer
 // for forward compatibility.
 //
-// ConcurrencyLimitV2Service stores limits and hands out their slots.
+// Global concurrency limits: named numbers of slots that clients acquire and release.
 type ConcurrencyLimitV2ServiceServer interface {
-	// Create a limit; its name must be free.
+	// Create a concurrency limit. A taken name returns 409.
 	CreateConcurrencyLimitV2(context.Context, *CreateConcurrencyLimitV2Request) (*ConcurrencyLimitV2, error)
-	// Read a limit by its id or its name. What parses as an id is one.
+	// Read a concurrency limit. The path holds its UUID or its name; a text that parses as a UUID is a UUID.
 	ReadConcurrencyLimitV2(context.Context, *ReadConcurrencyLimitV2Request) (*DeploymentConcurrencyLimit, error)
-	// Read all limits, by name.
+	// List concurrency limits. Returns a page of all limits, by name.
 	ReadAllConcurrencyLimitsV2(context.Context, *ReadAllConcurrencyLimitsV2Request) (*GlobalConcurrencyLimitList, error)
-	// Change a limit; what is not sent stays.
+	// Update a concurrency limit. Absent fields keep their values; the path holds its UUID or its name.
 	UpdateConcurrencyLimitV2(context.Context, *UpdateConcurrencyLimitV2Request) (*emptypb.Empty, error)
-	// Delete a limit. Leases on its slots live on and hold nothing of it.
+	// Delete a concurrency limit. Existing leases remain and no longer hold its slots.
 	DeleteConcurrencyLimitV2(context.Context, *DeleteConcurrencyLimitV2Request) (*emptypb.Empty, error)
-	// Take slots of all the limits that exist, or of none: 423 then, with the time to wait.
+	// Acquire slots. Acquires slots of all existing limits or of none; without free slots the response is 423 with
+	// Retry-After.
 	BulkIncrementActiveSlots(context.Context, *BulkIncrementActiveSlotsRequest) (*MinimalConcurrencyLimitList, error)
-	// Take slots that come back when the lease on them is not renewed.
+	// Acquire slots under a lease. The slots return automatically when the lease expires; without free slots the response
+	// is 423 with Retry-After.
 	BulkIncrementActiveSlotsWithLease(context.Context, *BulkIncrementActiveSlotsWithLeaseRequest) (*ConcurrencyLimitWithLeaseResponse, error)
-	// Give slots back.
+	// Release slots. Unknown names are ignored, and the number of active slots never falls below zero.
 	BulkDecrementActiveSlots(context.Context, *BulkDecrementActiveSlotsRequest) (*MinimalConcurrencyLimitList, error)
-	// Give the slots of a lease back, and end it. A lease that is gone has nothing to give back.
+	// Release a lease. Releases all slots of the lease; an expired or unknown lease is also a success.
 	BulkDecrementActiveSlotsWithLease(context.Context, *BulkDecrementActiveSlotsWithLeaseRequest) (*emptypb.Empty, error)
-	// Keep the slots of a lease for longer: 410 when the lease is gone.
+	// Renew a lease. Extends the lease from now on; an expired or unknown lease returns 410.
 	RenewConcurrencyLease(context.Context, *RenewConcurrencyLeaseRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedConcurrencyLimitV2ServiceServer()
 }
@@ -506,26 +510,25 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ConcurrencyLimitService is the older form: limits of how many task runs of one tag run at once. The limit of a tag is
-// the global limit named "tag:" and the tag.
+// Concurrency limits by task run tag; the limit of a tag is the global limit "tag:<tag>".
 type ConcurrencyLimitServiceClient interface {
-	// Create the limit of a tag, or change it.
+	// Create or update a tag limit. Returns 201 for a new limit and 200 for an existing one.
 	CreateConcurrencyLimit(ctx context.Context, in *CreateConcurrencyLimitRequest, opts ...grpc.CallOption) (*ConcurrencyLimit, error)
-	// Read a limit by its id.
+	// Read a tag limit. Returns the limit with this UUID, or 404.
 	ReadConcurrencyLimit(ctx context.Context, in *ReadConcurrencyLimitRequest, opts ...grpc.CallOption) (*ConcurrencyLimit, error)
-	// Read the limit of a tag.
+	// Read a tag limit by tag. Returns the limit of this tag, or 404.
 	ReadConcurrencyLimitByTag(ctx context.Context, in *ReadConcurrencyLimitByTagRequest, opts ...grpc.CallOption) (*ConcurrencyLimit, error)
-	// Read the limits of all tags, by tag.
+	// List tag limits. Returns a page of all tag limits, by tag.
 	ReadConcurrencyLimits(ctx context.Context, in *ReadConcurrencyLimitsRequest, opts ...grpc.CallOption) (*ConcurrencyLimitList, error)
-	// Say which task runs hold the slots of a tag; none when no list is sent.
+	// Reset a tag limit. Replaces the task runs that hold slots; an absent list frees all slots.
 	ResetConcurrencyLimitByTag(ctx context.Context, in *ResetConcurrencyLimitByTagRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Delete a limit by its id.
+	// Delete a tag limit. Task runs with this tag run without limit afterwards.
 	DeleteConcurrencyLimit(ctx context.Context, in *DeleteConcurrencyLimitRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Delete the limit of a tag.
+	// Delete a tag limit by tag. Task runs with this tag run without limit afterwards.
 	DeleteConcurrencyLimitByTag(ctx context.Context, in *DeleteConcurrencyLimitByTagRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Take a slot of every tag for a task run, or of none: 423 then.
+	// Acquire tag slots. Acquires one slot of every tag for a task run, or none and 423 with Retry-After.
 	IncrementConcurrencyLimits(ctx context.Context, in *IncrementConcurrencyLimitsRequest, opts ...grpc.CallOption) (*MinimalConcurrencyLimitList, error)
-	// Give the slots of a task run back.
+	// Release tag slots. Releases the slots that the task run holds under the given tags.
 	DecrementConcurrencyLimits(ctx context.Context, in *DecrementConcurrencyLimitsRequest, opts ...grpc.CallOption) (*MinimalConcurrencyLimitList, error)
 }
 
@@ -631,26 +634,25 @@ func (c *concurrencyLimitServiceClient) DecrementConcurrencyLimits(ctx context.C
 // All implementations must embed UnimplementedConcurrencyLimitServiceServer
 // for forward compatibility.
 //
-// ConcurrencyLimitService is the older form: limits of how many task runs of one tag run at once. The limit of a tag is
-// the global limit named "tag:" and the tag.
+// Concurrency limits by task run tag; the limit of a tag is the global limit "tag:<tag>".
 type ConcurrencyLimitServiceServer interface {
-	// Create the limit of a tag, or change it.
+	// Create or update a tag limit. Returns 201 for a new limit and 200 for an existing one.
 	CreateConcurrencyLimit(context.Context, *CreateConcurrencyLimitRequest) (*ConcurrencyLimit, error)
-	// Read a limit by its id.
+	// Read a tag limit. Returns the limit with this UUID, or 404.
 	ReadConcurrencyLimit(context.Context, *ReadConcurrencyLimitRequest) (*ConcurrencyLimit, error)
-	// Read the limit of a tag.
+	// Read a tag limit by tag. Returns the limit of this tag, or 404.
 	ReadConcurrencyLimitByTag(context.Context, *ReadConcurrencyLimitByTagRequest) (*ConcurrencyLimit, error)
-	// Read the limits of all tags, by tag.
+	// List tag limits. Returns a page of all tag limits, by tag.
 	ReadConcurrencyLimits(context.Context, *ReadConcurrencyLimitsRequest) (*ConcurrencyLimitList, error)
-	// Say which task runs hold the slots of a tag; none when no list is sent.
+	// Reset a tag limit. Replaces the task runs that hold slots; an absent list frees all slots.
 	ResetConcurrencyLimitByTag(context.Context, *ResetConcurrencyLimitByTagRequest) (*emptypb.Empty, error)
-	// Delete a limit by its id.
+	// Delete a tag limit. Task runs with this tag run without limit afterwards.
 	DeleteConcurrencyLimit(context.Context, *DeleteConcurrencyLimitRequest) (*emptypb.Empty, error)
-	// Delete the limit of a tag.
+	// Delete a tag limit by tag. Task runs with this tag run without limit afterwards.
 	DeleteConcurrencyLimitByTag(context.Context, *DeleteConcurrencyLimitByTagRequest) (*emptypb.Empty, error)
-	// Take a slot of every tag for a task run, or of none: 423 then.
+	// Acquire tag slots. Acquires one slot of every tag for a task run, or none and 423 with Retry-After.
 	IncrementConcurrencyLimits(context.Context, *IncrementConcurrencyLimitsRequest) (*MinimalConcurrencyLimitList, error)
-	// Give the slots of a task run back.
+	// Release tag slots. Releases the slots that the task run holds under the given tags.
 	DecrementConcurrencyLimits(context.Context, *DecrementConcurrencyLimitsRequest) (*MinimalConcurrencyLimitList, error)
 	mustEmbedUnimplementedConcurrencyLimitServiceServer()
 }

@@ -28,6 +28,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// DeploymentStatus states whether a worker or process polls for runs.
 type DeploymentStatus int32
 
 const (
@@ -77,7 +78,7 @@ func (DeploymentStatus) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_deployments_proto_rawDescGZIP(), []int{0}
 }
 
-// ConcurrencyLimitStrategy says what becomes of a run for which there is no slot.
+// ConcurrencyLimitStrategy states the treatment of a run without a free slot.
 type ConcurrencyLimitStrategy int32
 
 const (
@@ -127,6 +128,7 @@ func (ConcurrencyLimitStrategy) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_deployments_proto_rawDescGZIP(), []int{1}
 }
 
+// FlowRunCreateStatus is the outcome of one creation.
 type FlowRunCreateStatus int32
 
 const (
@@ -176,6 +178,7 @@ func (FlowRunCreateStatus) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_deployments_proto_rawDescGZIP(), []int{2}
 }
 
+// DeploymentSort is the order of deployments.
 type DeploymentSort int32
 
 const (
@@ -231,10 +234,12 @@ func (DeploymentSort) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_deployments_proto_rawDescGZIP(), []int{3}
 }
 
+// ConcurrencyOptions configure a deployment's concurrency limit.
 type ConcurrencyOptions struct {
-	state             protoimpl.MessageState   `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// ENQUEUE lets a run without a slot wait; CANCEL_NEW cancels it.
 	CollisionStrategy ConcurrencyLimitStrategy `protobuf:"varint,1,opt,name=collision_strategy,json=collisionStrategy,proto3,enum=orch.v1.ConcurrencyLimitStrategy" json:"collision_strategy,omitempty"`
-	// Seconds for which a slot is kept for a run that has not started yet.
+	// Time in seconds for which a slot is reserved for a run that has not started, 60 to 86,400; null uses the default.
 	GracePeriodSeconds *int64 `protobuf:"varint,2,opt,name=grace_period_seconds,json=gracePeriodSeconds,proto3,oneof" json:"grace_period_seconds,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -284,17 +289,25 @@ func (x *ConcurrencyOptions) GetGracePeriodSeconds() int64 {
 	return 0
 }
 
-// DeploymentConcurrencyLimit is the limit that a deployment is under, as the deployment shows it.
+// DeploymentConcurrencyLimit is a concurrency limit without its denied slots.
 type DeploymentConcurrencyLimit struct {
-	state              protoimpl.MessageState `protogen:"open.v1"`
-	Id                 string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created            *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated            *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	Active             bool                   `protobuf:"varint,4,opt,name=active,proto3" json:"active,omitempty"`
-	Name               string                 `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
-	Limit              int64                  `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
-	ActiveSlots        int64                  `protobuf:"varint,7,opt,name=active_slots,json=activeSlots,proto3" json:"active_slots,omitempty"`
-	SlotDecayPerSecond float64                `protobuf:"fixed64,8,opt,name=slot_decay_per_second,json=slotDecayPerSecond,proto3" json:"slot_decay_per_second,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the concurrency limit.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// Whether the limit takes effect; default true.
+	Active bool `protobuf:"varint,4,opt,name=active,proto3" json:"active,omitempty"`
+	// Unique name of the limit; it must not contain any of / % & > <.
+	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	// Number of slots, 0 or more.
+	Limit int64 `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of slots in use, 0 or more; default 0.
+	ActiveSlots int64 `protobuf:"varint,7,opt,name=active_slots,json=activeSlots,proto3" json:"active_slots,omitempty"`
+	// Number of slots per second that free themselves; 0 means none.
+	SlotDecayPerSecond float64 `protobuf:"fixed64,8,opt,name=slot_decay_per_second,json=slotDecayPerSecond,proto3" json:"slot_decay_per_second,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -385,12 +398,15 @@ func (x *DeploymentConcurrencyLimit) GetSlotDecayPerSecond() float64 {
 	return 0
 }
 
-// UpdatedBy tells who changed a deployment.
+// UpdatedBy identifies the actor of the last change.
 type UpdatedBy struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            *string                `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	Type          *string                `protobuf:"bytes,2,opt,name=type,proto3,oneof" json:"type,omitempty"`
-	DisplayValue  *string                `protobuf:"bytes,3,opt,name=display_value,json=displayValue,proto3,oneof" json:"display_value,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the actor; null when unknown.
+	Id *string `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Kind of the actor.
+	Type *string `protobuf:"bytes,2,opt,name=type,proto3,oneof" json:"type,omitempty"`
+	// Name of the actor for people.
+	DisplayValue  *string `protobuf:"bytes,3,opt,name=display_value,json=displayValue,proto3,oneof" json:"display_value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -446,12 +462,14 @@ func (x *UpdatedBy) GetDisplayValue() string {
 	return ""
 }
 
-// VersionInfo describes a version of the code; it may have more keys than are named here.
+// VersionInfo identifies the source version of a deployment; additional keys are kept.
 type VersionInfo struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Type          string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
-	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	More          map[string][]byte      `protobuf:"bytes,3,rep,name=more,proto3" json:"more,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Kind of version, such as "git".
+	Type string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	// Version identifier, such as a commit hash.
+	Version       string            `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	More          map[string][]byte `protobuf:"bytes,3,rep,name=more,proto3" json:"more,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -507,7 +525,7 @@ func (x *VersionInfo) GetMore() map[string][]byte {
 	return nil
 }
 
-// JsonObjects is a list of objects that may be null.
+// JsonObjects is a nullable JSON array of objects.
 type JsonObjects struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        [][]byte               `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
@@ -552,7 +570,7 @@ func (x *JsonObjects) GetValues() [][]byte {
 	return nil
 }
 
-// Schedule tells when runs are made; its key chooses the kind.
+// Schedule states when runs are created; its key interval, cron or rrule selects the kind.
 type Schedule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -651,12 +669,15 @@ func (*Schedule_Cron) isSchedule_Kind() {}
 
 func (*Schedule_Rrule) isSchedule_Kind() {}
 
+// IntervalSchedule creates a run every interval.
 type IntervalSchedule struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Interval *durationpb.Duration   `protobuf:"bytes,1,opt,name=interval,proto3" json:"interval,omitempty"`
-	// A moment from which the intervals are counted in both directions; the moment of creation when absent.
-	AnchorDate    *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=anchor_date,json=anchorDate,proto3" json:"anchor_date,omitempty"`
-	Timezone      *string                `protobuf:"bytes,3,opt,name=timezone,proto3,oneof" json:"timezone,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Time between runs as an ISO 8601 duration, above zero.
+	Interval *durationpb.Duration `protobuf:"bytes,1,opt,name=interval,proto3" json:"interval,omitempty"`
+	// Time from which intervals are counted in both directions; default is the time of creation.
+	AnchorDate *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=anchor_date,json=anchorDate,proto3" json:"anchor_date,omitempty"`
+	// IANA time zone in which whole-day intervals keep the local time; null means UTC.
+	Timezone      *string `protobuf:"bytes,3,opt,name=timezone,proto3,oneof" json:"timezone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -712,11 +733,14 @@ func (x *IntervalSchedule) GetTimezone() string {
 	return ""
 }
 
+// CronSchedule creates runs by a cron expression.
 type CronSchedule struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Cron     string                 `protobuf:"bytes,1,opt,name=cron,proto3" json:"cron,omitempty"`
-	Timezone *string                `protobuf:"bytes,2,opt,name=timezone,proto3,oneof" json:"timezone,omitempty"`
-	// Whether one of day and day of week is enough, as in cron.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Cron expression of five or six fields, or a name such as "@daily".
+	Cron string `protobuf:"bytes,1,opt,name=cron,proto3" json:"cron,omitempty"`
+	// IANA time zone of the expression; null means UTC.
+	Timezone *string `protobuf:"bytes,2,opt,name=timezone,proto3,oneof" json:"timezone,omitempty"`
+	// Whether day of month or day of week suffices, instead of both; default true.
 	DayOr         bool `protobuf:"varint,3,opt,name=day_or,json=dayOr,proto3" json:"day_or,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -773,10 +797,13 @@ func (x *CronSchedule) GetDayOr() bool {
 	return false
 }
 
+// RRuleSchedule creates runs by an iCalendar recurrence rule.
 type RRuleSchedule struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Rrule         string                 `protobuf:"bytes,1,opt,name=rrule,proto3" json:"rrule,omitempty"`
-	Timezone      *string                `protobuf:"bytes,2,opt,name=timezone,proto3,oneof" json:"timezone,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Recurrence rule of RFC 5545, such as "FREQ=DAILY;BYHOUR=9", or a set of rules on lines.
+	Rrule string `protobuf:"bytes,1,opt,name=rrule,proto3" json:"rrule,omitempty"`
+	// IANA time zone of the rule; default UTC.
+	Timezone      *string `protobuf:"bytes,2,opt,name=timezone,proto3,oneof" json:"timezone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -825,19 +852,26 @@ func (x *RRuleSchedule) GetTimezone() string {
 	return ""
 }
 
-// DeploymentSchedule is a schedule that a deployment has.
+// DeploymentSchedule is a schedule of a deployment.
 type DeploymentSchedule struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Id               string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated          *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	DeploymentId     *string                `protobuf:"bytes,4,opt,name=deployment_id,json=deploymentId,proto3,oneof" json:"deployment_id,omitempty"`
-	Schedule         *Schedule              `protobuf:"bytes,5,opt,name=schedule,proto3" json:"schedule,omitempty"`
-	Active           bool                   `protobuf:"varint,6,opt,name=active,proto3" json:"active,omitempty"`
-	MaxScheduledRuns *int64                 `protobuf:"varint,7,opt,name=max_scheduled_runs,json=maxScheduledRuns,proto3,oneof" json:"max_scheduled_runs,omitempty"`
-	// Parameters of the scheduled runs, over those of the deployment.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the schedule.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// UUID of the deployment.
+	DeploymentId *string `protobuf:"bytes,4,opt,name=deployment_id,json=deploymentId,proto3,oneof" json:"deployment_id,omitempty"`
+	// Rule that states when runs are created.
+	Schedule *Schedule `protobuf:"bytes,5,opt,name=schedule,proto3" json:"schedule,omitempty"`
+	// Whether the scheduler creates runs of this schedule; default true.
+	Active bool `protobuf:"varint,6,opt,name=active,proto3" json:"active,omitempty"`
+	// Maximum number of scheduled runs to keep ahead, above 0; null uses the server's setting.
+	MaxScheduledRuns *int64 `protobuf:"varint,7,opt,name=max_scheduled_runs,json=maxScheduledRuns,proto3,oneof" json:"max_scheduled_runs,omitempty"`
+	// Parameters of the scheduled runs, merged over the deployment's.
 	Parameters []byte `protobuf:"bytes,8,opt,name=parameters,proto3" json:"parameters,omitempty"`
-	// A name by which the deployment's owner knows the schedule.
+	// Name of the schedule, unique within the deployment; null for none.
 	Slug          *string `protobuf:"bytes,9,opt,name=slug,proto3,oneof" json:"slug,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -936,14 +970,20 @@ func (x *DeploymentSchedule) GetSlug() string {
 	return ""
 }
 
+// DeploymentScheduleCreate holds the fields of a new schedule.
 type DeploymentScheduleCreate struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Schedule         *Schedule              `protobuf:"bytes,1,opt,name=schedule,proto3" json:"schedule,omitempty"`
-	Active           bool                   `protobuf:"varint,2,opt,name=active,proto3" json:"active,omitempty"`
-	MaxScheduledRuns *int64                 `protobuf:"varint,3,opt,name=max_scheduled_runs,json=maxScheduledRuns,proto3,oneof" json:"max_scheduled_runs,omitempty"`
-	Parameters       []byte                 `protobuf:"bytes,4,opt,name=parameters,proto3" json:"parameters,omitempty"`
-	Slug             *string                `protobuf:"bytes,5,opt,name=slug,proto3,oneof" json:"slug,omitempty"`
-	// The slug of the schedule that this one takes the place of.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Rule that states when runs are created.
+	Schedule *Schedule `protobuf:"bytes,1,opt,name=schedule,proto3" json:"schedule,omitempty"`
+	// Whether the scheduler creates runs of this schedule; default true.
+	Active bool `protobuf:"varint,2,opt,name=active,proto3" json:"active,omitempty"`
+	// Maximum number of scheduled runs to keep ahead, above 0; null uses the server's setting.
+	MaxScheduledRuns *int64 `protobuf:"varint,3,opt,name=max_scheduled_runs,json=maxScheduledRuns,proto3,oneof" json:"max_scheduled_runs,omitempty"`
+	// Parameters of the scheduled runs, merged over the deployment's.
+	Parameters []byte `protobuf:"bytes,4,opt,name=parameters,proto3" json:"parameters,omitempty"`
+	// Name of the schedule, unique within the deployment; null for none.
+	Slug *string `protobuf:"bytes,5,opt,name=slug,proto3,oneof" json:"slug,omitempty"`
+	// Slug of the schedule that this one replaces; null for none.
 	Replaces      *string `protobuf:"bytes,6,opt,name=replaces,proto3,oneof" json:"replaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1021,14 +1061,20 @@ func (x *DeploymentScheduleCreate) GetReplaces() string {
 	return ""
 }
 
+// DeploymentScheduleUpdate holds the changes to a schedule; absent fields keep their values.
 type DeploymentScheduleUpdate struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Schedule         *Schedule              `protobuf:"bytes,1,opt,name=schedule,proto3,oneof" json:"schedule,omitempty"`
-	Active           *bool                  `protobuf:"varint,2,opt,name=active,proto3,oneof" json:"active,omitempty"`
-	MaxScheduledRuns *int64                 `protobuf:"varint,3,opt,name=max_scheduled_runs,json=maxScheduledRuns,proto3,oneof" json:"max_scheduled_runs,omitempty"`
-	Parameters       []byte                 `protobuf:"bytes,4,opt,name=parameters,proto3" json:"parameters,omitempty"`
-	Slug             *string                `protobuf:"bytes,5,opt,name=slug,proto3,oneof" json:"slug,omitempty"`
-	// The slug of the schedule that this one takes the place of.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Rule that states when runs are created.
+	Schedule *Schedule `protobuf:"bytes,1,opt,name=schedule,proto3,oneof" json:"schedule,omitempty"`
+	// Whether the scheduler creates runs of this schedule; default true.
+	Active *bool `protobuf:"varint,2,opt,name=active,proto3,oneof" json:"active,omitempty"`
+	// Maximum number of scheduled runs to keep ahead, above 0; null uses the server's setting.
+	MaxScheduledRuns *int64 `protobuf:"varint,3,opt,name=max_scheduled_runs,json=maxScheduledRuns,proto3,oneof" json:"max_scheduled_runs,omitempty"`
+	// Parameters of the scheduled runs, merged over the deployment's.
+	Parameters []byte `protobuf:"bytes,4,opt,name=parameters,proto3" json:"parameters,omitempty"`
+	// Name of the schedule, unique within the deployment; null for none.
+	Slug *string `protobuf:"bytes,5,opt,name=slug,proto3,oneof" json:"slug,omitempty"`
+	// Slug of the schedule that this one replaces; null for none.
 	Replaces      *string `protobuf:"bytes,6,opt,name=replaces,proto3,oneof" json:"replaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1106,6 +1152,7 @@ func (x *DeploymentScheduleUpdate) GetReplaces() string {
 	return ""
 }
 
+// DeploymentScheduleList is a JSON array of schedules.
 type DeploymentScheduleList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Schedules     []*DeploymentSchedule  `protobuf:"bytes,1,rep,name=schedules,proto3" json:"schedules,omitempty"`
@@ -1150,43 +1197,72 @@ func (x *DeploymentScheduleList) GetSchedules() []*DeploymentSchedule {
 	return nil
 }
 
-// Deployment is a flow made ready to be run.
+// Deployment is a flow prepared for remote execution.
 type Deployment struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	Id          string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	Name        string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	Version     *string                `protobuf:"bytes,5,opt,name=version,proto3,oneof" json:"version,omitempty"`
-	Description *string                `protobuf:"bytes,6,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	FlowId      string                 `protobuf:"bytes,7,opt,name=flow_id,json=flowId,proto3" json:"flow_id,omitempty"`
-	Paused      bool                   `protobuf:"varint,8,opt,name=paused,proto3" json:"paused,omitempty"`
-	Schedules   []*DeploymentSchedule  `protobuf:"bytes,9,rep,name=schedules,proto3" json:"schedules,omitempty"`
-	// Always null; the limit is under global_concurrency_limit.
-	ConcurrencyLimit         *int64                      `protobuf:"varint,10,opt,name=concurrency_limit,json=concurrencyLimit,proto3,oneof" json:"concurrency_limit,omitempty"`
-	GlobalConcurrencyLimit   *DeploymentConcurrencyLimit `protobuf:"bytes,11,opt,name=global_concurrency_limit,json=globalConcurrencyLimit,proto3,oneof" json:"global_concurrency_limit,omitempty"`
-	ConcurrencyOptions       *ConcurrencyOptions         `protobuf:"bytes,12,opt,name=concurrency_options,json=concurrencyOptions,proto3,oneof" json:"concurrency_options,omitempty"`
-	JobVariables             []byte                      `protobuf:"bytes,13,opt,name=job_variables,json=jobVariables,proto3" json:"job_variables,omitempty"`
-	Parameters               []byte                      `protobuf:"bytes,14,opt,name=parameters,proto3" json:"parameters,omitempty"`
-	Tags                     []string                    `protobuf:"bytes,15,rep,name=tags,proto3" json:"tags,omitempty"`
-	Labels                   map[string]*Scalar          `protobuf:"bytes,16,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	WorkQueueName            *string                     `protobuf:"bytes,17,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
-	WorkQueueId              *string                     `protobuf:"bytes,18,opt,name=work_queue_id,json=workQueueId,proto3,oneof" json:"work_queue_id,omitempty"`
-	LastPolled               *timestamppb.Timestamp      `protobuf:"bytes,19,opt,name=last_polled,json=lastPolled,proto3,oneof" json:"last_polled,omitempty"`
-	ParameterOpenapiSchema   []byte                      `protobuf:"bytes,20,opt,name=parameter_openapi_schema,json=parameterOpenapiSchema,proto3,oneof" json:"parameter_openapi_schema,omitempty"`
-	Path                     *string                     `protobuf:"bytes,21,opt,name=path,proto3,oneof" json:"path,omitempty"`
-	PullSteps                *JsonObjects                `protobuf:"bytes,22,opt,name=pull_steps,json=pullSteps,proto3,oneof" json:"pull_steps,omitempty"`
-	Entrypoint               *string                     `protobuf:"bytes,23,opt,name=entrypoint,proto3,oneof" json:"entrypoint,omitempty"`
-	StorageDocumentId        *string                     `protobuf:"bytes,24,opt,name=storage_document_id,json=storageDocumentId,proto3,oneof" json:"storage_document_id,omitempty"`
-	InfrastructureDocumentId *string                     `protobuf:"bytes,25,opt,name=infrastructure_document_id,json=infrastructureDocumentId,proto3,oneof" json:"infrastructure_document_id,omitempty"`
-	CreatedBy                *CreatedBy                  `protobuf:"bytes,26,opt,name=created_by,json=createdBy,proto3,oneof" json:"created_by,omitempty"`
-	UpdatedBy                *UpdatedBy                  `protobuf:"bytes,27,opt,name=updated_by,json=updatedBy,proto3,oneof" json:"updated_by,omitempty"`
-	WorkPoolName             *string                     `protobuf:"bytes,28,opt,name=work_pool_name,json=workPoolName,proto3,oneof" json:"work_pool_name,omitempty"`
-	Status                   *DeploymentStatus           `protobuf:"varint,29,opt,name=status,proto3,enum=orch.v1.DeploymentStatus,oneof" json:"status,omitempty"`
-	EnforceParameterSchema   bool                        `protobuf:"varint,30,opt,name=enforce_parameter_schema,json=enforceParameterSchema,proto3" json:"enforce_parameter_schema,omitempty"`
-	// The size of the limit that the deployment has of its own; unset when it has none.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the deployment.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// Name of the deployment, unique within its flow; it must not contain any of / % & > <.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// Version label of the deployed code.
+	Version *string `protobuf:"bytes,5,opt,name=version,proto3,oneof" json:"version,omitempty"`
+	// Markdown text that explains the deployment.
+	Description *string `protobuf:"bytes,6,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	// UUID of the flow.
+	FlowId string `protobuf:"bytes,7,opt,name=flow_id,json=flowId,proto3" json:"flow_id,omitempty"`
+	// Whether the scheduler creates no runs; default false.
+	Paused bool `protobuf:"varint,8,opt,name=paused,proto3" json:"paused,omitempty"`
+	// Schedules of the deployment.
+	Schedules []*DeploymentSchedule `protobuf:"bytes,9,rep,name=schedules,proto3" json:"schedules,omitempty"`
+	// Always null; global_concurrency_limit holds the limit.
+	ConcurrencyLimit *int64 `protobuf:"varint,10,opt,name=concurrency_limit,json=concurrencyLimit,proto3,oneof" json:"concurrency_limit,omitempty"`
+	// Concurrency limit that applies to the deployment; null for none.
+	GlobalConcurrencyLimit *DeploymentConcurrencyLimit `protobuf:"bytes,11,opt,name=global_concurrency_limit,json=globalConcurrencyLimit,proto3,oneof" json:"global_concurrency_limit,omitempty"`
+	// Treatment of runs without a free slot; null uses ENQUEUE.
+	ConcurrencyOptions *ConcurrencyOptions `protobuf:"bytes,12,opt,name=concurrency_options,json=concurrencyOptions,proto3,oneof" json:"concurrency_options,omitempty"`
+	// Infrastructure settings that override the work pool's defaults.
+	JobVariables []byte `protobuf:"bytes,13,opt,name=job_variables,json=jobVariables,proto3" json:"job_variables,omitempty"`
+	// Default parameters of its flow runs.
+	Parameters []byte `protobuf:"bytes,14,opt,name=parameters,proto3" json:"parameters,omitempty"`
+	// Tags that its flow runs inherit.
+	Tags []string `protobuf:"bytes,15,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Labels that its flow runs inherit.
+	Labels map[string]*Scalar `protobuf:"bytes,16,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Name of the work queue that receives its runs; null uses the pool's default queue.
+	WorkQueueName *string `protobuf:"bytes,17,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
+	// UUID of the work queue that receives its runs; null for none.
+	WorkQueueId *string `protobuf:"bytes,18,opt,name=work_queue_id,json=workQueueId,proto3,oneof" json:"work_queue_id,omitempty"`
+	// Time of the last poll for its runs, in UTC; null if never polled.
+	LastPolled *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=last_polled,json=lastPolled,proto3,oneof" json:"last_polled,omitempty"`
+	// JSON Schema of the flow's parameters; null when unknown.
+	ParameterOpenapiSchema []byte `protobuf:"bytes,20,opt,name=parameter_openapi_schema,json=parameterOpenapiSchema,proto3,oneof" json:"parameter_openapi_schema,omitempty"`
+	// Path of the working directory of its runs.
+	Path *string `protobuf:"bytes,21,opt,name=path,proto3,oneof" json:"path,omitempty"`
+	// Steps that fetch the code before a run, in order.
+	PullSteps *JsonObjects `protobuf:"bytes,22,opt,name=pull_steps,json=pullSteps,proto3,oneof" json:"pull_steps,omitempty"`
+	// Location of the flow's code, such as "flows.py:main".
+	Entrypoint *string `protobuf:"bytes,23,opt,name=entrypoint,proto3,oneof" json:"entrypoint,omitempty"`
+	// UUID of the block document that holds the code; null for none.
+	StorageDocumentId *string `protobuf:"bytes,24,opt,name=storage_document_id,json=storageDocumentId,proto3,oneof" json:"storage_document_id,omitempty"`
+	// UUID of the infrastructure block document; null for none.
+	InfrastructureDocumentId *string `protobuf:"bytes,25,opt,name=infrastructure_document_id,json=infrastructureDocumentId,proto3,oneof" json:"infrastructure_document_id,omitempty"`
+	// Creator of the deployment; null when unknown.
+	CreatedBy *CreatedBy `protobuf:"bytes,26,opt,name=created_by,json=createdBy,proto3,oneof" json:"created_by,omitempty"`
+	// Actor of the last change; null when unknown.
+	UpdatedBy *UpdatedBy `protobuf:"bytes,27,opt,name=updated_by,json=updatedBy,proto3,oneof" json:"updated_by,omitempty"`
+	// Name of the work pool that receives its runs; null for none.
+	WorkPoolName *string `protobuf:"bytes,28,opt,name=work_pool_name,json=workPoolName,proto3,oneof" json:"work_pool_name,omitempty"`
+	// READY while a worker or process polls for its runs; default NOT_READY.
+	Status *DeploymentStatus `protobuf:"varint,29,opt,name=status,proto3,enum=orch.v1.DeploymentStatus,oneof" json:"status,omitempty"`
+	// Whether parameters of runs must conform to parameter_openapi_schema; default true.
+	EnforceParameterSchema bool `protobuf:"varint,30,opt,name=enforce_parameter_schema,json=enforceParameterSchema,proto3" json:"enforce_parameter_schema,omitempty"`
+	// Size of the deployment's own limit; unset when it has none.
 	ConcurrencySlots *int64 `protobuf:"varint,31,opt,name=concurrency_slots,json=concurrencySlots,proto3,oneof" json:"concurrency_slots,omitempty"`
-	// The limit that the deployment is under.
+	// UUID of the limit that applies to the deployment.
 	ConcurrencyLimitId *string `protobuf:"bytes,32,opt,name=concurrency_limit_id,json=concurrencyLimitId,proto3,oneof" json:"concurrency_limit_id,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -1446,33 +1522,57 @@ func (x *Deployment) GetConcurrencyLimitId() string {
 	return ""
 }
 
+// DeploymentCreate holds the fields of a deployment.
 type DeploymentCreate struct {
-	state                    protoimpl.MessageState      `protogen:"open.v1"`
-	Name                     string                      `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	FlowId                   string                      `protobuf:"bytes,2,opt,name=flow_id,json=flowId,proto3" json:"flow_id,omitempty"`
-	Paused                   bool                        `protobuf:"varint,3,opt,name=paused,proto3" json:"paused,omitempty"`
-	Schedules                []*DeploymentScheduleCreate `protobuf:"bytes,4,rep,name=schedules,proto3" json:"schedules,omitempty"`
-	ConcurrencyLimit         *int64                      `protobuf:"varint,5,opt,name=concurrency_limit,json=concurrencyLimit,proto3,oneof" json:"concurrency_limit,omitempty"`
-	ConcurrencyOptions       *ConcurrencyOptions         `protobuf:"bytes,6,opt,name=concurrency_options,json=concurrencyOptions,proto3,oneof" json:"concurrency_options,omitempty"`
-	GlobalConcurrencyLimitId *string                     `protobuf:"bytes,7,opt,name=global_concurrency_limit_id,json=globalConcurrencyLimitId,proto3,oneof" json:"global_concurrency_limit_id,omitempty"`
-	EnforceParameterSchema   bool                        `protobuf:"varint,8,opt,name=enforce_parameter_schema,json=enforceParameterSchema,proto3" json:"enforce_parameter_schema,omitempty"`
-	ParameterOpenapiSchema   []byte                      `protobuf:"bytes,9,opt,name=parameter_openapi_schema,json=parameterOpenapiSchema,proto3,oneof" json:"parameter_openapi_schema,omitempty"`
-	Parameters               []byte                      `protobuf:"bytes,10,opt,name=parameters,proto3" json:"parameters,omitempty"`
-	Tags                     []string                    `protobuf:"bytes,11,rep,name=tags,proto3" json:"tags,omitempty"`
-	Labels                   *Labels                     `protobuf:"bytes,12,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
-	PullSteps                *JsonObjects                `protobuf:"bytes,13,opt,name=pull_steps,json=pullSteps,proto3,oneof" json:"pull_steps,omitempty"`
-	WorkQueueName            *string                     `protobuf:"bytes,14,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
-	WorkPoolName             *string                     `protobuf:"bytes,15,opt,name=work_pool_name,json=workPoolName,proto3,oneof" json:"work_pool_name,omitempty"`
-	StorageDocumentId        *string                     `protobuf:"bytes,16,opt,name=storage_document_id,json=storageDocumentId,proto3,oneof" json:"storage_document_id,omitempty"`
-	InfrastructureDocumentId *string                     `protobuf:"bytes,17,opt,name=infrastructure_document_id,json=infrastructureDocumentId,proto3,oneof" json:"infrastructure_document_id,omitempty"`
-	Description              *string                     `protobuf:"bytes,18,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	Path                     *string                     `protobuf:"bytes,19,opt,name=path,proto3,oneof" json:"path,omitempty"`
-	Version                  *string                     `protobuf:"bytes,20,opt,name=version,proto3,oneof" json:"version,omitempty"`
-	Entrypoint               *string                     `protobuf:"bytes,21,opt,name=entrypoint,proto3,oneof" json:"entrypoint,omitempty"`
-	JobVariables             []byte                      `protobuf:"bytes,22,opt,name=job_variables,json=jobVariables,proto3" json:"job_variables,omitempty"`
-	VersionInfo              *VersionInfo                `protobuf:"bytes,23,opt,name=version_info,json=versionInfo,proto3,oneof" json:"version_info,omitempty"`
-	unknownFields            protoimpl.UnknownFields
-	sizeCache                protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the deployment, unique within its flow; it must not contain any of / % & > <.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// UUID of the flow.
+	FlowId string `protobuf:"bytes,2,opt,name=flow_id,json=flowId,proto3" json:"flow_id,omitempty"`
+	// Whether the scheduler creates no runs; default false.
+	Paused bool `protobuf:"varint,3,opt,name=paused,proto3" json:"paused,omitempty"`
+	// Schedules of the deployment.
+	Schedules []*DeploymentScheduleCreate `protobuf:"bytes,4,rep,name=schedules,proto3" json:"schedules,omitempty"`
+	// Maximum number of concurrent runs, above 0; null means no limit.
+	ConcurrencyLimit *int64 `protobuf:"varint,5,opt,name=concurrency_limit,json=concurrencyLimit,proto3,oneof" json:"concurrency_limit,omitempty"`
+	// Treatment of runs without a free slot; null uses ENQUEUE.
+	ConcurrencyOptions *ConcurrencyOptions `protobuf:"bytes,6,opt,name=concurrency_options,json=concurrencyOptions,proto3,oneof" json:"concurrency_options,omitempty"`
+	// UUID of an existing concurrency limit to apply; null for none.
+	GlobalConcurrencyLimitId *string `protobuf:"bytes,7,opt,name=global_concurrency_limit_id,json=globalConcurrencyLimitId,proto3,oneof" json:"global_concurrency_limit_id,omitempty"`
+	// Whether parameters of runs must conform to parameter_openapi_schema; default true.
+	EnforceParameterSchema bool `protobuf:"varint,8,opt,name=enforce_parameter_schema,json=enforceParameterSchema,proto3" json:"enforce_parameter_schema,omitempty"`
+	// JSON Schema of the flow's parameters; null when unknown.
+	ParameterOpenapiSchema []byte `protobuf:"bytes,9,opt,name=parameter_openapi_schema,json=parameterOpenapiSchema,proto3,oneof" json:"parameter_openapi_schema,omitempty"`
+	// Default parameters of its flow runs.
+	Parameters []byte `protobuf:"bytes,10,opt,name=parameters,proto3" json:"parameters,omitempty"`
+	// Tags that its flow runs inherit.
+	Tags []string `protobuf:"bytes,11,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Labels that its flow runs inherit.
+	Labels *Labels `protobuf:"bytes,12,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
+	// Steps that fetch the code before a run, in order.
+	PullSteps *JsonObjects `protobuf:"bytes,13,opt,name=pull_steps,json=pullSteps,proto3,oneof" json:"pull_steps,omitempty"`
+	// Name of the work queue that receives its runs; null uses the pool's default queue.
+	WorkQueueName *string `protobuf:"bytes,14,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
+	// Name of the work pool that receives its runs; null for none.
+	WorkPoolName *string `protobuf:"bytes,15,opt,name=work_pool_name,json=workPoolName,proto3,oneof" json:"work_pool_name,omitempty"`
+	// UUID of the block document that holds the code; null for none.
+	StorageDocumentId *string `protobuf:"bytes,16,opt,name=storage_document_id,json=storageDocumentId,proto3,oneof" json:"storage_document_id,omitempty"`
+	// UUID of the infrastructure block document; null for none.
+	InfrastructureDocumentId *string `protobuf:"bytes,17,opt,name=infrastructure_document_id,json=infrastructureDocumentId,proto3,oneof" json:"infrastructure_document_id,omitempty"`
+	// Markdown text that explains the deployment.
+	Description *string `protobuf:"bytes,18,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	// Path of the working directory of its runs.
+	Path *string `protobuf:"bytes,19,opt,name=path,proto3,oneof" json:"path,omitempty"`
+	// Version label of the deployed code.
+	Version *string `protobuf:"bytes,20,opt,name=version,proto3,oneof" json:"version,omitempty"`
+	// Location of the flow's code, such as "flows.py:main".
+	Entrypoint *string `protobuf:"bytes,21,opt,name=entrypoint,proto3,oneof" json:"entrypoint,omitempty"`
+	// Infrastructure settings that override the work pool's defaults.
+	JobVariables []byte `protobuf:"bytes,22,opt,name=job_variables,json=jobVariables,proto3" json:"job_variables,omitempty"`
+	// Source version of the deployment; null for none.
+	VersionInfo   *VersionInfo `protobuf:"bytes,23,opt,name=version_info,json=versionInfo,proto3,oneof" json:"version_info,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeploymentCreate) Reset() {
@@ -1666,30 +1766,51 @@ func (x *DeploymentCreate) GetVersionInfo() *VersionInfo {
 	return nil
 }
 
+// DeploymentUpdate holds the changes to a deployment; absent fields keep their values.
 type DeploymentUpdate struct {
-	state                    protoimpl.MessageState      `protogen:"open.v1"`
-	Version                  *string                     `protobuf:"bytes,1,opt,name=version,proto3,oneof" json:"version,omitempty"`
-	Description              *string                     `protobuf:"bytes,2,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	Parameters               []byte                      `protobuf:"bytes,3,opt,name=parameters,proto3,oneof" json:"parameters,omitempty"`
-	Paused                   bool                        `protobuf:"varint,4,opt,name=paused,proto3" json:"paused,omitempty"`
-	Schedules                []*DeploymentScheduleUpdate `protobuf:"bytes,5,rep,name=schedules,proto3" json:"schedules,omitempty"`
-	ConcurrencyLimit         *int64                      `protobuf:"varint,6,opt,name=concurrency_limit,json=concurrencyLimit,proto3,oneof" json:"concurrency_limit,omitempty"`
-	ConcurrencyOptions       *ConcurrencyOptions         `protobuf:"bytes,7,opt,name=concurrency_options,json=concurrencyOptions,proto3,oneof" json:"concurrency_options,omitempty"`
-	GlobalConcurrencyLimitId *string                     `protobuf:"bytes,8,opt,name=global_concurrency_limit_id,json=globalConcurrencyLimitId,proto3,oneof" json:"global_concurrency_limit_id,omitempty"`
-	Tags                     []string                    `protobuf:"bytes,9,rep,name=tags,proto3" json:"tags,omitempty"`
-	WorkQueueName            *string                     `protobuf:"bytes,10,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
-	WorkPoolName             *string                     `protobuf:"bytes,11,opt,name=work_pool_name,json=workPoolName,proto3,oneof" json:"work_pool_name,omitempty"`
-	Path                     *string                     `protobuf:"bytes,12,opt,name=path,proto3,oneof" json:"path,omitempty"`
-	JobVariables             []byte                      `protobuf:"bytes,13,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`
-	PullSteps                *JsonObjects                `protobuf:"bytes,14,opt,name=pull_steps,json=pullSteps,proto3,oneof" json:"pull_steps,omitempty"`
-	Entrypoint               *string                     `protobuf:"bytes,15,opt,name=entrypoint,proto3,oneof" json:"entrypoint,omitempty"`
-	StorageDocumentId        *string                     `protobuf:"bytes,16,opt,name=storage_document_id,json=storageDocumentId,proto3,oneof" json:"storage_document_id,omitempty"`
-	InfrastructureDocumentId *string                     `protobuf:"bytes,17,opt,name=infrastructure_document_id,json=infrastructureDocumentId,proto3,oneof" json:"infrastructure_document_id,omitempty"`
-	EnforceParameterSchema   *bool                       `protobuf:"varint,18,opt,name=enforce_parameter_schema,json=enforceParameterSchema,proto3,oneof" json:"enforce_parameter_schema,omitempty"`
-	ParameterOpenapiSchema   []byte                      `protobuf:"bytes,19,opt,name=parameter_openapi_schema,json=parameterOpenapiSchema,proto3,oneof" json:"parameter_openapi_schema,omitempty"`
-	VersionInfo              *VersionInfo                `protobuf:"bytes,20,opt,name=version_info,json=versionInfo,proto3,oneof" json:"version_info,omitempty"`
-	unknownFields            protoimpl.UnknownFields
-	sizeCache                protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Version label of the deployed code.
+	Version *string `protobuf:"bytes,1,opt,name=version,proto3,oneof" json:"version,omitempty"`
+	// Markdown text that explains the deployment.
+	Description *string `protobuf:"bytes,2,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	// Default parameters of its flow runs.
+	Parameters []byte `protobuf:"bytes,3,opt,name=parameters,proto3,oneof" json:"parameters,omitempty"`
+	// Whether the scheduler creates no runs; default false.
+	Paused bool `protobuf:"varint,4,opt,name=paused,proto3" json:"paused,omitempty"`
+	// Schedules of the deployment.
+	Schedules []*DeploymentScheduleUpdate `protobuf:"bytes,5,rep,name=schedules,proto3" json:"schedules,omitempty"`
+	// Maximum number of concurrent runs, above 0; null means no limit.
+	ConcurrencyLimit *int64 `protobuf:"varint,6,opt,name=concurrency_limit,json=concurrencyLimit,proto3,oneof" json:"concurrency_limit,omitempty"`
+	// Treatment of runs without a free slot; null uses ENQUEUE.
+	ConcurrencyOptions *ConcurrencyOptions `protobuf:"bytes,7,opt,name=concurrency_options,json=concurrencyOptions,proto3,oneof" json:"concurrency_options,omitempty"`
+	// UUID of an existing concurrency limit to apply; null for none.
+	GlobalConcurrencyLimitId *string `protobuf:"bytes,8,opt,name=global_concurrency_limit_id,json=globalConcurrencyLimitId,proto3,oneof" json:"global_concurrency_limit_id,omitempty"`
+	// Tags that its flow runs inherit.
+	Tags []string `protobuf:"bytes,9,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Name of the work queue that receives its runs; null uses the pool's default queue.
+	WorkQueueName *string `protobuf:"bytes,10,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
+	// Name of the work pool that receives its runs; null for none.
+	WorkPoolName *string `protobuf:"bytes,11,opt,name=work_pool_name,json=workPoolName,proto3,oneof" json:"work_pool_name,omitempty"`
+	// Path of the working directory of its runs.
+	Path *string `protobuf:"bytes,12,opt,name=path,proto3,oneof" json:"path,omitempty"`
+	// Infrastructure settings that override the work pool's defaults.
+	JobVariables []byte `protobuf:"bytes,13,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`
+	// Steps that fetch the code before a run, in order.
+	PullSteps *JsonObjects `protobuf:"bytes,14,opt,name=pull_steps,json=pullSteps,proto3,oneof" json:"pull_steps,omitempty"`
+	// Location of the flow's code, such as "flows.py:main".
+	Entrypoint *string `protobuf:"bytes,15,opt,name=entrypoint,proto3,oneof" json:"entrypoint,omitempty"`
+	// UUID of the block document that holds the code; null for none.
+	StorageDocumentId *string `protobuf:"bytes,16,opt,name=storage_document_id,json=storageDocumentId,proto3,oneof" json:"storage_document_id,omitempty"`
+	// UUID of the infrastructure block document; null for none.
+	InfrastructureDocumentId *string `protobuf:"bytes,17,opt,name=infrastructure_document_id,json=infrastructureDocumentId,proto3,oneof" json:"infrastructure_document_id,omitempty"`
+	// Whether parameters of runs must conform to parameter_openapi_schema; default true.
+	EnforceParameterSchema *bool `protobuf:"varint,18,opt,name=enforce_parameter_schema,json=enforceParameterSchema,proto3,oneof" json:"enforce_parameter_schema,omitempty"`
+	// JSON Schema of the flow's parameters; null when unknown.
+	ParameterOpenapiSchema []byte `protobuf:"bytes,19,opt,name=parameter_openapi_schema,json=parameterOpenapiSchema,proto3,oneof" json:"parameter_openapi_schema,omitempty"`
+	// Source version of the deployment; null for none.
+	VersionInfo   *VersionInfo `protobuf:"bytes,20,opt,name=version_info,json=versionInfo,proto3,oneof" json:"version_info,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeploymentUpdate) Reset() {
@@ -1862,26 +1983,37 @@ func (x *DeploymentUpdate) GetVersionInfo() *VersionInfo {
 	return nil
 }
 
-// DeploymentFlowRunCreate is a run of a deployment as it is asked for.
+// DeploymentFlowRunCreate holds the fields of a new flow run of a deployment.
 type DeploymentFlowRunCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	State *StateCreate           `protobuf:"bytes,1,opt,name=state,proto3,oneof" json:"state,omitempty"`
-	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// Over the deployment's own, key by key.
+	// Initial state; default SCHEDULED for now.
+	State *StateCreate `protobuf:"bytes,1,opt,name=state,proto3,oneof" json:"state,omitempty"`
+	// Name of the flow run; the server generates one when absent.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Parameters that override the deployment's, key by key.
 	Parameters []byte `protobuf:"bytes,3,opt,name=parameters,proto3" json:"parameters,omitempty"`
-	// Overrides the deployment's setting.
-	EnforceParameterSchema   *bool          `protobuf:"varint,4,opt,name=enforce_parameter_schema,json=enforceParameterSchema,proto3,oneof" json:"enforce_parameter_schema,omitempty"`
-	Context                  []byte         `protobuf:"bytes,5,opt,name=context,proto3" json:"context,omitempty"`
-	InfrastructureDocumentId *string        `protobuf:"bytes,6,opt,name=infrastructure_document_id,json=infrastructureDocumentId,proto3,oneof" json:"infrastructure_document_id,omitempty"`
-	EmpiricalPolicy          *FlowRunPolicy `protobuf:"bytes,7,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
-	Tags                     []string       `protobuf:"bytes,8,rep,name=tags,proto3" json:"tags,omitempty"`
-	IdempotencyKey           *string        `protobuf:"bytes,9,opt,name=idempotency_key,json=idempotencyKey,proto3,oneof" json:"idempotency_key,omitempty"`
-	Labels                   *Labels        `protobuf:"bytes,10,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
-	ParentTaskRunId          *string        `protobuf:"bytes,11,opt,name=parent_task_run_id,json=parentTaskRunId,proto3,oneof" json:"parent_task_run_id,omitempty"`
-	WorkQueueName            *string        `protobuf:"bytes,12,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
-	JobVariables             []byte         `protobuf:"bytes,13,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`
-	unknownFields            protoimpl.UnknownFields
-	sizeCache                protoimpl.SizeCache
+	// Whether parameters must conform to the schema; null uses the deployment's setting.
+	EnforceParameterSchema *bool `protobuf:"varint,4,opt,name=enforce_parameter_schema,json=enforceParameterSchema,proto3,oneof" json:"enforce_parameter_schema,omitempty"`
+	// Free JSON object that the client stores with the run.
+	Context []byte `protobuf:"bytes,5,opt,name=context,proto3" json:"context,omitempty"`
+	// UUID of the infrastructure block document; null for none.
+	InfrastructureDocumentId *string `protobuf:"bytes,6,opt,name=infrastructure_document_id,json=infrastructureDocumentId,proto3,oneof" json:"infrastructure_document_id,omitempty"`
+	// Retry configuration of the run.
+	EmpiricalPolicy *FlowRunPolicy `protobuf:"bytes,7,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
+	// Tags in addition to the deployment's.
+	Tags []string `protobuf:"bytes,8,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Key that makes creation idempotent within the flow; null disables deduplication.
+	IdempotencyKey *string `protobuf:"bytes,9,opt,name=idempotency_key,json=idempotencyKey,proto3,oneof" json:"idempotency_key,omitempty"`
+	// Labels in addition to the deployment's.
+	Labels *Labels `protobuf:"bytes,10,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
+	// UUID of the task run that represents this subflow run; null for a top-level run.
+	ParentTaskRunId *string `protobuf:"bytes,11,opt,name=parent_task_run_id,json=parentTaskRunId,proto3,oneof" json:"parent_task_run_id,omitempty"`
+	// Name of the work queue; null uses the deployment's.
+	WorkQueueName *string `protobuf:"bytes,12,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
+	// Infrastructure settings that override the deployment's, key by key.
+	JobVariables  []byte `protobuf:"bytes,13,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeploymentFlowRunCreate) Reset() {
@@ -2005,12 +2137,15 @@ func (x *DeploymentFlowRunCreate) GetJobVariables() []byte {
 	return nil
 }
 
-// FlowRunCreateResult is what became of one run that was asked for.
+// FlowRunCreateResult is the outcome of one requested flow run.
 type FlowRunCreateResult struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	FlowRunId     *string                `protobuf:"bytes,1,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
-	Status        FlowRunCreateStatus    `protobuf:"varint,2,opt,name=status,proto3,enum=orch.v1.FlowRunCreateStatus" json:"status,omitempty"`
-	Error         *string                `protobuf:"bytes,3,opt,name=error,proto3,oneof" json:"error,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow run; null when creation failed.
+	FlowRunId *string `protobuf:"bytes,1,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
+	// CREATED or FAILED.
+	Status FlowRunCreateStatus `protobuf:"varint,2,opt,name=status,proto3,enum=orch.v1.FlowRunCreateStatus" json:"status,omitempty"`
+	// Reason of the failure; null on success.
+	Error         *string `protobuf:"bytes,3,opt,name=error,proto3,oneof" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2066,9 +2201,10 @@ func (x *FlowRunCreateResult) GetError() string {
 	return ""
 }
 
+// FlowRunBulkCreateResponse lists the outcomes of a bulk creation.
 type FlowRunBulkCreateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the order in which the runs were asked for.
+	// Outcomes in the order of the request.
 	Results       []*FlowRunCreateResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2111,6 +2247,7 @@ func (x *FlowRunBulkCreateResponse) GetResults() []*FlowRunCreateResult {
 	return nil
 }
 
+// DeploymentList is a JSON array of deployments.
 type DeploymentList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Deployments   []*Deployment          `protobuf:"bytes,1,rep,name=deployments,proto3" json:"deployments,omitempty"`
@@ -2155,20 +2292,29 @@ func (x *DeploymentList) GetDeployments() []*Deployment {
 	return nil
 }
 
-// DeploymentQuery selects and orders deployments, by their own fields and by those of what belongs to them.
+// DeploymentQuery selects, orders and paginates deployments.
 type DeploymentQuery struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Flows          *FlowFilter            `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
-	FlowRuns       *FlowRunFilter         `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
-	TaskRuns       *TaskRunFilter         `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
-	Deployments    *DeploymentFilter      `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
-	WorkPools      *WorkPoolFilter        `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
-	WorkPoolQueues *WorkQueueFilter       `protobuf:"bytes,6,opt,name=work_pool_queues,json=workPoolQueues,proto3,oneof" json:"work_pool_queues,omitempty"`
-	Sort           DeploymentSort         `protobuf:"varint,7,opt,name=sort,proto3,enum=orch.v1.DeploymentSort" json:"sort,omitempty"`
-	Limit          *PageLimit             `protobuf:"bytes,8,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset         int64                  `protobuf:"varint,9,opt,name=offset,proto3" json:"offset,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects deployments related to at least one matching flow; absent applies no condition.
+	Flows *FlowFilter `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
+	// Selects deployments related to at least one matching flow run; absent applies no condition.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
+	// Selects deployments related to at least one matching task run; absent applies no condition.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
+	// Filter on the deployments themselves; absent selects all.
+	Deployments *DeploymentFilter `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	// Selects deployments related to at least one matching work pool; absent applies no condition.
+	WorkPools *WorkPoolFilter `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
+	// Selects deployments related to at least one matching work queue; absent applies no condition.
+	WorkPoolQueues *WorkQueueFilter `protobuf:"bytes,6,opt,name=work_pool_queues,json=workPoolQueues,proto3,oneof" json:"work_pool_queues,omitempty"`
+	// Order of the deployments; default NAME_ASC.
+	Sort DeploymentSort `protobuf:"varint,7,opt,name=sort,proto3,enum=orch.v1.DeploymentSort" json:"sort,omitempty"`
+	// Maximum number of deployments, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,8,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of deployments to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,9,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeploymentQuery) Reset() {
@@ -2264,15 +2410,21 @@ func (x *DeploymentQuery) GetOffset() int64 {
 	return 0
 }
 
-// DeploymentCountQuery selects deployments.
+// DeploymentCountQuery selects the deployments to count.
 type DeploymentCountQuery struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Flows          *FlowFilter            `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
-	FlowRuns       *FlowRunFilter         `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
-	TaskRuns       *TaskRunFilter         `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
-	Deployments    *DeploymentFilter      `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
-	WorkPools      *WorkPoolFilter        `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
-	WorkPoolQueues *WorkQueueFilter       `protobuf:"bytes,6,opt,name=work_pool_queues,json=workPoolQueues,proto3,oneof" json:"work_pool_queues,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects deployments related to at least one matching flow; absent applies no condition.
+	Flows *FlowFilter `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
+	// Selects deployments related to at least one matching flow run; absent applies no condition.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
+	// Selects deployments related to at least one matching task run; absent applies no condition.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
+	// Filter on the deployments themselves; absent selects all.
+	Deployments *DeploymentFilter `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	// Selects deployments related to at least one matching work pool; absent applies no condition.
+	WorkPools *WorkPoolFilter `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
+	// Selects deployments related to at least one matching work queue; absent applies no condition.
+	WorkPoolQueues *WorkQueueFilter `protobuf:"bytes,6,opt,name=work_pool_queues,json=workPoolQueues,proto3,oneof" json:"work_pool_queues,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -2349,21 +2501,29 @@ func (x *DeploymentCountQuery) GetWorkPoolQueues() *WorkQueueFilter {
 	return nil
 }
 
-// DeploymentPageQuery selects one page of deployments.
+// DeploymentPageQuery selects, orders and paginates deployments by page number.
 type DeploymentPageQuery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Counted from 1.
-	Page           int64             `protobuf:"varint,1,opt,name=page,proto3" json:"page,omitempty"`
-	Limit          *PageLimit        `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	Flows          *FlowFilter       `protobuf:"bytes,3,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
-	FlowRuns       *FlowRunFilter    `protobuf:"bytes,4,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
-	TaskRuns       *TaskRunFilter    `protobuf:"bytes,5,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
-	Deployments    *DeploymentFilter `protobuf:"bytes,6,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
-	WorkPools      *WorkPoolFilter   `protobuf:"bytes,7,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
-	WorkPoolQueues *WorkQueueFilter  `protobuf:"bytes,8,opt,name=work_pool_queues,json=workPoolQueues,proto3,oneof" json:"work_pool_queues,omitempty"`
-	Sort           DeploymentSort    `protobuf:"varint,9,opt,name=sort,proto3,enum=orch.v1.DeploymentSort" json:"sort,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Page number, starting at 1; default 1.
+	Page int64 `protobuf:"varint,1,opt,name=page,proto3" json:"page,omitempty"`
+	// Maximum number of deployments, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Selects deployments related to at least one matching flow; absent applies no condition.
+	Flows *FlowFilter `protobuf:"bytes,3,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
+	// Selects deployments related to at least one matching flow run; absent applies no condition.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,4,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
+	// Selects deployments related to at least one matching task run; absent applies no condition.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,5,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
+	// Filter on the deployments themselves; absent selects all.
+	Deployments *DeploymentFilter `protobuf:"bytes,6,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	// Selects deployments related to at least one matching work pool; absent applies no condition.
+	WorkPools *WorkPoolFilter `protobuf:"bytes,7,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
+	// Selects deployments related to at least one matching work queue; absent applies no condition.
+	WorkPoolQueues *WorkQueueFilter `protobuf:"bytes,8,opt,name=work_pool_queues,json=workPoolQueues,proto3,oneof" json:"work_pool_queues,omitempty"`
+	// Order of the deployments; default NAME_ASC.
+	Sort          DeploymentSort `protobuf:"varint,9,opt,name=sort,proto3,enum=orch.v1.DeploymentSort" json:"sort,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DeploymentPageQuery) Reset() {
@@ -2459,14 +2619,19 @@ func (x *DeploymentPageQuery) GetSort() DeploymentSort {
 	return DeploymentSort_DEPLOYMENT_SORT_UNSPECIFIED
 }
 
-// DeploymentPage is one page, with what a client needs to ask for others.
+// DeploymentPage is one numbered page of deployments.
 type DeploymentPage struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Results       []*Deployment          `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
-	Count         int64                  `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
-	Limit         int64                  `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
-	Pages         int64                  `protobuf:"varint,4,opt,name=pages,proto3" json:"pages,omitempty"`
-	Page          int64                  `protobuf:"varint,5,opt,name=page,proto3" json:"page,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Deployments of the page.
+	Results []*Deployment `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	// Number of matching deployments on all pages.
+	Count int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	// Maximum number of deployments per page.
+	Limit int64 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of pages.
+	Pages int64 `protobuf:"varint,4,opt,name=pages,proto3" json:"pages,omitempty"`
+	// Number of this page, starting at 1.
+	Page          int64 `protobuf:"varint,5,opt,name=page,proto3" json:"page,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2536,11 +2701,13 @@ func (x *DeploymentPage) GetPage() int64 {
 	return 0
 }
 
-// DeploymentBulkDeleteQuery selects deployments to be deleted.
+// DeploymentBulkDeleteQuery selects the deployments to delete.
 type DeploymentBulkDeleteQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Deployments   *DeploymentFilter      `protobuf:"bytes,1,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
-	Limit         int64                  `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the deployments themselves; absent selects all.
+	Deployments *DeploymentFilter `protobuf:"bytes,1,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	// Maximum number of deployments to process, 1 to 50; default 50.
+	Limit         int64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2589,9 +2756,10 @@ func (x *DeploymentBulkDeleteQuery) GetLimit() int64 {
 	return 0
 }
 
+// DeploymentBulkDeleteResponse lists the deleted deployments.
 type DeploymentBulkDeleteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The ids of the deployments that were deleted.
+	// UUIDs of the deleted deployments.
 	Deleted       []string `protobuf:"bytes,1,rep,name=deleted,proto3" json:"deleted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2634,15 +2802,17 @@ func (x *DeploymentBulkDeleteResponse) GetDeleted() []string {
 	return nil
 }
 
-// ScheduledFlowRunsOfDeployments asks for the runs that a process serving these deployments may start.
+// ScheduledFlowRunsOfDeployments selects due flow runs of deployments.
 type ScheduledFlowRunsOfDeployments struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	DeploymentIds []string               `protobuf:"bytes,1,rep,name=deployment_ids,json=deploymentIds,proto3" json:"deployment_ids,omitempty"`
-	// At or before; all when absent.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUIDs of the deployments that the client serves.
+	DeploymentIds []string `protobuf:"bytes,1,rep,name=deployment_ids,json=deploymentIds,proto3" json:"deployment_ids,omitempty"`
+	// Selects runs scheduled at or before this time; absent selects all scheduled runs.
 	ScheduledBefore *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=scheduled_before,json=scheduledBefore,proto3" json:"scheduled_before,omitempty"`
-	Limit           *PageLimit             `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Maximum number of flow runs, 0 to 200; default 200.
+	Limit         *PageLimit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ScheduledFlowRunsOfDeployments) Reset() {
@@ -2749,9 +2919,11 @@ func (x *CreateDeploymentRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 }
 
 type ListDeploymentsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Limit         *PageLimit             `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Maximum number of deployments, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of deployments to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2801,8 +2973,9 @@ func (x *ListDeploymentsRequest) GetOffset() int64 {
 }
 
 type ReadDeploymentRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the deployment.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2845,9 +3018,11 @@ func (x *ReadDeploymentRequest) GetId() string {
 }
 
 type ReadDeploymentByNameRequest struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	FlowName       string                 `protobuf:"bytes,1,opt,name=flow_name,json=flowName,proto3" json:"flow_name,omitempty"`
-	DeploymentName string                 `protobuf:"bytes,2,opt,name=deployment_name,json=deploymentName,proto3" json:"deployment_name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the flow.
+	FlowName string `protobuf:"bytes,1,opt,name=flow_name,json=flowName,proto3" json:"flow_name,omitempty"`
+	// Name of the deployment.
+	DeploymentName string `protobuf:"bytes,2,opt,name=deployment_name,json=deploymentName,proto3" json:"deployment_name,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -3029,7 +3204,8 @@ func (x *PaginateDeploymentsRequest) GetQuery() *DeploymentPageQuery {
 }
 
 type UpdateDeploymentRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the deployment.
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Deployment    *DeploymentUpdate      `protobuf:"bytes,2,opt,name=deployment,proto3" json:"deployment,omitempty"`
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -3089,9 +3265,10 @@ func (x *UpdateDeploymentRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 }
 
 type ReplaceDeploymentRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Deployment    *DeploymentCreate      `protobuf:"bytes,2,opt,name=deployment,proto3" json:"deployment,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the deployment.
+	Id            string            `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Deployment    *DeploymentCreate `protobuf:"bytes,2,opt,name=deployment,proto3" json:"deployment,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3141,8 +3318,9 @@ func (x *ReplaceDeploymentRequest) GetDeployment() *DeploymentCreate {
 }
 
 type DeleteDeploymentRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the deployment.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3229,8 +3407,9 @@ func (x *BulkDeleteDeploymentsRequest) GetQuery() *DeploymentBulkDeleteQuery {
 }
 
 type ResumeDeploymentRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the deployment.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3273,8 +3452,9 @@ func (x *ResumeDeploymentRequest) GetId() string {
 }
 
 type PauseDeploymentRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the deployment.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3317,7 +3497,8 @@ func (x *PauseDeploymentRequest) GetId() string {
 }
 
 type CreateFlowRunFromDeploymentRequest struct {
-	state         protoimpl.MessageState   `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the deployment.
 	Id            string                   `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	FlowRun       *DeploymentFlowRunCreate `protobuf:"bytes,2,opt,name=flow_run,json=flowRun,proto3" json:"flow_run,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3369,8 +3550,10 @@ func (x *CreateFlowRunFromDeploymentRequest) GetFlowRun() *DeploymentFlowRunCrea
 }
 
 type CreateFlowRunsFromDeploymentRequest struct {
-	state         protoimpl.MessageState     `protogen:"open.v1"`
-	Id            string                     `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the deployment.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Flow runs to create.
 	FlowRuns      []*DeploymentFlowRunCreate `protobuf:"bytes,2,rep,name=flow_runs,json=flowRuns,proto3" json:"flow_runs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3465,8 +3648,9 @@ func (x *GetScheduledFlowRunsForDeploymentsRequest) GetQuery() *ScheduledFlowRun
 }
 
 type ReadDeploymentSchedulesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the deployment.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3509,8 +3693,10 @@ func (x *ReadDeploymentSchedulesRequest) GetId() string {
 }
 
 type CreateDeploymentSchedulesRequest struct {
-	state         protoimpl.MessageState      `protogen:"open.v1"`
-	Id            string                      `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the deployment.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Schedules to add.
 	Schedules     []*DeploymentScheduleCreate `protobuf:"bytes,2,rep,name=schedules,proto3" json:"schedules,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3561,8 +3747,10 @@ func (x *CreateDeploymentSchedulesRequest) GetSchedules() []*DeploymentScheduleC
 }
 
 type UpdateDeploymentScheduleRequest struct {
-	state         protoimpl.MessageState    `protogen:"open.v1"`
-	Id            string                    `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the deployment.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// UUID of the schedule.
 	ScheduleId    string                    `protobuf:"bytes,2,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
 	Schedule      *DeploymentScheduleUpdate `protobuf:"bytes,3,opt,name=schedule,proto3" json:"schedule,omitempty"`
 	UpdateMask    *fieldmaskpb.FieldMask    `protobuf:"bytes,4,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -3629,9 +3817,11 @@ func (x *UpdateDeploymentScheduleRequest) GetUpdateMask() *fieldmaskpb.FieldMask
 }
 
 type DeleteDeploymentScheduleRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	ScheduleId    string                 `protobuf:"bytes,2,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the deployment.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// UUID of the schedule.
+	ScheduleId    string `protobuf:"bytes,2,opt,name=schedule_id,json=scheduleId,proto3" json:"schedule_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3681,8 +3871,9 @@ func (x *DeleteDeploymentScheduleRequest) GetScheduleId() string {
 }
 
 type WorkQueueCheckForDeploymentRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the deployment.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -49,51 +49,51 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// DeploymentService stores deployments and makes flow runs of them. A deployment is known by its flow and its name:
-// creating it again changes the one that exists.
+// Deployments are flows prepared for remote execution, with schedules and parameters.
 type DeploymentServiceClient interface {
-	// Create a deployment, or change the one of that flow and name; what is not sent stays then.
+	// Create or update a deployment. Flow and name identify it; for an existing deployment absent fields keep their
+	// values.
 	CreateDeployment(ctx context.Context, in *CreateDeploymentRequest, opts ...grpc.CallOption) (*Deployment, error)
-	// Read deployments by name.
+	// List deployments. Returns a page of all deployments of the workspace, by name.
 	ListDeployments(ctx context.Context, in *ListDeploymentsRequest, opts ...grpc.CallOption) (*DeploymentList, error)
-	// Read a deployment by its id.
+	// Read a deployment. Returns the deployment with this UUID, or 404.
 	ReadDeployment(ctx context.Context, in *ReadDeploymentRequest, opts ...grpc.CallOption) (*Deployment, error)
-	// Read a deployment by the name of its flow and its own.
+	// Read a deployment by name. Returns the deployment with this flow name and deployment name, or 404.
 	ReadDeploymentByName(ctx context.Context, in *ReadDeploymentByNameRequest, opts ...grpc.CallOption) (*Deployment, error)
-	// Read the deployments that match.
+	// Filter deployments. Returns a page of the deployments that match all given filters.
 	ReadDeployments(ctx context.Context, in *ReadDeploymentsRequest, opts ...grpc.CallOption) (*DeploymentList, error)
-	// Count the deployments that match.
+	// Count deployments. Returns the number of deployments that match all given filters.
 	CountDeployments(ctx context.Context, in *CountDeploymentsRequest, opts ...grpc.CallOption) (*CountResponse, error)
-	// Read one page of the deployments that match.
+	// Paginate deployments. Returns a numbered page of the matching deployments with the total count.
 	PaginateDeployments(ctx context.Context, in *PaginateDeploymentsRequest, opts ...grpc.CallOption) (*DeploymentPage, error)
-	// Change a deployment; what is not sent stays.
+	// Update a deployment. Absent fields keep their values; a change of schedules replaces their future runs.
 	UpdateDeployment(ctx context.Context, in *UpdateDeploymentRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Create a deployment with this id, or replace it; what is not sent becomes its default.
+	// Create or replace a deployment. Uses the UUID of the path; absent fields take the defaults of a new deployment.
 	ReplaceDeployment(ctx context.Context, in *ReplaceDeploymentRequest, opts ...grpc.CallOption) (*Deployment, error)
-	// Delete a deployment and the runs of it that have not begun.
+	// Delete a deployment. This also deletes its scheduled runs that have not started.
 	DeleteDeployment(ctx context.Context, in *DeleteDeploymentRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Delete the deployments that match, at most as many as the limit says.
+	// Delete deployments. Deletes up to limit matching deployments and returns their UUIDs.
 	BulkDeleteDeployments(ctx context.Context, in *BulkDeleteDeploymentsRequest, opts ...grpc.CallOption) (*DeploymentBulkDeleteResponse, error)
-	// Take up the schedules of a paused deployment again.
+	// Resume a deployment. The scheduler creates runs of its active schedules again.
 	ResumeDeployment(ctx context.Context, in *ResumeDeploymentRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Make no more scheduled runs of a deployment, and delete those that have not begun.
+	// Pause a deployment. The scheduler stops creating runs and deletes scheduled runs that have not started.
 	PauseDeployment(ctx context.Context, in *PauseDeploymentRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Create a run of a deployment, or answer the run of the same flow and idempotency key.
+	// Create a flow run of a deployment. An existing run with the same flow and idempotency key returns 200.
 	CreateFlowRunFromDeployment(ctx context.Context, in *CreateFlowRunFromDeploymentRequest, opts ...grpc.CallOption) (*FlowRun, error)
-	// Create runs of a deployment; each succeeds or fails for itself.
+	// Create flow runs of a deployment. Each run succeeds or fails independently; results keep the order of the request.
 	CreateFlowRunsFromDeployment(ctx context.Context, in *CreateFlowRunsFromDeploymentRequest, opts ...grpc.CallOption) (*FlowRunBulkCreateResponse, error)
-	// Read the scheduled runs of deployments, the next one first. The deployments count as polled.
+	// Poll for scheduled flow runs. Returns due runs, earliest first, and records the poll on the deployments.
 	GetScheduledFlowRunsForDeployments(ctx context.Context, in *GetScheduledFlowRunsForDeploymentsRequest, opts ...grpc.CallOption) (*FlowRunList, error)
-	// Read the schedules of a deployment.
+	// List schedules of a deployment. Returns all schedules of the deployment, active and inactive.
 	ReadDeploymentSchedules(ctx context.Context, in *ReadDeploymentSchedulesRequest, opts ...grpc.CallOption) (*DeploymentScheduleList, error)
-	// Add schedules to a deployment.
+	// Add schedules to a deployment. Returns the new schedules with their UUIDs; a duplicate slug returns 409.
 	CreateDeploymentSchedules(ctx context.Context, in *CreateDeploymentSchedulesRequest, opts ...grpc.CallOption) (*DeploymentScheduleList, error)
-	// Change a schedule of a deployment; what is not sent stays.
+	// Update a schedule. Absent fields keep their values; future runs of the schedule are created anew.
 	UpdateDeploymentSchedule(ctx context.Context, in *UpdateDeploymentScheduleRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Delete a schedule of a deployment.
+	// Delete a schedule. This also deletes its scheduled runs that have not started.
 	DeleteDeploymentSchedule(ctx context.Context, in *DeleteDeploymentScheduleRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 	// Deprecated: Do not use.
-	// Read the work queues that would pick up runs of a deployment.
+	// List matching work queues. Returns the work queues that would serve runs of the deployment.
 	WorkQueueCheckForDeployment(ctx context.Context, in *WorkQueueCheckForDeploymentRequest, opts ...grpc.CallOption) (*WorkQueueList, error)
 }
 
@@ -320,51 +320,51 @@ func (c *deploymentServiceClient) WorkQueueCheckForDeployment(ctx context.Contex
 // All implementations must embed UnimplementedDeploymentServiceServer
 // for forward compatibility.
 //
-// DeploymentService stores deployments and makes flow runs of them. A deployment is known by its flow and its name:
-// creating it again changes the one that exists.
+// Deployments are flows prepared for remote execution, with schedules and parameters.
 type DeploymentServiceServer interface {
-	// Create a deployment, or change the one of that flow and name; what is not sent stays then.
+	// Create or update a deployment. Flow and name identify it; for an existing deployment absent fields keep their
+	// values.
 	CreateDeployment(context.Context, *CreateDeploymentRequest) (*Deployment, error)
-	// Read deployments by name.
+	// List deployments. Returns a page of all deployments of the workspace, by name.
 	ListDeployments(context.Context, *ListDeploymentsRequest) (*DeploymentList, error)
-	// Read a deployment by its id.
+	// Read a deployment. Returns the deployment with this UUID, or 404.
 	ReadDeployment(context.Context, *ReadDeploymentRequest) (*Deployment, error)
-	// Read a deployment by the name of its flow and its own.
+	// Read a deployment by name. Returns the deployment with this flow name and deployment name, or 404.
 	ReadDeploymentByName(context.Context, *ReadDeploymentByNameRequest) (*Deployment, error)
-	// Read the deployments that match.
+	// Filter deployments. Returns a page of the deployments that match all given filters.
 	ReadDeployments(context.Context, *ReadDeploymentsRequest) (*DeploymentList, error)
-	// Count the deployments that match.
+	// Count deployments. Returns the number of deployments that match all given filters.
 	CountDeployments(context.Context, *CountDeploymentsRequest) (*CountResponse, error)
-	// Read one page of the deployments that match.
+	// Paginate deployments. Returns a numbered page of the matching deployments with the total count.
 	PaginateDeployments(context.Context, *PaginateDeploymentsRequest) (*DeploymentPage, error)
-	// Change a deployment; what is not sent stays.
+	// Update a deployment. Absent fields keep their values; a change of schedules replaces their future runs.
 	UpdateDeployment(context.Context, *UpdateDeploymentRequest) (*emptypb.Empty, error)
-	// Create a deployment with this id, or replace it; what is not sent becomes its default.
+	// Create or replace a deployment. Uses the UUID of the path; absent fields take the defaults of a new deployment.
 	ReplaceDeployment(context.Context, *ReplaceDeploymentRequest) (*Deployment, error)
-	// Delete a deployment and the runs of it that have not begun.
+	// Delete a deployment. This also deletes its scheduled runs that have not started.
 	DeleteDeployment(context.Context, *DeleteDeploymentRequest) (*emptypb.Empty, error)
-	// Delete the deployments that match, at most as many as the limit says.
+	// Delete deployments. Deletes up to limit matching deployments and returns their UUIDs.
 	BulkDeleteDeployments(context.Context, *BulkDeleteDeploymentsRequest) (*DeploymentBulkDeleteResponse, error)
-	// Take up the schedules of a paused deployment again.
+	// Resume a deployment. The scheduler creates runs of its active schedules again.
 	ResumeDeployment(context.Context, *ResumeDeploymentRequest) (*emptypb.Empty, error)
-	// Make no more scheduled runs of a deployment, and delete those that have not begun.
+	// Pause a deployment. The scheduler stops creating runs and deletes scheduled runs that have not started.
 	PauseDeployment(context.Context, *PauseDeploymentRequest) (*emptypb.Empty, error)
-	// Create a run of a deployment, or answer the run of the same flow and idempotency key.
+	// Create a flow run of a deployment. An existing run with the same flow and idempotency key returns 200.
 	CreateFlowRunFromDeployment(context.Context, *CreateFlowRunFromDeploymentRequest) (*FlowRun, error)
-	// Create runs of a deployment; each succeeds or fails for itself.
+	// Create flow runs of a deployment. Each run succeeds or fails independently; results keep the order of the request.
 	CreateFlowRunsFromDeployment(context.Context, *CreateFlowRunsFromDeploymentRequest) (*FlowRunBulkCreateResponse, error)
-	// Read the scheduled runs of deployments, the next one first. The deployments count as polled.
+	// Poll for scheduled flow runs. Returns due runs, earliest first, and records the poll on the deployments.
 	GetScheduledFlowRunsForDeployments(context.Context, *GetScheduledFlowRunsForDeploymentsRequest) (*FlowRunList, error)
-	// Read the schedules of a deployment.
+	// List schedules of a deployment. Returns all schedules of the deployment, active and inactive.
 	ReadDeploymentSchedules(context.Context, *ReadDeploymentSchedulesRequest) (*DeploymentScheduleList, error)
-	// Add schedules to a deployment.
+	// Add schedules to a deployment. Returns the new schedules with their UUIDs; a duplicate slug returns 409.
 	CreateDeploymentSchedules(context.Context, *CreateDeploymentSchedulesRequest) (*DeploymentScheduleList, error)
-	// Change a schedule of a deployment; what is not sent stays.
+	// Update a schedule. Absent fields keep their values; future runs of the schedule are created anew.
 	UpdateDeploymentSchedule(context.Context, *UpdateDeploymentScheduleRequest) (*emptypb.Empty, error)
-	// Delete a schedule of a deployment.
+	// Delete a schedule. This also deletes its scheduled runs that have not started.
 	DeleteDeploymentSchedule(context.Context, *DeleteDeploymentScheduleRequest) (*emptypb.Empty, error)
 	// Deprecated: Do not use.
-	// Read the work queues that would pick up runs of a deployment.
+	// List matching work queues. Returns the work queues that would serve runs of the deployment.
 	WorkQueueCheckForDeployment(context.Context, *WorkQueueCheckForDeploymentRequest) (*WorkQueueList, error)
 	mustEmbedUnimplementedDeploymentServiceServer()
 }

@@ -30,7 +30,7 @@ type DirectoryEntry struct {
 	// The document's id and revision: an older entry never replaces a newer one.
 	Id       string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Revision int64  `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// One of them is set; none: the document is gone.
+	// At most one is set; none means that the document was deleted.
 	Account       *DirectoryAccount    `protobuf:"bytes,3,opt,name=account,proto3,oneof" json:"account,omitempty"`
 	Workspace     *DirectoryWorkspace  `protobuf:"bytes,4,opt,name=workspace,proto3,oneof" json:"workspace,omitempty"`
 	Actor         *DirectoryActor      `protobuf:"bytes,5,opt,name=actor,proto3,oneof" json:"actor,omitempty"`
@@ -139,7 +139,7 @@ func (x *DirectoryEntry) GetTeam() *DirectoryTeam {
 type DirectoryAccount struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Handle string                 `protobuf:"bytes,1,opt,name=handle,proto3" json:"handle,omitempty"`
-	// The account is used from the allowed networks alone.
+	// Whether the server restricts the account to the allowed networks.
 	EnforceIpAllowlist bool     `protobuf:"varint,2,opt,name=enforce_ip_allowlist,json=enforceIpAllowlist,proto3" json:"enforce_ip_allowlist,omitempty"`
 	AllowedNetworks    []string `protobuf:"bytes,3,rep,name=allowed_networks,json=allowedNetworks,proto3" json:"allowed_networks,omitempty"`
 	unknownFields      protoimpl.UnknownFields
@@ -336,13 +336,13 @@ func (x *DirectoryActor) GetKeys() []*DirectoryKey {
 	return nil
 }
 
-// DirectoryKey lets an actor in.
+// DirectoryKey authenticates an actor.
 type DirectoryKey struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// SHA-256 of the key, in hexadecimal digits.
+	// SHA-256 digest of the key in hexadecimal.
 	Digest string `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
-	// Absent = never.
+	// Expiry; absent means never.
 	Expiration    *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expiration,proto3,oneof" json:"expiration,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -460,11 +460,11 @@ func (x *DirectoryMembership) GetAccountRoleId() string {
 	return ""
 }
 
-// DirectoryTeam is a team. Its id is the entry's, and who it is in access lists.
+// DirectoryTeam is a team. The entry's id identifies it in access lists.
 type DirectoryTeam struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	AccountId string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	// The actors who are members.
+	// UUIDs of the members' actors.
 	MemberIds     []string `protobuf:"bytes,2,rep,name=member_ids,json=memberIds,proto3" json:"member_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -575,7 +575,7 @@ func (x *DirectoryAccess) GetWorkspaceRoleId() string {
 	return ""
 }
 
-// DirectoryRole is a workspace role that an account made. Its id is the entry's.
+// DirectoryRole is a custom workspace role of an account. Its id is the entry's.
 type DirectoryRole struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	AccountId string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`

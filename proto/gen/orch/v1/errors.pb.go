@@ -23,8 +23,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// HttpError is a whole HTTP answer, carried as a status detail where a gRPC code cannot tell it (rule 12):
-// a 404 has two body forms, a 423 carries a fractional Retry-After, some 422s are plain.
+// HttpError is an HTTP error response, carried as a status detail where a gRPC code cannot express it (rule 12):
+// a 404 has two body forms, a 423 carries a fractional Retry-After, some 422s have a plain text.
 type HttpError struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Status int32                  `protobuf:"varint,1,opt,name=status,proto3" json:"status,omitempty"`
@@ -142,12 +142,12 @@ type HttpError_ExceptionMessage struct {
 }
 
 type HttpError_Body struct {
-	// Any other JSON body, ready to be sent.
+	// Any other JSON body, sent unchanged.
 	Body []byte `protobuf:"bytes,4,opt,name=body,proto3,oneof"`
 }
 
 type HttpError_FieldErrors struct {
-	// Faults of the request, for the standard 422 body.
+	// Validation errors of the request, for the standard 422 body.
 	FieldErrors *FieldErrors `protobuf:"bytes,5,opt,name=field_errors,json=fieldErrors,proto3,oneof"`
 }
 
@@ -159,7 +159,7 @@ func (*HttpError_Body) isHttpError_Form() {}
 
 func (*HttpError_FieldErrors) isHttpError_Form() {}
 
-// FieldErrors lists what is wrong with a request, in the order found.
+// FieldErrors lists the validation errors of a request in the order found.
 type FieldErrors struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Errors        []*FieldError          `protobuf:"bytes,1,rep,name=errors,proto3" json:"errors,omitempty"`
@@ -287,16 +287,16 @@ func (*PathElement_Key) isPathElement_Kind() {}
 
 func (*PathElement_Index) isPathElement_Kind() {}
 
-// FieldError is one fault, at one place.
+// FieldError is one validation error at one location.
 type FieldError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The way to the place; starts with the key "body", "query", "path" or "header".
+	// Path to the location; it starts with the key "body", "query", "path" or "header".
 	Loc []*PathElement `protobuf:"bytes,1,rep,name=loc,proto3" json:"loc,omitempty"`
-	// What is wrong, for a person.
+	// Error text for a person.
 	Msg string `protobuf:"bytes,2,opt,name=msg,proto3" json:"msg,omitempty"`
-	// The kind of fault, such as "missing" or "int_parsing".
+	// Kind of error, such as "missing" or "int_parsing".
 	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
-	// The value that was given, as JSON; empty = not echoed.
+	// Rejected value as JSON; empty means that it is not echoed.
 	Input         []byte `protobuf:"bytes,4,opt,name=input,proto3" json:"input,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

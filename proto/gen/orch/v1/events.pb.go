@@ -26,6 +26,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// EventOrder is the order by time of occurrence.
 type EventOrder int32
 
 const (
@@ -75,6 +76,7 @@ func (EventOrder) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_events_proto_rawDescGZIP(), []int{0}
 }
 
+// Countable is the grouping of counted events.
 type Countable int32
 
 const (
@@ -130,6 +132,7 @@ func (Countable) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_events_proto_rawDescGZIP(), []int{1}
 }
 
+// TimeUnit is the unit of a time interval.
 type TimeUnit int32
 
 const (
@@ -188,7 +191,7 @@ func (TimeUnit) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_events_proto_rawDescGZIP(), []int{2}
 }
 
-// Resource is what an event happened to: labels, the resource id among them.
+// Resource identifies the subject of an event by labels, including its resource id.
 type Resource struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Labels        map[string]string      `protobuf:"bytes,1,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -233,7 +236,7 @@ func (x *Resource) GetLabels() map[string]string {
 	return nil
 }
 
-// RelatedResource is what else an event concerns: labels, the resource id and the role among them.
+// RelatedResource identifies a resource that the event concerns, by labels including its resource id and role.
 type RelatedResource struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Labels        map[string]string      `protobuf:"bytes,1,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -278,16 +281,22 @@ func (x *RelatedResource) GetLabels() map[string]string {
 	return nil
 }
 
-// Event is something that happened.
+// Event records an occurrence on a resource.
 type Event struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Time of the occurrence, in UTC.
 	Occurred *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=occurred,proto3" json:"occurred,omitempty"`
-	Event    string                 `protobuf:"bytes,2,opt,name=event,proto3" json:"event,omitempty"`
-	Resource *Resource              `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
-	Related  []*RelatedResource     `protobuf:"bytes,4,rep,name=related,proto3" json:"related,omitempty"`
-	Payload  []byte                 `protobuf:"bytes,5,opt,name=payload,proto3" json:"payload,omitempty"`
-	Id       string                 `protobuf:"bytes,6,opt,name=id,proto3" json:"id,omitempty"`
-	// The event that came before this one.
+	// Name of the event in dotted form, such as "orch.flow-run.Completed".
+	Event string `protobuf:"bytes,2,opt,name=event,proto3" json:"event,omitempty"`
+	// Labels of the subject; the label for the resource id is required.
+	Resource *Resource `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
+	// Labels of related resources; each has a resource id and a role.
+	Related []*RelatedResource `protobuf:"bytes,4,rep,name=related,proto3" json:"related,omitempty"`
+	// Free JSON object with details; the encoded event is limited to 1.5 MB.
+	Payload []byte `protobuf:"bytes,5,opt,name=payload,proto3" json:"payload,omitempty"`
+	// UUID of the event, chosen by the client; a duplicate id is stored once.
+	Id string `protobuf:"bytes,6,opt,name=id,proto3" json:"id,omitempty"`
+	// UUID of an event that must be processed before this one; null for none.
 	Follows       *string `protobuf:"bytes,7,opt,name=follows,proto3,oneof" json:"follows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -372,23 +381,30 @@ func (x *Event) GetFollows() string {
 	return ""
 }
 
-// ReceivedEvent is an event as the server keeps it.
+// ReceivedEvent is a stored event.
 type ReceivedEvent struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Time of the occurrence, in UTC.
 	Occurred *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=occurred,proto3" json:"occurred,omitempty"`
-	Event    string                 `protobuf:"bytes,2,opt,name=event,proto3" json:"event,omitempty"`
-	Resource *Resource              `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
-	Related  []*RelatedResource     `protobuf:"bytes,4,rep,name=related,proto3" json:"related,omitempty"`
-	Payload  []byte                 `protobuf:"bytes,5,opt,name=payload,proto3" json:"payload,omitempty"`
-	Id       string                 `protobuf:"bytes,6,opt,name=id,proto3" json:"id,omitempty"`
-	Follows  *string                `protobuf:"bytes,7,opt,name=follows,proto3,oneof" json:"follows,omitempty"`
-	// The server's clock when it was taken in.
+	// Name of the event in dotted form, such as "orch.flow-run.Completed".
+	Event string `protobuf:"bytes,2,opt,name=event,proto3" json:"event,omitempty"`
+	// Labels of the subject; the label for the resource id is required.
+	Resource *Resource `protobuf:"bytes,3,opt,name=resource,proto3" json:"resource,omitempty"`
+	// Labels of related resources; each has a resource id and a role.
+	Related []*RelatedResource `protobuf:"bytes,4,rep,name=related,proto3" json:"related,omitempty"`
+	// Free JSON object with details; the encoded event is limited to 1.5 MB.
+	Payload []byte `protobuf:"bytes,5,opt,name=payload,proto3" json:"payload,omitempty"`
+	// UUID of the event, chosen by the client; a duplicate id is stored once.
+	Id string `protobuf:"bytes,6,opt,name=id,proto3" json:"id,omitempty"`
+	// UUID of an event that must be processed before this one; null for none.
+	Follows *string `protobuf:"bytes,7,opt,name=follows,proto3,oneof" json:"follows,omitempty"`
+	// Time at which the server received the event, in UTC.
 	Received *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=received,proto3" json:"received,omitempty"`
-	// The resource's id, for the index.
+	// Resource id of the subject, for the index.
 	ResourceId string `protobuf:"bytes,9,opt,name=resource_id,json=resourceId,proto3" json:"resource_id,omitempty"`
-	// The ids of the resource and of all related ones, for the index.
+	// Ids of the subject and of all related resources, for the index.
 	ResourceIds []string `protobuf:"bytes,10,rep,name=resource_ids,json=resourceIds,proto3" json:"resource_ids,omitempty"`
-	// An event of another workspace is stored under the id; this one is stored under another key.
+	// Whether another workspace stored an event with the same id, so this one has another key.
 	SharedId      bool `protobuf:"varint,11,opt,name=shared_id,json=sharedId,proto3" json:"shared_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -501,13 +517,14 @@ func (x *ReceivedEvent) GetSharedId() bool {
 	return false
 }
 
-// EventPage is a part of the events that match, newest first unless asked otherwise.
+// EventPage is one page of matching events.
 type EventPage struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Events []*ReceivedEvent       `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
-	// How many match in all.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Events of the page, newest first unless the filter states another order.
+	Events []*ReceivedEvent `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	// Number of matching events on all pages.
 	Total int64 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
-	// The absolute address of the next page; null on the last one.
+	// Absolute URL of the next page; null on the last page.
 	NextPage      *string `protobuf:"bytes,3,opt,name=next_page,json=nextPage,proto3,oneof" json:"next_page,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -564,17 +581,25 @@ func (x *EventPage) GetNextPage() string {
 	return ""
 }
 
-// EventFilter selects events; all criteria must hold.
+// EventFilter selects events; all given criteria must match.
 type EventFilter struct {
-	state         protoimpl.MessageState   `protogen:"open.v1"`
-	Occurred      *EventOccurredFilter     `protobuf:"bytes,1,opt,name=occurred,proto3" json:"occurred,omitempty"`
-	Event         *EventNameFilter         `protobuf:"bytes,2,opt,name=event,proto3,oneof" json:"event,omitempty"`
-	Resource      *EventResourceFilter     `protobuf:"bytes,3,opt,name=resource,proto3,oneof" json:"resource,omitempty"`
-	Related       *EventRelatedFilters     `protobuf:"bytes,4,opt,name=related,proto3,oneof" json:"related,omitempty"`
-	AnyResource   *EventAnyResourceFilters `protobuf:"bytes,5,opt,name=any_resource,json=anyResource,proto3,oneof" json:"any_resource,omitempty"`
-	Id            *EventIdFilter           `protobuf:"bytes,6,opt,name=id,proto3" json:"id,omitempty"`
-	Text          *EventTextFilter         `protobuf:"bytes,7,opt,name=text,proto3,oneof" json:"text,omitempty"`
-	Order         EventOrder               `protobuf:"varint,8,opt,name=order,proto3,enum=orch.v1.EventOrder" json:"order,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects by time of occurrence; default the last 180 days.
+	Occurred *EventOccurredFilter `protobuf:"bytes,1,opt,name=occurred,proto3" json:"occurred,omitempty"`
+	// Selects by event name.
+	Event *EventNameFilter `protobuf:"bytes,2,opt,name=event,proto3,oneof" json:"event,omitempty"`
+	// Selects by the event's own resource.
+	Resource *EventResourceFilter `protobuf:"bytes,3,opt,name=resource,proto3,oneof" json:"resource,omitempty"`
+	// Selects by related resources.
+	Related *EventRelatedFilters `protobuf:"bytes,4,opt,name=related,proto3,oneof" json:"related,omitempty"`
+	// Selects by the event's own resource or a related one.
+	AnyResource *EventAnyResourceFilters `protobuf:"bytes,5,opt,name=any_resource,json=anyResource,proto3,oneof" json:"any_resource,omitempty"`
+	// Selects by event id.
+	Id *EventIdFilter `protobuf:"bytes,6,opt,name=id,proto3" json:"id,omitempty"`
+	// Selects by words in the event.
+	Text *EventTextFilter `protobuf:"bytes,7,opt,name=text,proto3,oneof" json:"text,omitempty"`
+	// Order by time of occurrence; default DESC, newest first.
+	Order         EventOrder `protobuf:"varint,8,opt,name=order,proto3,enum=orch.v1.EventOrder" json:"order,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -665,11 +690,12 @@ func (x *EventFilter) GetOrder() EventOrder {
 	return EventOrder_EVENT_ORDER_UNSPECIFIED
 }
 
+// EventOccurredFilter selects by time of occurrence, bounds included.
 type EventOccurredFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At or after; 180 days ago when absent.
+	// Selects events at or after this time; default 180 days ago.
 	Since *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=since,proto3" json:"since,omitempty"`
-	// At or before; now when absent.
+	// Selects events at or before this time; default now.
 	Until         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -719,12 +745,17 @@ func (x *EventOccurredFilter) GetUntil() *timestamppb.Timestamp {
 	return nil
 }
 
+// EventNameFilter selects by event name.
 type EventNameFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Prefix        *StringList            `protobuf:"bytes,1,opt,name=prefix,proto3,oneof" json:"prefix,omitempty"`
-	ExcludePrefix *StringList            `protobuf:"bytes,2,opt,name=exclude_prefix,json=excludePrefix,proto3,oneof" json:"exclude_prefix,omitempty"`
-	Name          *StringList            `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	ExcludeName   *StringList            `protobuf:"bytes,4,opt,name=exclude_name,json=excludeName,proto3,oneof" json:"exclude_name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects names that begin with one of these texts.
+	Prefix *StringList `protobuf:"bytes,1,opt,name=prefix,proto3,oneof" json:"prefix,omitempty"`
+	// Excludes names that begin with one of these texts.
+	ExcludePrefix *StringList `protobuf:"bytes,2,opt,name=exclude_prefix,json=excludePrefix,proto3,oneof" json:"exclude_prefix,omitempty"`
+	// Selects these exact names.
+	Name *StringList `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Excludes these exact names.
+	ExcludeName   *StringList `protobuf:"bytes,4,opt,name=exclude_name,json=excludeName,proto3,oneof" json:"exclude_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -787,7 +818,7 @@ func (x *EventNameFilter) GetExcludeName() *StringList {
 	return nil
 }
 
-// ResourceSpecification maps labels to the value, or the values one of which, they must have; values may end in "*" or start with "!".
+// ResourceSpecification maps labels to accepted values; a value may end in "*" or begin with "!" for negation.
 type ResourceSpecification struct {
 	state         protoimpl.MessageState   `protogen:"open.v1"`
 	Labels        map[string]*StringOrList `protobuf:"bytes,1,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -832,12 +863,16 @@ func (x *ResourceSpecification) GetLabels() map[string]*StringOrList {
 	return nil
 }
 
+// EventResourceFilter selects by the event's own resource.
 type EventResourceFilter struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Id       *StringList            `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	IdPrefix *StringList            `protobuf:"bytes,2,opt,name=id_prefix,json=idPrefix,proto3,oneof" json:"id_prefix,omitempty"`
-	Labels   *ResourceSpecification `protobuf:"bytes,3,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
-	// Only the newest event of each resource.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects these resource ids.
+	Id *StringList `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Selects resource ids that begin with one of these texts.
+	IdPrefix *StringList `protobuf:"bytes,2,opt,name=id_prefix,json=idPrefix,proto3,oneof" json:"id_prefix,omitempty"`
+	// Selects resources whose labels match this specification.
+	Labels *ResourceSpecification `protobuf:"bytes,3,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
+	// Whether to return only the newest event of each resource; default false.
 	Distinct      bool `protobuf:"varint,4,opt,name=distinct,proto3" json:"distinct,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -901,7 +936,7 @@ func (x *EventResourceFilter) GetDistinct() bool {
 	return false
 }
 
-// ResourceInRole is a pair of a resource id and a role.
+// ResourceInRole is a pair of resource id and role.
 type ResourceInRole struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -954,6 +989,7 @@ func (x *ResourceInRole) GetRole() string {
 	return ""
 }
 
+// ResourceInRoleList is a nullable JSON array of pairs.
 type ResourceInRoleList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        []*ResourceInRole      `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
@@ -998,14 +1034,19 @@ func (x *ResourceInRoleList) GetValues() []*ResourceInRole {
 	return nil
 }
 
+// EventRelatedFilter selects by a related resource.
 type EventRelatedFilter struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Id               *StringList            `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	Role             *StringList            `protobuf:"bytes,2,opt,name=role,proto3,oneof" json:"role,omitempty"`
-	ResourcesInRoles *ResourceInRoleList    `protobuf:"bytes,3,opt,name=resources_in_roles,json=resourcesInRoles,proto3,oneof" json:"resources_in_roles,omitempty"`
-	Labels           *ResourceSpecification `protobuf:"bytes,4,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects related resources with one of these ids.
+	Id *StringList `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Selects related resources in one of these roles.
+	Role *StringList `protobuf:"bytes,2,opt,name=role,proto3,oneof" json:"role,omitempty"`
+	// Selects related resources by pairs of resource id and role.
+	ResourcesInRoles *ResourceInRoleList `protobuf:"bytes,3,opt,name=resources_in_roles,json=resourcesInRoles,proto3,oneof" json:"resources_in_roles,omitempty"`
+	// Selects related resources whose labels match this specification.
+	Labels        *ResourceSpecification `protobuf:"bytes,4,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EventRelatedFilter) Reset() {
@@ -1066,6 +1107,7 @@ func (x *EventRelatedFilter) GetLabels() *ResourceSpecification {
 	return nil
 }
 
+// EventRelatedFilterList is a JSON array of criteria.
 type EventRelatedFilterList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        []*EventRelatedFilter  `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
@@ -1110,7 +1152,7 @@ func (x *EventRelatedFilterList) GetValues() []*EventRelatedFilter {
 	return nil
 }
 
-// EventRelatedFilters is one criterion on the related resources, or several that must all hold.
+// EventRelatedFilters is one criterion on related resources, or several that must all match.
 type EventRelatedFilters struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -1193,10 +1235,14 @@ func (*EventRelatedFilters_Object) isEventRelatedFilters_Kind() {}
 
 func (*EventRelatedFilters_List) isEventRelatedFilters_Kind() {}
 
+// EventAnyResourceFilter selects by the event's own resource or a related one.
 type EventAnyResourceFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            *StringList            `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	IdPrefix      *StringList            `protobuf:"bytes,2,opt,name=id_prefix,json=idPrefix,proto3,oneof" json:"id_prefix,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects these resource ids.
+	Id *StringList `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Selects resource ids that begin with one of these texts.
+	IdPrefix *StringList `protobuf:"bytes,2,opt,name=id_prefix,json=idPrefix,proto3,oneof" json:"id_prefix,omitempty"`
+	// Selects resources whose labels match this specification.
 	Labels        *ResourceSpecification `protobuf:"bytes,3,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1253,6 +1299,7 @@ func (x *EventAnyResourceFilter) GetLabels() *ResourceSpecification {
 	return nil
 }
 
+// EventAnyResourceFilterList is a JSON array of criteria.
 type EventAnyResourceFilterList struct {
 	state         protoimpl.MessageState    `protogen:"open.v1"`
 	Values        []*EventAnyResourceFilter `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
@@ -1297,7 +1344,7 @@ func (x *EventAnyResourceFilterList) GetValues() []*EventAnyResourceFilter {
 	return nil
 }
 
-// EventAnyResourceFilters is one criterion on the resource or a related one, or several that must all hold.
+// EventAnyResourceFilters is one criterion on any resource, or several that must all match.
 type EventAnyResourceFilters struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -1380,9 +1427,11 @@ func (*EventAnyResourceFilters_Object) isEventAnyResourceFilters_Kind() {}
 
 func (*EventAnyResourceFilters_List) isEventAnyResourceFilters_Kind() {}
 
+// EventIdFilter selects by event id.
 type EventIdFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            *UuidList              `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects events with one of these UUIDs.
+	Id            *UuidList `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1424,9 +1473,11 @@ func (x *EventIdFilter) GetId() *UuidList {
 	return nil
 }
 
+// EventTextFilter selects by words in the event.
 type EventTextFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Query         string                 `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Search text of at most 200 characters; "-word" excludes a word and quotes join a phrase.
+	Query         string `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1468,10 +1519,13 @@ func (x *EventTextFilter) GetQuery() string {
 	return ""
 }
 
+// EventQuery selects and paginates events.
 type EventQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Filter        *EventFilter           `protobuf:"bytes,1,opt,name=filter,proto3,oneof" json:"filter,omitempty"`
-	Limit         int64                  `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Criteria on the events; null uses the defaults of every criterion.
+	Filter *EventFilter `protobuf:"bytes,1,opt,name=filter,proto3,oneof" json:"filter,omitempty"`
+	// Maximum number of events per page, 0 to 50; default 50.
+	Limit         int64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1520,11 +1574,15 @@ func (x *EventQuery) GetLimit() int64 {
 	return 0
 }
 
+// EventCountQuery selects the events to count and their grouping.
 type EventCountQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Filter        *EventFilter           `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
-	TimeUnit      TimeUnit               `protobuf:"varint,2,opt,name=time_unit,json=timeUnit,proto3,enum=orch.v1.TimeUnit" json:"time_unit,omitempty"`
-	TimeInterval  float64                `protobuf:"fixed64,3,opt,name=time_interval,json=timeInterval,proto3" json:"time_interval,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Criteria on the events.
+	Filter *EventFilter `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Unit of the interval when grouping by time; default day.
+	TimeUnit TimeUnit `protobuf:"varint,2,opt,name=time_unit,json=timeUnit,proto3,enum=orch.v1.TimeUnit" json:"time_unit,omitempty"`
+	// Length of the interval in time units, at least 0.01; default 1.
+	TimeInterval  float64 `protobuf:"fixed64,3,opt,name=time_interval,json=timeInterval,proto3" json:"time_interval,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1580,13 +1638,18 @@ func (x *EventCountQuery) GetTimeInterval() float64 {
 	return 0
 }
 
-// EventCount is one group of events.
+// EventCount is the number of events in one group.
 type EventCount struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Value         string                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
-	Label         string                 `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`
-	Count         int64                  `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
-	StartTime     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Key of the group, such as a time, an event name or a resource id.
+	Value string `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
+	// Name of the group for people.
+	Label string `protobuf:"bytes,2,opt,name=label,proto3" json:"label,omitempty"`
+	// Number of events in the group.
+	Count int64 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	// Time of the first event or the start of the interval, in UTC.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// Time of the last event or the end of the interval, in UTC.
 	EndTime       *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1657,6 +1720,7 @@ func (x *EventCount) GetEndTime() *timestamppb.Timestamp {
 	return nil
 }
 
+// EventCountList is a JSON array of counts.
 type EventCountList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Counts        []*EventCount          `protobuf:"bytes,1,rep,name=counts,proto3" json:"counts,omitempty"`
@@ -1702,8 +1766,9 @@ func (x *EventCountList) GetCounts() []*EventCount {
 }
 
 type CreateEventsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Events        []*Event               `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Events to store.
+	Events        []*Event `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1790,8 +1855,9 @@ func (x *ReadEventsRequest) GetQuery() *EventQuery {
 }
 
 type ReadEventsPageRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	PageToken     string                 `protobuf:"bytes,1,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Token from the query of next_page.
+	PageToken     string `protobuf:"bytes,1,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1834,9 +1900,10 @@ func (x *ReadEventsPageRequest) GetPageToken() string {
 }
 
 type ReadAccountEventsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Query         *EventQuery            `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId     string      `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	Query         *EventQuery `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1886,9 +1953,11 @@ func (x *ReadAccountEventsRequest) GetQuery() *EventQuery {
 }
 
 type ReadAccountEventsPageRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	PageToken     string                 `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// Token from the query of next_page.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1938,9 +2007,10 @@ func (x *ReadAccountEventsPageRequest) GetPageToken() string {
 }
 
 type CountEventsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Countable     Countable              `protobuf:"varint,1,opt,name=countable,proto3,enum=orch.v1.Countable" json:"countable,omitempty"`
-	Query         *EventCountQuery       `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Grouping of the counted events: day, time, event or resource.
+	Countable     Countable        `protobuf:"varint,1,opt,name=countable,proto3,enum=orch.v1.Countable" json:"countable,omitempty"`
+	Query         *EventCountQuery `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1993,7 +2063,7 @@ type ScanEventsRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Filter *EventFilter           `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
 	Limit  int64                  `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	// The last event of the scan before; the first when absent.
+	// Last event of the preceding scan; absent starts at the first event.
 	After         *ReceivedEvent `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2050,9 +2120,11 @@ func (x *ScanEventsRequest) GetAfter() *ReceivedEvent {
 	return nil
 }
 
+// ReceivedEventList is a batch of stored events.
 type ReceivedEventList struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Events        []*ReceivedEvent       `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Events of the batch, oldest first.
+	Events        []*ReceivedEvent `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -35,23 +35,22 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// EventService takes events in and reads them back.
+// Events record what happened to resources; automations and feeds read them.
 type EventServiceClient interface {
-	// Take events in. The answer means that they are stored durably; they can be read soon after.
+	// Send events. The response means that all events are stored durably; they become readable shortly after.
 	CreateEvents(ctx context.Context, in *CreateEventsRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Read the first page of the events that match.
+	// Filter events. Returns the first page of the matching events and the URL of the next page.
 	ReadEvents(ctx context.Context, in *ReadEventsRequest, opts ...grpc.CallOption) (*EventPage, error)
-	// Read the page that a token from an earlier page names.
+	// Read the next page of events. The page token comes from next_page of the preceding page.
 	ReadEventsPage(ctx context.Context, in *ReadEventsPageRequest, opts ...grpc.CallOption) (*EventPage, error)
-	// Count the events that match, by time, name or resource.
+	// Count events. Groups the matching events by day, time interval, event name or resource.
 	CountEvents(ctx context.Context, in *CountEventsRequest, opts ...grpc.CallOption) (*EventCountList, error)
-	// Read the first page of an account's own events that match: what was done to the account, its members, service
-	// accounts, teams, roles and workspaces, and by whom. What is done in a workspace is among that workspace's events.
+	// Filter audit events of an account. Returns the first page of changes to the account, its members, service accounts,
+	// teams, roles and workspaces.
 	ReadAccountEvents(ctx context.Context, in *ReadAccountEventsRequest, opts ...grpc.CallOption) (*EventPage, error)
-	// Read the page of an account's events that a token from an earlier page names.
+	// Read the next page of audit events. The page token comes from next_page of the preceding page.
 	ReadAccountEventsPage(ctx context.Context, in *ReadAccountEventsPageRequest, opts ...grpc.CallOption) (*EventPage, error)
-	// Read the next events that match, oldest first, without counting them: what a subscriber is shown of the past. It is
-	// for other services and has no address in REST.
+	// Scan events. Internal: returns the next matching events, oldest first, without a count.
 	ScanEvents(ctx context.Context, in *ScanEventsRequest, opts ...grpc.CallOption) (*ReceivedEventList, error)
 }
 
@@ -137,23 +136,22 @@ func (c *eventServiceClient) ScanEvents(ctx context.Context, in *ScanEventsReque
 // All implementations must embed UnimplementedEventServiceServer
 // for forward compatibility.
 //
-// EventService takes events in and reads them back.
+// Events record what happened to resources; automations and feeds read them.
 type EventServiceServer interface {
-	// Take events in. The answer means that they are stored durably; they can be read soon after.
+	// Send events. The response means that all events are stored durably; they become readable shortly after.
 	CreateEvents(context.Context, *CreateEventsRequest) (*emptypb.Empty, error)
-	// Read the first page of the events that match.
+	// Filter events. Returns the first page of the matching events and the URL of the next page.
 	ReadEvents(context.Context, *ReadEventsRequest) (*EventPage, error)
-	// Read the page that a token from an earlier page names.
+	// Read the next page of events. The page token comes from next_page of the preceding page.
 	ReadEventsPage(context.Context, *ReadEventsPageRequest) (*EventPage, error)
-	// Count the events that match, by time, name or resource.
+	// Count events. Groups the matching events by day, time interval, event name or resource.
 	CountEvents(context.Context, *CountEventsRequest) (*EventCountList, error)
-	// Read the first page of an account's own events that match: what was done to the account, its members, service
-	// accounts, teams, roles and workspaces, and by whom. What is done in a workspace is among that workspace's events.
+	// Filter audit events of an account. Returns the first page of changes to the account, its members, service accounts,
+	// teams, roles and workspaces.
 	ReadAccountEvents(context.Context, *ReadAccountEventsRequest) (*EventPage, error)
-	// Read the page of an account's events that a token from an earlier page names.
+	// Read the next page of audit events. The page token comes from next_page of the preceding page.
 	ReadAccountEventsPage(context.Context, *ReadAccountEventsPageRequest) (*EventPage, error)
-	// Read the next events that match, oldest first, without counting them: what a subscriber is shown of the past. It is
-	// for other services and has no address in REST.
+	// Scan events. Internal: returns the next matching events, oldest first, without a count.
 	ScanEvents(context.Context, *ScanEventsRequest) (*ReceivedEventList, error)
 	mustEmbedUnimplementedEventServiceServer()
 }

@@ -23,14 +23,18 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// FlowFilter selects flows.
+// FlowFilter selects flows; absent criteria match everything.
 type FlowFilter struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Operator Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Id       *UuidFilter            `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	// Whether the flow has a deployment.
-	Deployment    *IsNullFilter  `protobuf:"bytes,3,opt,name=deployment,proto3,oneof" json:"deployment,omitempty"`
-	Name          *NameFilter    `protobuf:"bytes,4,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects by UUID.
+	Id *UuidFilter `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Selects flows with or without deployments.
+	Deployment *IsNullFilter `protobuf:"bytes,3,opt,name=deployment,proto3,oneof" json:"deployment,omitempty"`
+	// Selects by name.
+	Name *NameFilter `protobuf:"bytes,4,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Selects by tags.
 	Tags          *AllTagsFilter `protobuf:"bytes,5,opt,name=tags,proto3,oneof" json:"tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -101,28 +105,43 @@ func (x *FlowFilter) GetTags() *AllTagsFilter {
 	return nil
 }
 
-// FlowRunFilter selects flow runs.
+// FlowRunFilter selects flow runs; absent criteria match everything.
 type FlowRunFilter struct {
-	state                  protoimpl.MessageState `protogen:"open.v1"`
-	Operator               Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Id                     *UuidFilter            `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	Name                   *NameFilter            `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	Tags                   *TagsFilter            `protobuf:"bytes,4,opt,name=tags,proto3,oneof" json:"tags,omitempty"`
-	DeploymentId           *OptionalUuidFilter    `protobuf:"bytes,5,opt,name=deployment_id,json=deploymentId,proto3,oneof" json:"deployment_id,omitempty"`
-	WorkQueueName          *OptionalStringFilter  `protobuf:"bytes,6,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
-	State                  *FlowRunFilterState    `protobuf:"bytes,7,opt,name=state,proto3,oneof" json:"state,omitempty"`
-	FlowVersion            *AnyStringFilter       `protobuf:"bytes,8,opt,name=flow_version,json=flowVersion,proto3,oneof" json:"flow_version,omitempty"`
-	StartTime              *OptionalTimeFilter    `protobuf:"bytes,9,opt,name=start_time,json=startTime,proto3,oneof" json:"start_time,omitempty"`
-	EndTime                *OptionalTimeFilter    `protobuf:"bytes,10,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
-	ExpectedStartTime      *TimeFilter            `protobuf:"bytes,11,opt,name=expected_start_time,json=expectedStartTime,proto3,oneof" json:"expected_start_time,omitempty"`
-	NextScheduledStartTime *TimeFilter            `protobuf:"bytes,12,opt,name=next_scheduled_start_time,json=nextScheduledStartTime,proto3,oneof" json:"next_scheduled_start_time,omitempty"`
-	// Subflows of the given flow runs.
-	ParentFlowRunId *OperatorUuidFilter     `protobuf:"bytes,13,opt,name=parent_flow_run_id,json=parentFlowRunId,proto3,oneof" json:"parent_flow_run_id,omitempty"`
-	ParentTaskRunId *OptionalUuidFilter     `protobuf:"bytes,14,opt,name=parent_task_run_id,json=parentTaskRunId,proto3,oneof" json:"parent_task_run_id,omitempty"`
-	IdempotencyKey  *StringFilter           `protobuf:"bytes,15,opt,name=idempotency_key,json=idempotencyKey,proto3,oneof" json:"idempotency_key,omitempty"`
-	CreatedBy       *FlowRunFilterCreatedBy `protobuf:"bytes,16,opt,name=created_by,json=createdBy,proto3,oneof" json:"created_by,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects by UUID.
+	Id *UuidFilter `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Selects by name.
+	Name *NameFilter `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Selects by tags.
+	Tags *TagsFilter `protobuf:"bytes,4,opt,name=tags,proto3,oneof" json:"tags,omitempty"`
+	// Selects by the deployment of the run.
+	DeploymentId *OptionalUuidFilter `protobuf:"bytes,5,opt,name=deployment_id,json=deploymentId,proto3,oneof" json:"deployment_id,omitempty"`
+	// Selects by the name of the work queue.
+	WorkQueueName *OptionalStringFilter `protobuf:"bytes,6,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
+	// Selects by the current state.
+	State *FlowRunFilterState `protobuf:"bytes,7,opt,name=state,proto3,oneof" json:"state,omitempty"`
+	// Selects by the version of the flow's code.
+	FlowVersion *AnyStringFilter `protobuf:"bytes,8,opt,name=flow_version,json=flowVersion,proto3,oneof" json:"flow_version,omitempty"`
+	// Selects by time of the start.
+	StartTime *OptionalTimeFilter `protobuf:"bytes,9,opt,name=start_time,json=startTime,proto3,oneof" json:"start_time,omitempty"`
+	// Selects by time of the end.
+	EndTime *OptionalTimeFilter `protobuf:"bytes,10,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
+	// Selects by time of the expected start.
+	ExpectedStartTime *TimeFilter `protobuf:"bytes,11,opt,name=expected_start_time,json=expectedStartTime,proto3,oneof" json:"expected_start_time,omitempty"`
+	// Selects by time of the next scheduled start.
+	NextScheduledStartTime *TimeFilter `protobuf:"bytes,12,opt,name=next_scheduled_start_time,json=nextScheduledStartTime,proto3,oneof" json:"next_scheduled_start_time,omitempty"`
+	// Selects direct subflow runs of the given flow runs.
+	ParentFlowRunId *OperatorUuidFilter `protobuf:"bytes,13,opt,name=parent_flow_run_id,json=parentFlowRunId,proto3,oneof" json:"parent_flow_run_id,omitempty"`
+	// Selects by the task run that represents the subflow run.
+	ParentTaskRunId *OptionalUuidFilter `protobuf:"bytes,14,opt,name=parent_task_run_id,json=parentTaskRunId,proto3,oneof" json:"parent_task_run_id,omitempty"`
+	// Selects by idempotency key.
+	IdempotencyKey *StringFilter `protobuf:"bytes,15,opt,name=idempotency_key,json=idempotencyKey,proto3,oneof" json:"idempotency_key,omitempty"`
+	// Selects by the creator of the run.
+	CreatedBy     *FlowRunFilterCreatedBy `protobuf:"bytes,16,opt,name=created_by,json=createdBy,proto3,oneof" json:"created_by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FlowRunFilter) Reset() {
@@ -267,11 +286,15 @@ func (x *FlowRunFilter) GetCreatedBy() *FlowRunFilterCreatedBy {
 	return nil
 }
 
+// FlowRunFilterState selects by the current state.
 type FlowRunFilterState struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operator      Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Type          *StateTypeFilter       `protobuf:"bytes,2,opt,name=type,proto3,oneof" json:"type,omitempty"`
-	Name          *StringFilter          `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects by state type.
+	Type *StateTypeFilter `protobuf:"bytes,2,opt,name=type,proto3,oneof" json:"type,omitempty"`
+	// Selects by state name.
+	Name          *StringFilter `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -327,12 +350,17 @@ func (x *FlowRunFilterState) GetName() *StringFilter {
 	return nil
 }
 
+// FlowRunFilterCreatedBy selects by the creator of a flow run.
 type FlowRunFilterCreatedBy struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operator      Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Id_           *UuidList              `protobuf:"bytes,2,opt,name=id_,json=id,proto3,oneof" json:"id_,omitempty"`
-	Type_         *StringList            `protobuf:"bytes,3,opt,name=type_,json=type,proto3,oneof" json:"type_,omitempty"`
-	IsNull_       *bool                  `protobuf:"varint,4,opt,name=is_null_,json=isNull,proto3,oneof" json:"is_null_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects runs whose creator has one of these UUIDs.
+	Id_ *UuidList `protobuf:"bytes,2,opt,name=id_,json=id,proto3,oneof" json:"id_,omitempty"`
+	// Selects runs whose creator is of one of these kinds.
+	Type_ *StringList `protobuf:"bytes,3,opt,name=type_,json=type,proto3,oneof" json:"type_,omitempty"`
+	// True selects runs without a recorded creator, false those with one.
+	IsNull_       *bool `protobuf:"varint,4,opt,name=is_null_,json=isNull,proto3,oneof" json:"is_null_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -395,19 +423,28 @@ func (x *FlowRunFilterCreatedBy) GetIsNull_() bool {
 	return false
 }
 
-// TaskRunFilter selects task runs.
+// TaskRunFilter selects task runs; absent criteria match everything.
 type TaskRunFilter struct {
-	state             protoimpl.MessageState `protogen:"open.v1"`
-	Operator          Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Id                *AnyUuidFilter         `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	Name              *NameFilter            `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	Tags              *AllTagsFilter         `protobuf:"bytes,4,opt,name=tags,proto3,oneof" json:"tags,omitempty"`
-	State             *TaskRunFilterState    `protobuf:"bytes,5,opt,name=state,proto3,oneof" json:"state,omitempty"`
-	StartTime         *OptionalTimeFilter    `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3,oneof" json:"start_time,omitempty"`
-	EndTime           *OptionalTimeFilter    `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
-	ExpectedStartTime *TimeFilter            `protobuf:"bytes,8,opt,name=expected_start_time,json=expectedStartTime,proto3,oneof" json:"expected_start_time,omitempty"`
-	// Whether the task run stands for a subflow.
-	SubflowRuns   *ExistsFilter           `protobuf:"bytes,9,opt,name=subflow_runs,json=subflowRuns,proto3,oneof" json:"subflow_runs,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects by UUID.
+	Id *AnyUuidFilter `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Selects by name.
+	Name *NameFilter `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Selects by tags.
+	Tags *AllTagsFilter `protobuf:"bytes,4,opt,name=tags,proto3,oneof" json:"tags,omitempty"`
+	// Selects by the current state.
+	State *TaskRunFilterState `protobuf:"bytes,5,opt,name=state,proto3,oneof" json:"state,omitempty"`
+	// Selects by time of the start.
+	StartTime *OptionalTimeFilter `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3,oneof" json:"start_time,omitempty"`
+	// Selects by time of the end.
+	EndTime *OptionalTimeFilter `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
+	// Selects by time of the expected start.
+	ExpectedStartTime *TimeFilter `protobuf:"bytes,8,opt,name=expected_start_time,json=expectedStartTime,proto3,oneof" json:"expected_start_time,omitempty"`
+	// Selects task runs that represent a subflow run, or those that do not.
+	SubflowRuns *ExistsFilter `protobuf:"bytes,9,opt,name=subflow_runs,json=subflowRuns,proto3,oneof" json:"subflow_runs,omitempty"`
+	// Selects by the flow run of the task run.
 	FlowRunId     *TaskRunFilterFlowRunId `protobuf:"bytes,10,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -513,11 +550,15 @@ func (x *TaskRunFilter) GetFlowRunId() *TaskRunFilterFlowRunId {
 	return nil
 }
 
+// TaskRunFilterState selects by the current state.
 type TaskRunFilterState struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operator      Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Type          *AnyStateTypeFilter    `protobuf:"bytes,2,opt,name=type,proto3,oneof" json:"type,omitempty"`
-	Name          *AnyStringFilter       `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects by state type.
+	Type *AnyStateTypeFilter `protobuf:"bytes,2,opt,name=type,proto3,oneof" json:"type,omitempty"`
+	// Selects by state name.
+	Name          *AnyStringFilter `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -573,11 +614,15 @@ func (x *TaskRunFilterState) GetName() *AnyStringFilter {
 	return nil
 }
 
+// TaskRunFilterFlowRunId selects by the flow run of a task run.
 type TaskRunFilterFlowRunId struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operator      Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Any_          *UuidList              `protobuf:"bytes,2,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
-	IsNull_       *bool                  `protobuf:"varint,3,opt,name=is_null_,json=isNull,proto3,oneof" json:"is_null_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects objects whose value is one of these.
+	Any_ *UuidList `protobuf:"bytes,2,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
+	// True selects objects without a value, false those with one.
+	IsNull_       *bool `protobuf:"varint,3,opt,name=is_null_,json=isNull,proto3,oneof" json:"is_null_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -633,18 +678,24 @@ func (x *TaskRunFilterFlowRunId) GetIsNull_() bool {
 	return false
 }
 
-// DeploymentFilter selects deployments.
+// DeploymentFilter selects deployments; absent criteria match everything.
 type DeploymentFilter struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Operator Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Id       *UuidFilter            `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	Name     *NameFilter            `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	// A part of the deployment's name or of its flow's.
-	FlowOrDeploymentName *LikeFilter      `protobuf:"bytes,4,opt,name=flow_or_deployment_name,json=flowOrDeploymentName,proto3,oneof" json:"flow_or_deployment_name,omitempty"`
-	Paused               *BoolFilter      `protobuf:"bytes,5,opt,name=paused,proto3,oneof" json:"paused,omitempty"`
-	Tags                 *TagsFilter      `protobuf:"bytes,6,opt,name=tags,proto3,oneof" json:"tags,omitempty"`
-	WorkQueueName        *AnyStringFilter `protobuf:"bytes,7,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
-	// Kept for old clients; matches every deployment.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects by UUID.
+	Id *UuidFilter `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Selects by name.
+	Name *NameFilter `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Selects by part of the deployment's name or of its flow's name.
+	FlowOrDeploymentName *LikeFilter `protobuf:"bytes,4,opt,name=flow_or_deployment_name,json=flowOrDeploymentName,proto3,oneof" json:"flow_or_deployment_name,omitempty"`
+	// Selects paused or unpaused deployments.
+	Paused *BoolFilter `protobuf:"bytes,5,opt,name=paused,proto3,oneof" json:"paused,omitempty"`
+	// Selects by tags.
+	Tags *TagsFilter `protobuf:"bytes,6,opt,name=tags,proto3,oneof" json:"tags,omitempty"`
+	// Selects by the name of the work queue.
+	WorkQueueName *AnyStringFilter `protobuf:"bytes,7,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
+	// Accepted for old clients; matches every deployment.
 	ConcurrencyLimit *DeploymentFilterConcurrencyLimit `protobuf:"bytes,8,opt,name=concurrency_limit,json=concurrencyLimit,proto3,oneof" json:"concurrency_limit,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -736,11 +787,15 @@ func (x *DeploymentFilter) GetConcurrencyLimit() *DeploymentFilterConcurrencyLim
 	return nil
 }
 
+// DeploymentFilterConcurrencyLimit is accepted for old clients and has no effect.
 type DeploymentFilterConcurrencyLimit struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ge_           *int64                 `protobuf:"varint,1,opt,name=ge_,json=ge,proto3,oneof" json:"ge_,omitempty"`
-	Le_           *int64                 `protobuf:"varint,2,opt,name=le_,json=le,proto3,oneof" json:"le_,omitempty"`
-	IsNull_       *bool                  `protobuf:"varint,3,opt,name=is_null_,json=isNull,proto3,oneof" json:"is_null_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Ignored lower bound of the limit.
+	Ge_ *int64 `protobuf:"varint,1,opt,name=ge_,json=ge,proto3,oneof" json:"ge_,omitempty"`
+	// Ignored upper bound of the limit.
+	Le_ *int64 `protobuf:"varint,2,opt,name=le_,json=le,proto3,oneof" json:"le_,omitempty"`
+	// Ignored test for deployments without a limit.
+	IsNull_       *bool `protobuf:"varint,3,opt,name=is_null_,json=isNull,proto3,oneof" json:"is_null_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -796,13 +851,17 @@ func (x *DeploymentFilterConcurrencyLimit) GetIsNull_() bool {
 	return false
 }
 
-// WorkPoolFilter selects work pools.
+// WorkPoolFilter selects work pools; absent criteria match everything.
 type WorkPoolFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operator      Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Id            *AnyUuidFilter         `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	Name          *AnyStringFilter       `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	Type          *AnyStringFilter       `protobuf:"bytes,4,opt,name=type,proto3,oneof" json:"type,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects by UUID.
+	Id *AnyUuidFilter `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Selects by name.
+	Name *AnyStringFilter `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Selects by work pool type, such as "process" or "kubernetes".
+	Type          *AnyStringFilter `protobuf:"bytes,4,opt,name=type,proto3,oneof" json:"type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -865,12 +924,15 @@ func (x *WorkPoolFilter) GetType() *AnyStringFilter {
 	return nil
 }
 
-// WorkQueueFilter selects work queues.
+// WorkQueueFilter selects work queues; absent criteria match everything.
 type WorkQueueFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operator      Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Id            *AnyUuidFilter         `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	Name          *PrefixNameFilter      `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects by UUID.
+	Id *AnyUuidFilter `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Selects by name.
+	Name          *PrefixNameFilter `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -926,6 +988,7 @@ func (x *WorkQueueFilter) GetName() *PrefixNameFilter {
 	return nil
 }
 
+// StateTypeList is a nullable JSON array of state types.
 type StateTypeList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        []StateType            `protobuf:"varint,1,rep,packed,name=values,proto3,enum=orch.v1.StateType" json:"values,omitempty"`
@@ -970,10 +1033,13 @@ func (x *StateTypeList) GetValues() []StateType {
 	return nil
 }
 
+// StateTypeFilter selects by state type, inclusively or exclusively.
 type StateTypeFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Any_          *StateTypeList         `protobuf:"bytes,1,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
-	NotAny_       *StateTypeList         `protobuf:"bytes,2,opt,name=not_any_,json=notAny,proto3,oneof" json:"not_any_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects objects whose value is one of these.
+	Any_ *StateTypeList `protobuf:"bytes,1,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
+	// Excludes objects whose value is one of these.
+	NotAny_       *StateTypeList `protobuf:"bytes,2,opt,name=not_any_,json=notAny,proto3,oneof" json:"not_any_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1022,9 +1088,11 @@ func (x *StateTypeFilter) GetNotAny_() *StateTypeList {
 	return nil
 }
 
+// AnyStateTypeFilter selects by state type.
 type AnyStateTypeFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Any_          *StateTypeList         `protobuf:"bytes,1,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects objects whose value is one of these.
+	Any_          *StateTypeList `protobuf:"bytes,1,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

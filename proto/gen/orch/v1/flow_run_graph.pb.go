@@ -25,6 +25,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// GraphNodeKind is the kind of a graph node.
 type GraphNodeKind int32
 
 const (
@@ -74,21 +75,29 @@ func (GraphNodeKind) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_flow_run_graph_proto_rawDescGZIP(), []int{0}
 }
 
-// DependencyResult is a task run with those that it depends on.
+// DependencyResult is a task run with its upstream dependencies.
 type DependencyResult struct {
-	state                protoimpl.MessageState `protogen:"open.v1"`
-	Id                   string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Name                 string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	UpstreamDependencies []*TaskInputTaskRun    `protobuf:"bytes,3,rep,name=upstream_dependencies,json=upstreamDependencies,proto3" json:"upstream_dependencies,omitempty"`
-	State                *State                 `protobuf:"bytes,4,opt,name=state,proto3,oneof" json:"state,omitempty"`
-	ExpectedStartTime    *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expected_start_time,json=expectedStartTime,proto3,oneof" json:"expected_start_time,omitempty"`
-	StartTime            *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3,oneof" json:"start_time,omitempty"`
-	EndTime              *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
-	// Seconds.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the task run.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Name of the task run.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Task runs whose results this one uses.
+	UpstreamDependencies []*TaskInputTaskRun `protobuf:"bytes,3,rep,name=upstream_dependencies,json=upstreamDependencies,proto3" json:"upstream_dependencies,omitempty"`
+	// Current state of the task run; null before the first.
+	State *State `protobuf:"bytes,4,opt,name=state,proto3,oneof" json:"state,omitempty"`
+	// Time of the expected start, in UTC; null when unknown.
+	ExpectedStartTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expected_start_time,json=expectedStartTime,proto3,oneof" json:"expected_start_time,omitempty"`
+	// Time of the first RUNNING state, in UTC; null before it.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3,oneof" json:"start_time,omitempty"`
+	// Time of the terminal state, in UTC; null while the run is unfinished.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
+	// Time spent in RUNNING states that have ended, in seconds.
 	TotalRunTime *float64 `protobuf:"fixed64,8,opt,name=total_run_time,json=totalRunTime,proto3,oneof" json:"total_run_time,omitempty"`
-	// Seconds, with the present stretch.
-	EstimatedRunTime  *float64 `protobuf:"fixed64,9,opt,name=estimated_run_time,json=estimatedRunTime,proto3,oneof" json:"estimated_run_time,omitempty"`
-	UntrackableResult bool     `protobuf:"varint,10,opt,name=untrackable_result,json=untrackableResult,proto3" json:"untrackable_result,omitempty"`
+	// Time spent in RUNNING states, including the current one, in seconds.
+	EstimatedRunTime *float64 `protobuf:"fixed64,9,opt,name=estimated_run_time,json=estimatedRunTime,proto3,oneof" json:"estimated_run_time,omitempty"`
+	// Whether the client could not track the use of its result.
+	UntrackableResult bool `protobuf:"varint,10,opt,name=untrackable_result,json=untrackableResult,proto3" json:"untrackable_result,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -193,6 +202,7 @@ func (x *DependencyResult) GetUntrackableResult() bool {
 	return false
 }
 
+// DependencyResultList is a JSON array of dependencies.
 type DependencyResultList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Dependencies  []*DependencyResult    `protobuf:"bytes,1,rep,name=dependencies,proto3" json:"dependencies,omitempty"`
@@ -237,10 +247,11 @@ func (x *DependencyResultList) GetDependencies() []*DependencyResult {
 	return nil
 }
 
-// GraphEdge leads to another node.
+// GraphEdge points to another node.
 type GraphEdge struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the other node.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -282,16 +293,20 @@ func (x *GraphEdge) GetId() string {
 	return ""
 }
 
-// GraphArtifact is an artifact that was made by the flow run or by one of its task runs.
+// GraphArtifact is an artifact of the flow run or of one of its task runs.
 type GraphArtifact struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Id      string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the artifact.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
 	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3" json:"created,omitempty"`
-	Key     *string                `protobuf:"bytes,3,opt,name=key,proto3,oneof" json:"key,omitempty"`
-	Type    *string                `protobuf:"bytes,4,opt,name=type,proto3,oneof" json:"type,omitempty"`
-	// No younger artifact has its key.
+	// Name that groups the versions of one artifact; null for an artifact without versions.
+	Key *string `protobuf:"bytes,3,opt,name=key,proto3,oneof" json:"key,omitempty"`
+	// Rendering of the data, such as markdown, table, link, image, progress or result.
+	Type *string `protobuf:"bytes,4,opt,name=type,proto3,oneof" json:"type,omitempty"`
+	// Whether no newer artifact has the same key.
 	IsLatest bool `protobuf:"varint,5,opt,name=is_latest,json=isLatest,proto3" json:"is_latest,omitempty"`
-	// Only that of artifacts that show progress.
+	// Content of a progress artifact; null for other types.
 	Data          []byte `protobuf:"bytes,6,opt,name=data,proto3,oneof" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -369,13 +384,17 @@ func (x *GraphArtifact) GetData() []byte {
 	return nil
 }
 
-// GraphState is a state that the flow run was in.
+// GraphState is a past or current state of the flow run.
 type GraphState struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Timestamp     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
-	Type          StateType              `protobuf:"varint,3,opt,name=type,proto3,enum=orch.v1.StateType" json:"type,omitempty"`
-	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the state.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of the transition, in UTC.
+	Timestamp *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
+	// Type of the state.
+	Type StateType `protobuf:"varint,3,opt,name=type,proto3,enum=orch.v1.StateType" json:"type,omitempty"`
+	// Name of the state; the server derives it from the type when absent.
+	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -438,22 +457,28 @@ func (x *GraphState) GetName() string {
 	return ""
 }
 
-// GraphNode is a task run, or the flow run that a task run stands for.
+// GraphNode is a task run, or the subflow run that a task run represents.
 type GraphNode struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Kind      GraphNodeKind          `protobuf:"varint,1,opt,name=kind,proto3,enum=orch.v1.GraphNodeKind" json:"kind,omitempty"`
-	Id        string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	Label     string                 `protobuf:"bytes,3,opt,name=label,proto3" json:"label,omitempty"`
-	StateType StateType              `protobuf:"varint,4,opt,name=state_type,json=stateType,proto3,enum=orch.v1.StateType" json:"state_type,omitempty"`
-	// When it started or, where it has not, is expected to.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Kind of the node: task-run or flow-run.
+	Kind GraphNodeKind `protobuf:"varint,1,opt,name=kind,proto3,enum=orch.v1.GraphNodeKind" json:"kind,omitempty"`
+	// UUID of the task run or subflow run.
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// Name of the run.
+	Label string `protobuf:"bytes,3,opt,name=label,proto3" json:"label,omitempty"`
+	// Type of the current state.
+	StateType StateType `protobuf:"varint,4,opt,name=state_type,json=stateType,proto3,enum=orch.v1.StateType" json:"state_type,omitempty"`
+	// Time of the start, or of the expected start before it, in UTC.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	EndTime   *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
-	// Whose results it took, earliest first.
+	// Time of the end, in UTC; null while the run is unfinished.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
+	// Nodes whose results this node uses, earliest first.
 	Parents []*GraphEdge `protobuf:"bytes,7,rep,name=parents,proto3" json:"parents,omitempty"`
-	// Which took its result, earliest first.
+	// Nodes that use the result of this node, earliest first.
 	Children []*GraphEdge `protobuf:"bytes,8,rep,name=children,proto3" json:"children,omitempty"`
-	// Which it ran inside of, earliest first.
-	Encapsulating []*GraphEdge     `protobuf:"bytes,9,rep,name=encapsulating,proto3" json:"encapsulating,omitempty"`
+	// Nodes that this node runs inside, earliest first.
+	Encapsulating []*GraphEdge `protobuf:"bytes,9,rep,name=encapsulating,proto3" json:"encapsulating,omitempty"`
+	// Artifacts of the run.
 	Artifacts     []*GraphArtifact `protobuf:"bytes,10,rep,name=artifacts,proto3" json:"artifacts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -559,7 +584,7 @@ func (x *GraphNode) GetArtifacts() []*GraphArtifact {
 	return nil
 }
 
-// GraphEntry is a node behind its id.
+// GraphEntry is a pair of node id and node.
 type GraphEntry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -612,18 +637,20 @@ func (x *GraphEntry) GetNode() *GraphNode {
 	return nil
 }
 
-// Graph is what became of a flow run's tasks.
+// Graph shows the progress of a flow run.
 type Graph struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Time of the flow run's start, in UTC; null before it.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=start_time,json=startTime,proto3,oneof" json:"start_time,omitempty"`
-	EndTime   *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
-	// The nodes without parents.
+	// Time of the flow run's end, in UTC; null while it is unfinished.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
+	// UUIDs of the nodes without parents.
 	RootNodeIds []string `protobuf:"bytes,3,rep,name=root_node_ids,json=rootNodeIds,proto3" json:"root_node_ids,omitempty"`
-	// Earliest first.
+	// Pairs of node id and node, earliest first.
 	Nodes []*GraphEntry `protobuf:"bytes,4,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	// Those that belong to no task run.
+	// Artifacts of the flow run that belong to no task run.
 	Artifacts []*GraphArtifact `protobuf:"bytes,5,rep,name=artifacts,proto3" json:"artifacts,omitempty"`
-	// Oldest first.
+	// States of the flow run, oldest first.
 	States        []*GraphState `protobuf:"bytes,6,rep,name=states,proto3" json:"states,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -702,8 +729,9 @@ func (x *Graph) GetStates() []*GraphState {
 }
 
 type ReadFlowRunGraphV1Request struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -747,8 +775,9 @@ func (x *ReadFlowRunGraphV1Request) GetId() string {
 
 type ReadFlowRunGraphV2Request struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Nodes that ended before are left out.
+	// UUID of the flow run.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Omits nodes that ended before this time; default the year 1.
 	Since         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

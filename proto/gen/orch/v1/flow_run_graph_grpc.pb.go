@@ -29,11 +29,11 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// FlowRunGraphService draws flow runs.
+// Flow runs are executions of flows.
 type FlowRunGraphServiceClient interface {
-	// Read the task runs of a flow run with those that each depends on.
+	// Read the task dependencies. Returns each task run of the flow run with the task runs that it depends on.
 	ReadFlowRunGraphV1(ctx context.Context, in *ReadFlowRunGraphV1Request, opts ...grpc.CallOption) (*DependencyResultList, error)
-	// Read the task runs and subflows of a flow run as a graph, or what of it changed since a moment.
+	// Read the run graph. Returns task runs and subflow runs as a graph, or the part that changed since a time.
 	ReadFlowRunGraphV2(ctx context.Context, in *ReadFlowRunGraphV2Request, opts ...grpc.CallOption) (*Graph, error)
 }
 
@@ -69,11 +69,11 @@ func (c *flowRunGraphServiceClient) ReadFlowRunGraphV2(ctx context.Context, in *
 // All implementations must embed UnimplementedFlowRunGraphServiceServer
 // for forward compatibility.
 //
-// FlowRunGraphService draws flow runs.
+// Flow runs are executions of flows.
 type FlowRunGraphServiceServer interface {
-	// Read the task runs of a flow run with those that each depends on.
+	// Read the task dependencies. Returns each task run of the flow run with the task runs that it depends on.
 	ReadFlowRunGraphV1(context.Context, *ReadFlowRunGraphV1Request) (*DependencyResultList, error)
-	// Read the task runs and subflows of a flow run as a graph, or what of it changed since a moment.
+	// Read the run graph. Returns task runs and subflow runs as a graph, or the part that changed since a time.
 	ReadFlowRunGraphV2(context.Context, *ReadFlowRunGraphV2Request) (*Graph, error)
 	mustEmbedUnimplementedFlowRunGraphServiceServer()
 }

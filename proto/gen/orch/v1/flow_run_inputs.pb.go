@@ -27,16 +27,23 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// FlowRunInput is a value under a key of a flow run.
+// FlowRunInput is a value that a client sends to a flow run.
 type FlowRunInput struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created       *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	FlowRunId     string                 `protobuf:"bytes,4,opt,name=flow_run_id,json=flowRunId,proto3" json:"flow_run_id,omitempty"`
-	Key           string                 `protobuf:"bytes,5,opt,name=key,proto3" json:"key,omitempty"`
-	Value         string                 `protobuf:"bytes,6,opt,name=value,proto3" json:"value,omitempty"`
-	Sender        *string                `protobuf:"bytes,7,opt,name=sender,proto3,oneof" json:"sender,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the input.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// UUID of the flow run.
+	FlowRunId string `protobuf:"bytes,4,opt,name=flow_run_id,json=flowRunId,proto3" json:"flow_run_id,omitempty"`
+	// Key of the input, unique within the flow run.
+	Key string `protobuf:"bytes,5,opt,name=key,proto3" json:"key,omitempty"`
+	// Value as text, usually encoded JSON.
+	Value string `protobuf:"bytes,6,opt,name=value,proto3" json:"value,omitempty"`
+	// Resource id of the sender; null when unknown.
+	Sender        *string `protobuf:"bytes,7,opt,name=sender,proto3,oneof" json:"sender,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -120,11 +127,15 @@ func (x *FlowRunInput) GetSender() string {
 	return ""
 }
 
+// FlowRunInputCreate holds the fields of a new input.
 type FlowRunInputCreate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	Value         string                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	Sender        *string                `protobuf:"bytes,3,opt,name=sender,proto3,oneof" json:"sender,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Key of the input, unique within the flow run.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Value as text, usually encoded JSON.
+	Value string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// Resource id of the sender; null when unknown.
+	Sender        *string `protobuf:"bytes,3,opt,name=sender,proto3,oneof" json:"sender,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -182,10 +193,13 @@ func (x *FlowRunInputCreate) GetSender() string {
 
 // FlowRunInputQuery selects inputs of one flow run.
 type FlowRunInputQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Prefix        string                 `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
-	Limit         int64                  `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	ExcludeKeys   []string               `protobuf:"bytes,3,rep,name=exclude_keys,json=excludeKeys,proto3" json:"exclude_keys,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Text with which the keys begin.
+	Prefix string `protobuf:"bytes,1,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// Maximum number of inputs; default 1.
+	Limit int64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Keys to omit from the result; default none.
+	ExcludeKeys   []string `protobuf:"bytes,3,rep,name=exclude_keys,json=excludeKeys,proto3" json:"exclude_keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -241,6 +255,7 @@ func (x *FlowRunInputQuery) GetExcludeKeys() []string {
 	return nil
 }
 
+// FlowRunInputList is a JSON array of inputs.
 type FlowRunInputList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Inputs        []*FlowRunInput        `protobuf:"bytes,1,rep,name=inputs,proto3" json:"inputs,omitempty"`
@@ -286,9 +301,10 @@ func (x *FlowRunInputList) GetInputs() []*FlowRunInput {
 }
 
 type CreateFlowRunInputRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Input         *FlowRunInputCreate    `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow run.
+	Id            string              `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Input         *FlowRunInputCreate `protobuf:"bytes,2,opt,name=input,proto3" json:"input,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -338,9 +354,10 @@ func (x *CreateFlowRunInputRequest) GetInput() *FlowRunInputCreate {
 }
 
 type ReadFlowRunInputsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Query         *FlowRunInputQuery     `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow run.
+	Id            string             `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Query         *FlowRunInputQuery `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -390,9 +407,11 @@ func (x *ReadFlowRunInputsRequest) GetQuery() *FlowRunInputQuery {
 }
 
 type ReadFlowRunInputRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Key           string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow run.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Key of the input.
+	Key           string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -442,9 +461,11 @@ func (x *ReadFlowRunInputRequest) GetKey() string {
 }
 
 type DeleteFlowRunInputRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Key           string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow run.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Key of the input.
+	Key           string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -33,15 +33,15 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// FlowRunInputService keeps the inputs of flow runs. A key is used once in a run.
+// Flow runs are executions of flows.
 type FlowRunInputServiceClient interface {
-	// Store an input under a key that is free.
+	// Store an input. A key that the flow run already uses returns 409.
 	CreateFlowRunInput(ctx context.Context, in *CreateFlowRunInputRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Read the inputs whose keys begin alike, oldest first.
+	// Filter inputs. Returns the inputs whose keys begin with the prefix, oldest first.
 	ReadFlowRunInputs(ctx context.Context, in *ReadFlowRunInputsRequest, opts ...grpc.CallOption) (*FlowRunInputList, error)
-	// Read the value of an input as it was sent.
+	// Read an input. Returns the stored value unchanged as the response body.
 	ReadFlowRunInput(ctx context.Context, in *ReadFlowRunInputRequest, opts ...grpc.CallOption) (*httpbody.HttpBody, error)
-	// Delete an input.
+	// Delete an input. The key becomes free again.
 	DeleteFlowRunInput(ctx context.Context, in *DeleteFlowRunInputRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
@@ -97,15 +97,15 @@ func (c *flowRunInputServiceClient) DeleteFlowRunInput(ctx context.Context, in *
 // All implementations must embed UnimplementedFlowRunInputServiceServer
 // for forward compatibility.
 //
-// FlowRunInputService keeps the inputs of flow runs. A key is used once in a run.
+// Flow runs are executions of flows.
 type FlowRunInputServiceServer interface {
-	// Store an input under a key that is free.
+	// Store an input. A key that the flow run already uses returns 409.
 	CreateFlowRunInput(context.Context, *CreateFlowRunInputRequest) (*emptypb.Empty, error)
-	// Read the inputs whose keys begin alike, oldest first.
+	// Filter inputs. Returns the inputs whose keys begin with the prefix, oldest first.
 	ReadFlowRunInputs(context.Context, *ReadFlowRunInputsRequest) (*FlowRunInputList, error)
-	// Read the value of an input as it was sent.
+	// Read an input. Returns the stored value unchanged as the response body.
 	ReadFlowRunInput(context.Context, *ReadFlowRunInputRequest) (*httpbody.HttpBody, error)
-	// Delete an input.
+	// Delete an input. The key becomes free again.
 	DeleteFlowRunInput(context.Context, *DeleteFlowRunInputRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedFlowRunInputServiceServer()
 }

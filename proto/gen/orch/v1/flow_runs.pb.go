@@ -27,6 +27,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// RetryType states how a client retries a run.
 type RetryType int32
 
 const (
@@ -76,6 +77,7 @@ func (RetryType) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{0}
 }
 
+// FlowRunSort is the order of flow runs.
 type FlowRunSort int32
 
 const (
@@ -89,7 +91,7 @@ const (
 	FlowRunSort_FLOW_RUN_SORT_NAME_DESC                     FlowRunSort = 7
 	FlowRunSort_FLOW_RUN_SORT_NEXT_SCHEDULED_START_TIME_ASC FlowRunSort = 8
 	FlowRunSort_FLOW_RUN_SORT_END_TIME_DESC                 FlowRunSort = 9
-	// The specification's own sort.
+	// By time of creation, newest first.
 	FlowRunSort_FLOW_RUN_SORT_CREATED_DESC FlowRunSort = 10
 )
 
@@ -150,16 +152,22 @@ func (FlowRunSort) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_flow_runs_proto_rawDescGZIP(), []int{1}
 }
 
-// FlowRunPolicy says how a run is retried, and keeps what pausing needs to know.
+// FlowRunPolicy configures retries of a flow run and records its pauses.
 type FlowRunPolicy struct {
-	state             protoimpl.MessageState `protogen:"open.v1"`
-	MaxRetries        int64                  `protobuf:"varint,1,opt,name=max_retries,json=maxRetries,proto3" json:"max_retries,omitempty"`
-	RetryDelaySeconds float64                `protobuf:"fixed64,2,opt,name=retry_delay_seconds,json=retryDelaySeconds,proto3" json:"retry_delay_seconds,omitempty"`
-	Retries           *int64                 `protobuf:"varint,3,opt,name=retries,proto3,oneof" json:"retries,omitempty"`
-	// Seconds.
-	RetryDelay    *int64     `protobuf:"varint,4,opt,name=retry_delay,json=retryDelay,proto3,oneof" json:"retry_delay,omitempty"`
-	PauseKeys     *StringSet `protobuf:"bytes,5,opt,name=pause_keys,json=pauseKeys,proto3,oneof" json:"pause_keys,omitempty"`
-	Resuming      *bool      `protobuf:"varint,6,opt,name=resuming,proto3,oneof" json:"resuming,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Maximum number of retries in the deprecated form; default 0.
+	MaxRetries int64 `protobuf:"varint,1,opt,name=max_retries,json=maxRetries,proto3" json:"max_retries,omitempty"`
+	// Delay between retries in seconds, in the deprecated form; default 0.
+	RetryDelaySeconds float64 `protobuf:"fixed64,2,opt,name=retry_delay_seconds,json=retryDelaySeconds,proto3" json:"retry_delay_seconds,omitempty"`
+	// Maximum number of retries; null means none.
+	Retries *int64 `protobuf:"varint,3,opt,name=retries,proto3,oneof" json:"retries,omitempty"`
+	// Delay between retries in seconds; null means none.
+	RetryDelay *int64 `protobuf:"varint,4,opt,name=retry_delay,json=retryDelay,proto3,oneof" json:"retry_delay,omitempty"`
+	// Keys of the pauses that the run has passed.
+	PauseKeys *StringSet `protobuf:"bytes,5,opt,name=pause_keys,json=pauseKeys,proto3,oneof" json:"pause_keys,omitempty"`
+	// Whether the run resumes from a pause; default false.
+	Resuming *bool `protobuf:"varint,6,opt,name=resuming,proto3,oneof" json:"resuming,omitempty"`
+	// in_process retries within the process; reschedule retries on new infrastructure.
 	RetryType     *RetryType `protobuf:"varint,7,opt,name=retry_type,json=retryType,proto3,enum=orch.v1.RetryType,oneof" json:"retry_type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -246,47 +254,80 @@ func (x *FlowRunPolicy) GetRetryType() RetryType {
 
 // FlowRun is an execution of a flow.
 type FlowRun struct {
-	state                  protoimpl.MessageState `protogen:"open.v1"`
-	Id                     string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created                *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated                *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	Name                   string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	FlowId                 string                 `protobuf:"bytes,5,opt,name=flow_id,json=flowId,proto3" json:"flow_id,omitempty"`
-	StateId                *string                `protobuf:"bytes,6,opt,name=state_id,json=stateId,proto3,oneof" json:"state_id,omitempty"`
-	DeploymentId           *string                `protobuf:"bytes,7,opt,name=deployment_id,json=deploymentId,proto3,oneof" json:"deployment_id,omitempty"`
-	DeploymentVersion      *string                `protobuf:"bytes,8,opt,name=deployment_version,json=deploymentVersion,proto3,oneof" json:"deployment_version,omitempty"`
-	WorkQueueId            *string                `protobuf:"bytes,9,opt,name=work_queue_id,json=workQueueId,proto3,oneof" json:"work_queue_id,omitempty"`
-	WorkQueueName          *string                `protobuf:"bytes,10,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
-	FlowVersion            *string                `protobuf:"bytes,11,opt,name=flow_version,json=flowVersion,proto3,oneof" json:"flow_version,omitempty"`
-	Parameters             []byte                 `protobuf:"bytes,12,opt,name=parameters,proto3" json:"parameters,omitempty"`
-	IdempotencyKey         *string                `protobuf:"bytes,13,opt,name=idempotency_key,json=idempotencyKey,proto3,oneof" json:"idempotency_key,omitempty"`
-	Context                []byte                 `protobuf:"bytes,14,opt,name=context,proto3" json:"context,omitempty"`
-	EmpiricalPolicy        *FlowRunPolicy         `protobuf:"bytes,15,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
-	Tags                   []string               `protobuf:"bytes,16,rep,name=tags,proto3" json:"tags,omitempty"`
-	Labels                 map[string]*Scalar     `protobuf:"bytes,17,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	ParentTaskRunId        *string                `protobuf:"bytes,18,opt,name=parent_task_run_id,json=parentTaskRunId,proto3,oneof" json:"parent_task_run_id,omitempty"`
-	StateType              *StateType             `protobuf:"varint,19,opt,name=state_type,json=stateType,proto3,enum=orch.v1.StateType,oneof" json:"state_type,omitempty"`
-	StateName              *string                `protobuf:"bytes,20,opt,name=state_name,json=stateName,proto3,oneof" json:"state_name,omitempty"`
-	RunCount               int64                  `protobuf:"varint,21,opt,name=run_count,json=runCount,proto3" json:"run_count,omitempty"`
-	ExpectedStartTime      *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=expected_start_time,json=expectedStartTime,proto3,oneof" json:"expected_start_time,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow run.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// Name of the flow run; the server generates one when absent.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// UUID of the flow.
+	FlowId string `protobuf:"bytes,5,opt,name=flow_id,json=flowId,proto3" json:"flow_id,omitempty"`
+	// UUID of the current state; null before the first.
+	StateId *string `protobuf:"bytes,6,opt,name=state_id,json=stateId,proto3,oneof" json:"state_id,omitempty"`
+	// UUID of the deployment; null for a run without one.
+	DeploymentId *string `protobuf:"bytes,7,opt,name=deployment_id,json=deploymentId,proto3,oneof" json:"deployment_id,omitempty"`
+	// Version of the deployment at creation; null for none.
+	DeploymentVersion *string `protobuf:"bytes,8,opt,name=deployment_version,json=deploymentVersion,proto3,oneof" json:"deployment_version,omitempty"`
+	// UUID of the work queue; null for none.
+	WorkQueueId *string `protobuf:"bytes,9,opt,name=work_queue_id,json=workQueueId,proto3,oneof" json:"work_queue_id,omitempty"`
+	// Name of the work queue; null for none.
+	WorkQueueName *string `protobuf:"bytes,10,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
+	// Version of the flow's code; null when unknown.
+	FlowVersion *string `protobuf:"bytes,11,opt,name=flow_version,json=flowVersion,proto3,oneof" json:"flow_version,omitempty"`
+	// Parameters of the flow by name.
+	Parameters []byte `protobuf:"bytes,12,opt,name=parameters,proto3" json:"parameters,omitempty"`
+	// Key that makes creation idempotent within the flow; null disables deduplication.
+	IdempotencyKey *string `protobuf:"bytes,13,opt,name=idempotency_key,json=idempotencyKey,proto3,oneof" json:"idempotency_key,omitempty"`
+	// Free JSON object that the client stores with the run.
+	Context []byte `protobuf:"bytes,14,opt,name=context,proto3" json:"context,omitempty"`
+	// Retry configuration of the run.
+	EmpiricalPolicy *FlowRunPolicy `protobuf:"bytes,15,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
+	// Tags for searching and filtering flow runs.
+	Tags []string `protobuf:"bytes,16,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Labels with string, number or Boolean values.
+	Labels map[string]*Scalar `protobuf:"bytes,17,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// UUID of the task run that represents this subflow run; null for a top-level run.
+	ParentTaskRunId *string `protobuf:"bytes,18,opt,name=parent_task_run_id,json=parentTaskRunId,proto3,oneof" json:"parent_task_run_id,omitempty"`
+	// Type of the current state; null before the first.
+	StateType *StateType `protobuf:"varint,19,opt,name=state_type,json=stateType,proto3,enum=orch.v1.StateType,oneof" json:"state_type,omitempty"`
+	// Name of the current state; null before the first.
+	StateName *string `protobuf:"bytes,20,opt,name=state_name,json=stateName,proto3,oneof" json:"state_name,omitempty"`
+	// Number of times the run entered RUNNING; default 0.
+	RunCount int64 `protobuf:"varint,21,opt,name=run_count,json=runCount,proto3" json:"run_count,omitempty"`
+	// Time of the expected start, in UTC; null when unknown.
+	ExpectedStartTime *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=expected_start_time,json=expectedStartTime,proto3,oneof" json:"expected_start_time,omitempty"`
+	// Time of the next scheduled start, in UTC; null unless the state is SCHEDULED.
 	NextScheduledStartTime *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=next_scheduled_start_time,json=nextScheduledStartTime,proto3,oneof" json:"next_scheduled_start_time,omitempty"`
-	StartTime              *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=start_time,json=startTime,proto3,oneof" json:"start_time,omitempty"`
-	EndTime                *timestamppb.Timestamp `protobuf:"bytes,25,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
-	// Seconds spent running, without the present stretch.
+	// Time of the first RUNNING state, in UTC; null before it.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=start_time,json=startTime,proto3,oneof" json:"start_time,omitempty"`
+	// Time of the terminal state, in UTC; null while the run is unfinished.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,25,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
+	// Time spent in RUNNING states that have ended, in seconds.
 	TotalRunTime float64 `protobuf:"fixed64,26,opt,name=total_run_time,json=totalRunTime,proto3" json:"total_run_time,omitempty"`
-	// Seconds spent running, with the present stretch.
+	// Time spent in RUNNING states, including the current one, in seconds.
 	EstimatedRunTime float64 `protobuf:"fixed64,27,opt,name=estimated_run_time,json=estimatedRunTime,proto3" json:"estimated_run_time,omitempty"`
-	// Seconds by which the run started, or is, late.
-	EstimatedStartTimeDelta  float64    `protobuf:"fixed64,28,opt,name=estimated_start_time_delta,json=estimatedStartTimeDelta,proto3" json:"estimated_start_time_delta,omitempty"`
-	AutoScheduled            bool       `protobuf:"varint,29,opt,name=auto_scheduled,json=autoScheduled,proto3" json:"auto_scheduled,omitempty"`
-	InfrastructureDocumentId *string    `protobuf:"bytes,30,opt,name=infrastructure_document_id,json=infrastructureDocumentId,proto3,oneof" json:"infrastructure_document_id,omitempty"`
-	InfrastructurePid        *string    `protobuf:"bytes,31,opt,name=infrastructure_pid,json=infrastructurePid,proto3,oneof" json:"infrastructure_pid,omitempty"`
-	CreatedBy                *CreatedBy `protobuf:"bytes,32,opt,name=created_by,json=createdBy,proto3,oneof" json:"created_by,omitempty"`
-	WorkPoolId               *string    `protobuf:"bytes,33,opt,name=work_pool_id,json=workPoolId,proto3,oneof" json:"work_pool_id,omitempty"`
-	WorkPoolName             *string    `protobuf:"bytes,34,opt,name=work_pool_name,json=workPoolName,proto3,oneof" json:"work_pool_name,omitempty"`
-	State                    *State     `protobuf:"bytes,35,opt,name=state,proto3,oneof" json:"state,omitempty"`
-	JobVariables             []byte     `protobuf:"bytes,36,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`
-	// The start, or where the run has not started its expected start: what lists are ordered by.
+	// Lateness of the start in seconds, growing while the run is due; 0 when on time.
+	EstimatedStartTimeDelta float64 `protobuf:"fixed64,28,opt,name=estimated_start_time_delta,json=estimatedStartTimeDelta,proto3" json:"estimated_start_time_delta,omitempty"`
+	// Whether the scheduler created the run; default false.
+	AutoScheduled bool `protobuf:"varint,29,opt,name=auto_scheduled,json=autoScheduled,proto3" json:"auto_scheduled,omitempty"`
+	// UUID of the infrastructure block document; null for none.
+	InfrastructureDocumentId *string `protobuf:"bytes,30,opt,name=infrastructure_document_id,json=infrastructureDocumentId,proto3,oneof" json:"infrastructure_document_id,omitempty"`
+	// Identifier of the process, container or job that executes the run; null when unknown.
+	InfrastructurePid *string `protobuf:"bytes,31,opt,name=infrastructure_pid,json=infrastructurePid,proto3,oneof" json:"infrastructure_pid,omitempty"`
+	// Creator of the run; null when unknown.
+	CreatedBy *CreatedBy `protobuf:"bytes,32,opt,name=created_by,json=createdBy,proto3,oneof" json:"created_by,omitempty"`
+	// UUID of the work pool; null for none.
+	WorkPoolId *string `protobuf:"bytes,33,opt,name=work_pool_id,json=workPoolId,proto3,oneof" json:"work_pool_id,omitempty"`
+	// Name of the work pool; null for none.
+	WorkPoolName *string `protobuf:"bytes,34,opt,name=work_pool_name,json=workPoolName,proto3,oneof" json:"work_pool_name,omitempty"`
+	// Current state; null before the first.
+	State *State `protobuf:"bytes,35,opt,name=state,proto3,oneof" json:"state,omitempty"`
+	// Infrastructure settings that override the deployment's; null for none.
+	JobVariables []byte `protobuf:"bytes,36,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`
+	// Sort key of lists: the start, or the expected start before it.
 	SortStart     *timestamppb.Timestamp `protobuf:"bytes,37,opt,name=sort_start,json=sortStart,proto3,oneof" json:"sort_start,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -581,26 +622,43 @@ func (x *FlowRun) GetSortStart() *timestamppb.Timestamp {
 	return nil
 }
 
+// FlowRunCreate holds the fields of a new flow run.
 type FlowRunCreate struct {
-	state                    protoimpl.MessageState `protogen:"open.v1"`
-	Name                     string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	FlowId                   string                 `protobuf:"bytes,2,opt,name=flow_id,json=flowId,proto3" json:"flow_id,omitempty"`
-	FlowVersion              *string                `protobuf:"bytes,3,opt,name=flow_version,json=flowVersion,proto3,oneof" json:"flow_version,omitempty"`
-	Parameters               []byte                 `protobuf:"bytes,4,opt,name=parameters,proto3" json:"parameters,omitempty"`
-	Context                  []byte                 `protobuf:"bytes,5,opt,name=context,proto3" json:"context,omitempty"`
-	ParentTaskRunId          *string                `protobuf:"bytes,6,opt,name=parent_task_run_id,json=parentTaskRunId,proto3,oneof" json:"parent_task_run_id,omitempty"`
-	InfrastructureDocumentId *string                `protobuf:"bytes,7,opt,name=infrastructure_document_id,json=infrastructureDocumentId,proto3,oneof" json:"infrastructure_document_id,omitempty"`
-	EmpiricalPolicy          *FlowRunPolicy         `protobuf:"bytes,8,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
-	Tags                     []string               `protobuf:"bytes,9,rep,name=tags,proto3" json:"tags,omitempty"`
-	IdempotencyKey           *string                `protobuf:"bytes,10,opt,name=idempotency_key,json=idempotencyKey,proto3,oneof" json:"idempotency_key,omitempty"`
-	Labels                   *Labels                `protobuf:"bytes,11,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
-	WorkPoolName             *string                `protobuf:"bytes,12,opt,name=work_pool_name,json=workPoolName,proto3,oneof" json:"work_pool_name,omitempty"`
-	WorkQueueName            *string                `protobuf:"bytes,13,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
-	JobVariables             []byte                 `protobuf:"bytes,14,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`
-	DeploymentId             *string                `protobuf:"bytes,15,opt,name=deployment_id,json=deploymentId,proto3,oneof" json:"deployment_id,omitempty"`
-	State                    *StateCreate           `protobuf:"bytes,16,opt,name=state,proto3,oneof" json:"state,omitempty"`
-	unknownFields            protoimpl.UnknownFields
-	sizeCache                protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the flow run; the server generates one when absent.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// UUID of the flow.
+	FlowId string `protobuf:"bytes,2,opt,name=flow_id,json=flowId,proto3" json:"flow_id,omitempty"`
+	// Version of the flow's code; null when unknown.
+	FlowVersion *string `protobuf:"bytes,3,opt,name=flow_version,json=flowVersion,proto3,oneof" json:"flow_version,omitempty"`
+	// Parameters of the flow by name.
+	Parameters []byte `protobuf:"bytes,4,opt,name=parameters,proto3" json:"parameters,omitempty"`
+	// Free JSON object that the client stores with the run.
+	Context []byte `protobuf:"bytes,5,opt,name=context,proto3" json:"context,omitempty"`
+	// UUID of the task run that represents this subflow run; null for a top-level run.
+	ParentTaskRunId *string `protobuf:"bytes,6,opt,name=parent_task_run_id,json=parentTaskRunId,proto3,oneof" json:"parent_task_run_id,omitempty"`
+	// UUID of the infrastructure block document; null for none.
+	InfrastructureDocumentId *string `protobuf:"bytes,7,opt,name=infrastructure_document_id,json=infrastructureDocumentId,proto3,oneof" json:"infrastructure_document_id,omitempty"`
+	// Retry configuration of the run.
+	EmpiricalPolicy *FlowRunPolicy `protobuf:"bytes,8,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
+	// Tags for searching and filtering flow runs.
+	Tags []string `protobuf:"bytes,9,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Key that makes creation idempotent within the flow; null disables deduplication.
+	IdempotencyKey *string `protobuf:"bytes,10,opt,name=idempotency_key,json=idempotencyKey,proto3,oneof" json:"idempotency_key,omitempty"`
+	// Labels with string, number or Boolean values.
+	Labels *Labels `protobuf:"bytes,11,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
+	// Name of the work pool; null for none.
+	WorkPoolName *string `protobuf:"bytes,12,opt,name=work_pool_name,json=workPoolName,proto3,oneof" json:"work_pool_name,omitempty"`
+	// Name of the work queue; null for none.
+	WorkQueueName *string `protobuf:"bytes,13,opt,name=work_queue_name,json=workQueueName,proto3,oneof" json:"work_queue_name,omitempty"`
+	// Infrastructure settings that override the deployment's; null for none.
+	JobVariables []byte `protobuf:"bytes,14,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`
+	// UUID of the deployment; deprecated in favor of create_flow_run of deployments.
+	DeploymentId *string `protobuf:"bytes,15,opt,name=deployment_id,json=deploymentId,proto3,oneof" json:"deployment_id,omitempty"`
+	// Initial state; absent creates the run without a state.
+	State         *StateCreate `protobuf:"bytes,16,opt,name=state,proto3,oneof" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FlowRunCreate) Reset() {
@@ -745,17 +803,25 @@ func (x *FlowRunCreate) GetState() *StateCreate {
 	return nil
 }
 
+// FlowRunUpdate holds the changes to a flow run; absent fields keep their values.
 type FlowRunUpdate struct {
-	state             protoimpl.MessageState `protogen:"open.v1"`
-	Name              *string                `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	FlowVersion       *string                `protobuf:"bytes,2,opt,name=flow_version,json=flowVersion,proto3,oneof" json:"flow_version,omitempty"`
-	Parameters        []byte                 `protobuf:"bytes,3,opt,name=parameters,proto3" json:"parameters,omitempty"`
-	EmpiricalPolicy   *FlowRunPolicy         `protobuf:"bytes,4,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
-	Tags              []string               `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
-	InfrastructurePid *string                `protobuf:"bytes,6,opt,name=infrastructure_pid,json=infrastructurePid,proto3,oneof" json:"infrastructure_pid,omitempty"`
-	JobVariables      []byte                 `protobuf:"bytes,7,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the flow run; the server generates one when absent.
+	Name *string `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Version of the flow's code; null when unknown.
+	FlowVersion *string `protobuf:"bytes,2,opt,name=flow_version,json=flowVersion,proto3,oneof" json:"flow_version,omitempty"`
+	// Parameters of the flow by name.
+	Parameters []byte `protobuf:"bytes,3,opt,name=parameters,proto3" json:"parameters,omitempty"`
+	// Retry configuration of the run.
+	EmpiricalPolicy *FlowRunPolicy `protobuf:"bytes,4,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
+	// Tags for searching and filtering flow runs.
+	Tags []string `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Identifier of the process, container or job that executes the run; null when unknown.
+	InfrastructurePid *string `protobuf:"bytes,6,opt,name=infrastructure_pid,json=infrastructurePid,proto3,oneof" json:"infrastructure_pid,omitempty"`
+	// Infrastructure settings that override the deployment's; null for none.
+	JobVariables  []byte `protobuf:"bytes,7,opt,name=job_variables,json=jobVariables,proto3,oneof" json:"job_variables,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FlowRunUpdate) Reset() {
@@ -837,6 +903,7 @@ func (x *FlowRunUpdate) GetJobVariables() []byte {
 	return nil
 }
 
+// FlowRunList is a JSON array of flow runs.
 type FlowRunList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	FlowRuns      []*FlowRun             `protobuf:"bytes,1,rep,name=flow_runs,json=flowRuns,proto3" json:"flow_runs,omitempty"`
@@ -881,20 +948,29 @@ func (x *FlowRunList) GetFlowRuns() []*FlowRun {
 	return nil
 }
 
-// FlowRunQuery selects and orders flow runs, by their own fields and by those of what they belong to.
+// FlowRunQuery selects, orders and paginates flow runs.
 type FlowRunQuery struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Flows          *FlowFilter            `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
-	FlowRuns       *FlowRunFilter         `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
-	TaskRuns       *TaskRunFilter         `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
-	Deployments    *DeploymentFilter      `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
-	WorkPools      *WorkPoolFilter        `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
-	WorkPoolQueues *WorkQueueFilter       `protobuf:"bytes,6,opt,name=work_pool_queues,json=workPoolQueues,proto3,oneof" json:"work_pool_queues,omitempty"`
-	Sort           FlowRunSort            `protobuf:"varint,7,opt,name=sort,proto3,enum=orch.v1.FlowRunSort" json:"sort,omitempty"`
-	Limit          *PageLimit             `protobuf:"bytes,8,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset         int64                  `protobuf:"varint,9,opt,name=offset,proto3" json:"offset,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects flow runs related to at least one matching flow; absent applies no condition.
+	Flows *FlowFilter `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
+	// Filter on the flow runs themselves; absent selects all.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
+	// Selects flow runs related to at least one matching task run; absent applies no condition.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
+	// Selects flow runs related to at least one matching deployment; absent applies no condition.
+	Deployments *DeploymentFilter `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	// Selects flow runs related to at least one matching work pool; absent applies no condition.
+	WorkPools *WorkPoolFilter `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
+	// Selects flow runs related to at least one matching work queue; absent applies no condition.
+	WorkPoolQueues *WorkQueueFilter `protobuf:"bytes,6,opt,name=work_pool_queues,json=workPoolQueues,proto3,oneof" json:"work_pool_queues,omitempty"`
+	// Order of the flow runs; default ID_DESC.
+	Sort FlowRunSort `protobuf:"varint,7,opt,name=sort,proto3,enum=orch.v1.FlowRunSort" json:"sort,omitempty"`
+	// Maximum number of flow runs, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,8,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of flow runs to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,9,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FlowRunQuery) Reset() {
@@ -990,15 +1066,21 @@ func (x *FlowRunQuery) GetOffset() int64 {
 	return 0
 }
 
-// FlowRunCountQuery selects flow runs.
+// FlowRunCountQuery selects the flow runs to count.
 type FlowRunCountQuery struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Flows          *FlowFilter            `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
-	FlowRuns       *FlowRunFilter         `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
-	TaskRuns       *TaskRunFilter         `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
-	Deployments    *DeploymentFilter      `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
-	WorkPools      *WorkPoolFilter        `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
-	WorkPoolQueues *WorkQueueFilter       `protobuf:"bytes,6,opt,name=work_pool_queues,json=workPoolQueues,proto3,oneof" json:"work_pool_queues,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects flow runs related to at least one matching flow; absent applies no condition.
+	Flows *FlowFilter `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
+	// Filter on the flow runs themselves; absent selects all.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
+	// Selects flow runs related to at least one matching task run; absent applies no condition.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
+	// Selects flow runs related to at least one matching deployment; absent applies no condition.
+	Deployments *DeploymentFilter `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	// Selects flow runs related to at least one matching work pool; absent applies no condition.
+	WorkPools *WorkPoolFilter `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
+	// Selects flow runs related to at least one matching work queue; absent applies no condition.
+	WorkPoolQueues *WorkQueueFilter `protobuf:"bytes,6,opt,name=work_pool_queues,json=workPoolQueues,proto3,oneof" json:"work_pool_queues,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1075,11 +1157,12 @@ func (x *FlowRunCountQuery) GetWorkPoolQueues() *WorkQueueFilter {
 	return nil
 }
 
-// FlowRunTransition is a proposed state.
+// FlowRunTransition proposes a state for a flow run.
 type FlowRunTransition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	State *StateCreate           `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
-	// Skip the rules that protect a run from its clients.
+	// Proposed state.
+	State *StateCreate `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
+	// Whether to skip the rules that can reject the transition; default false.
 	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1129,18 +1212,26 @@ func (x *FlowRunTransition) GetForce() bool {
 	return false
 }
 
-// FlowRunPageQuery selects and orders flow runs, and names a page of them.
+// FlowRunPageQuery selects, orders and paginates flow runs by page number.
 type FlowRunPageQuery struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Flows          *FlowFilter            `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
-	FlowRuns       *FlowRunFilter         `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
-	TaskRuns       *TaskRunFilter         `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
-	Deployments    *DeploymentFilter      `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
-	WorkPools      *WorkPoolFilter        `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
-	WorkPoolQueues *WorkQueueFilter       `protobuf:"bytes,6,opt,name=work_pool_queues,json=workPoolQueues,proto3,oneof" json:"work_pool_queues,omitempty"`
-	Sort           FlowRunSort            `protobuf:"varint,7,opt,name=sort,proto3,enum=orch.v1.FlowRunSort" json:"sort,omitempty"`
-	Limit          *PageLimit             `protobuf:"bytes,8,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Pages are counted from 1.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects flow runs related to at least one matching flow; absent applies no condition.
+	Flows *FlowFilter `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
+	// Filter on the flow runs themselves; absent selects all.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
+	// Selects flow runs related to at least one matching task run; absent applies no condition.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
+	// Selects flow runs related to at least one matching deployment; absent applies no condition.
+	Deployments *DeploymentFilter `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	// Selects flow runs related to at least one matching work pool; absent applies no condition.
+	WorkPools *WorkPoolFilter `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
+	// Selects flow runs related to at least one matching work queue; absent applies no condition.
+	WorkPoolQueues *WorkQueueFilter `protobuf:"bytes,6,opt,name=work_pool_queues,json=workPoolQueues,proto3,oneof" json:"work_pool_queues,omitempty"`
+	// Order of the flow runs; default ID_DESC.
+	Sort FlowRunSort `protobuf:"varint,7,opt,name=sort,proto3,enum=orch.v1.FlowRunSort" json:"sort,omitempty"`
+	// Maximum number of flow runs, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,8,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Page number, starting at 1; default 1.
 	Page          int64 `protobuf:"varint,9,opt,name=page,proto3" json:"page,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1239,14 +1330,18 @@ func (x *FlowRunPageQuery) GetPage() int64 {
 	return 0
 }
 
-// FlowRunPage is one page of the flow runs that match.
+// FlowRunPage is one numbered page of flow runs.
 type FlowRunPage struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Results []*FlowRun             `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
-	// How many match in all.
-	Count         int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
-	Limit         int64 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
-	Pages         int64 `protobuf:"varint,4,opt,name=pages,proto3" json:"pages,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Flow runs of the page.
+	Results []*FlowRun `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	// Number of matching flow runs on all pages.
+	Count int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	// Maximum number of flow runs per page.
+	Limit int64 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of pages.
+	Pages int64 `protobuf:"varint,4,opt,name=pages,proto3" json:"pages,omitempty"`
+	// Number of this page, starting at 1.
 	Page          int64 `protobuf:"varint,5,opt,name=page,proto3" json:"page,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1317,18 +1412,26 @@ func (x *FlowRunPage) GetPage() int64 {
 	return 0
 }
 
-// FlowRunHistoryQuery selects flow runs and says how time is cut.
+// FlowRunHistoryQuery selects flow runs and the time intervals of their history.
 type FlowRunHistoryQuery struct {
-	state        protoimpl.MessageState `protogen:"open.v1"`
-	Flows        *FlowFilter            `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
-	FlowRuns     *FlowRunFilter         `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
-	TaskRuns     *TaskRunFilter         `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
-	Deployments  *DeploymentFilter      `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
-	WorkPools    *WorkPoolFilter        `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
-	WorkQueues   *WorkQueueFilter       `protobuf:"bytes,6,opt,name=work_queues,json=workQueues,proto3,oneof" json:"work_queues,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects flow runs related to at least one matching flow; absent applies no condition.
+	Flows *FlowFilter `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
+	// Filter on the flow runs themselves; absent selects all.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
+	// Selects flow runs related to at least one matching task run; absent applies no condition.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
+	// Selects flow runs related to at least one matching deployment; absent applies no condition.
+	Deployments *DeploymentFilter `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	// Selects flow runs related to at least one matching work pool; absent applies no condition.
+	WorkPools *WorkPoolFilter `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
+	// Selects flow runs related to at least one matching work queue; absent applies no condition.
+	WorkQueues *WorkQueueFilter `protobuf:"bytes,6,opt,name=work_queues,json=workQueues,proto3,oneof" json:"work_queues,omitempty"`
+	// Start of the first interval.
 	HistoryStart *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=history_start,json=historyStart,proto3" json:"history_start,omitempty"`
-	HistoryEnd   *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=history_end,json=historyEnd,proto3" json:"history_end,omitempty"`
-	// Seconds; 1 or more.
+	// End of the last interval, exclusive.
+	HistoryEnd *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=history_end,json=historyEnd,proto3" json:"history_end,omitempty"`
+	// Length of each interval in seconds, at least 1.
 	HistoryIntervalSeconds float64 `protobuf:"fixed64,9,opt,name=history_interval_seconds,json=historyIntervalSeconds,proto3" json:"history_interval_seconds,omitempty"`
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache
@@ -1427,15 +1530,21 @@ func (x *FlowRunHistoryQuery) GetHistoryIntervalSeconds() float64 {
 	return 0
 }
 
-// FlowRunLatenessQuery selects flow runs.
+// FlowRunLatenessQuery selects the flow runs of the average.
 type FlowRunLatenessQuery struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Flows          *FlowFilter            `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
-	FlowRuns       *FlowRunFilter         `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
-	TaskRuns       *TaskRunFilter         `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
-	Deployments    *DeploymentFilter      `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
-	WorkPools      *WorkPoolFilter        `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
-	WorkPoolQueues *WorkQueueFilter       `protobuf:"bytes,6,opt,name=work_pool_queues,json=workPoolQueues,proto3,oneof" json:"work_pool_queues,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects flow runs related to at least one matching flow; absent applies no condition.
+	Flows *FlowFilter `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
+	// Filter on the flow runs themselves; absent selects all.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
+	// Selects flow runs related to at least one matching task run; absent applies no condition.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
+	// Selects flow runs related to at least one matching deployment; absent applies no condition.
+	Deployments *DeploymentFilter `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	// Selects flow runs related to at least one matching work pool; absent applies no condition.
+	WorkPools *WorkPoolFilter `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
+	// Selects flow runs related to at least one matching work queue; absent applies no condition.
+	WorkPoolQueues *WorkQueueFilter `protobuf:"bytes,6,opt,name=work_pool_queues,json=workPoolQueues,proto3,oneof" json:"work_pool_queues,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1512,6 +1621,7 @@ func (x *FlowRunLatenessQuery) GetWorkPoolQueues() *WorkQueueFilter {
 	return nil
 }
 
+// Lateness is a bare number of seconds.
 type Lateness struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Seconds       *float64               `protobuf:"fixed64,1,opt,name=seconds,proto3,oneof" json:"seconds,omitempty"`
@@ -1556,10 +1666,11 @@ func (x *Lateness) GetSeconds() float64 {
 	return 0
 }
 
-// FlowRunResumption is what a paused flow run may be waiting for.
+// FlowRunResumption is the input of a resumed flow run.
 type FlowRunResumption struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	RunInput      []byte                 `protobuf:"bytes,1,opt,name=run_input,json=runInput,proto3,oneof" json:"run_input,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Input object for the paused run; null when it waits for none.
+	RunInput      []byte `protobuf:"bytes,1,opt,name=run_input,json=runInput,proto3,oneof" json:"run_input,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1601,11 +1712,13 @@ func (x *FlowRunResumption) GetRunInput() []byte {
 	return nil
 }
 
-// FlowRunBulkDeletion selects the flow runs that are deleted.
+// FlowRunBulkDeletion selects the flow runs to delete.
 type FlowRunBulkDeletion struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	FlowRuns      *FlowRunFilter         `protobuf:"bytes,1,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
-	Limit         int64                  `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the flow runs themselves; absent selects all.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,1,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
+	// Maximum number of flow runs to process, 1 to 50; default 50.
+	Limit         int64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1654,9 +1767,11 @@ func (x *FlowRunBulkDeletion) GetLimit() int64 {
 	return 0
 }
 
+// FlowRunBulkDeleteResponse lists the deleted flow runs.
 type FlowRunBulkDeleteResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Deleted       []string               `protobuf:"bytes,1,rep,name=deleted,proto3" json:"deleted,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUIDs of the deleted flow runs.
+	Deleted       []string `protobuf:"bytes,1,rep,name=deleted,proto3" json:"deleted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1698,13 +1813,17 @@ func (x *FlowRunBulkDeleteResponse) GetDeleted() []string {
 	return nil
 }
 
-// FlowRunBulkTransition proposes a state to the flow runs that it selects.
+// FlowRunBulkTransition proposes a state to the selected flow runs.
 type FlowRunBulkTransition struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	FlowRuns      *FlowRunFilter         `protobuf:"bytes,1,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
-	State         *StateCreate           `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
-	Force         bool                   `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
-	Limit         int64                  `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the flow runs themselves; absent selects all.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,1,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
+	// Proposed state.
+	State *StateCreate `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	// Whether to skip the rules that can reject the transition; default false.
+	Force bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
+	// Maximum number of flow runs to process, 1 to 50; default 50.
+	Limit         int64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1767,8 +1886,10 @@ func (x *FlowRunBulkTransition) GetLimit() int64 {
 	return 0
 }
 
+// FlowRunBulkSetStateResponse lists the decisions on the selected flow runs.
 type FlowRunBulkSetStateResponse struct {
-	state         protoimpl.MessageState        `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Decisions, one for each selected flow run.
 	Results       []*FlowRunOrchestrationResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1811,13 +1932,17 @@ func (x *FlowRunBulkSetStateResponse) GetResults() []*FlowRunOrchestrationResult
 	return nil
 }
 
-// FlowRunOrchestrationResult is the judgement of a state that was proposed to one of several flow runs.
+// FlowRunOrchestrationResult is the decision on the state proposed to one flow run.
 type FlowRunOrchestrationResult struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	FlowRunId     string                 `protobuf:"bytes,1,opt,name=flow_run_id,json=flowRunId,proto3" json:"flow_run_id,omitempty"`
-	Status        SetStateStatus         `protobuf:"varint,2,opt,name=status,proto3,enum=orch.v1.SetStateStatus" json:"status,omitempty"`
-	State         *State                 `protobuf:"bytes,3,opt,name=state,proto3,oneof" json:"state,omitempty"`
-	Details       *TransitionDetails     `protobuf:"bytes,4,opt,name=details,proto3" json:"details,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow run.
+	FlowRunId string `protobuf:"bytes,1,opt,name=flow_run_id,json=flowRunId,proto3" json:"flow_run_id,omitempty"`
+	// ACCEPT, REJECT, WAIT or ABORT.
+	Status SetStateStatus `protobuf:"varint,2,opt,name=status,proto3,enum=orch.v1.SetStateStatus" json:"status,omitempty"`
+	// State of the run after the decision; null for a run without a state.
+	State *State `protobuf:"bytes,3,opt,name=state,proto3,oneof" json:"state,omitempty"`
+	// Reason and delay of the decision; type selects the form.
+	Details       *TransitionDetails `protobuf:"bytes,4,opt,name=details,proto3" json:"details,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1925,8 +2050,9 @@ func (x *CreateFlowRunRequest) GetFlowRun() *FlowRunCreate {
 }
 
 type ReadFlowRunRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2057,9 +2183,10 @@ func (x *CountFlowRunsRequest) GetQuery() *FlowRunCountQuery {
 }
 
 type SetFlowRunStateRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Transition    *FlowRunTransition     `protobuf:"bytes,2,opt,name=transition,proto3" json:"transition,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow run.
+	Id            string             `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Transition    *FlowRunTransition `protobuf:"bytes,2,opt,name=transition,proto3" json:"transition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2109,7 +2236,8 @@ func (x *SetFlowRunStateRequest) GetTransition() *FlowRunTransition {
 }
 
 type UpdateFlowRunRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow run.
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	FlowRun       *FlowRunUpdate         `protobuf:"bytes,2,opt,name=flow_run,json=flowRun,proto3" json:"flow_run,omitempty"`
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -2169,8 +2297,9 @@ func (x *UpdateFlowRunRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 }
 
 type DeleteFlowRunRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2213,9 +2342,11 @@ func (x *DeleteFlowRunRequest) GetId() string {
 }
 
 type ListFlowRunsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Limit         *PageLimit             `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Maximum number of flow runs, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of flow runs to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2397,9 +2528,10 @@ func (x *AverageFlowRunLatenessRequest) GetQuery() *FlowRunLatenessQuery {
 }
 
 type ResumeFlowRunRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Resumption    *FlowRunResumption     `protobuf:"bytes,2,opt,name=resumption,proto3" json:"resumption,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow run.
+	Id            string             `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Resumption    *FlowRunResumption `protobuf:"bytes,2,opt,name=resumption,proto3" json:"resumption,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2450,8 +2582,9 @@ func (x *ResumeFlowRunRequest) GetResumption() *FlowRunResumption {
 
 type UpdateFlowRunLabelsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// An object of texts, numbers and booleans.
+	// UUID of the flow run.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// JSON object of string, number or Boolean values by label name.
 	Labels        []byte `protobuf:"bytes,2,opt,name=labels,proto3" json:"labels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -43,37 +43,40 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// FlowRunService stores flow runs and judges their transitions.
+// Flow runs are executions of flows; the server decides on their state transitions.
 type FlowRunServiceClient interface {
-	// Create a flow run, or answer the run of the same flow and idempotency key.
+	// Create a flow run. An existing run with the same flow and idempotency key returns 200.
 	CreateFlowRun(ctx context.Context, in *CreateFlowRunRequest, opts ...grpc.CallOption) (*FlowRun, error)
-	// Read a flow run.
+	// Read a flow run. Returns the flow run with this UUID, or 404.
 	ReadFlowRun(ctx context.Context, in *ReadFlowRunRequest, opts ...grpc.CallOption) (*FlowRun, error)
-	// Read the flow runs that match.
+	// Filter flow runs. Returns a page of the flow runs that match all given filters.
 	ReadFlowRuns(ctx context.Context, in *ReadFlowRunsRequest, opts ...grpc.CallOption) (*FlowRunList, error)
-	// Count the flow runs that match.
+	// Count flow runs. Returns the number of flow runs that match all given filters.
 	CountFlowRuns(ctx context.Context, in *CountFlowRunsRequest, opts ...grpc.CallOption) (*CountResponse, error)
-	// Propose a state; the rules judge it.
+	// Propose a state. The orchestration rules accept, reject, delay or abort the transition; 201 means that a state was
+	// written.
 	SetFlowRunState(ctx context.Context, in *SetFlowRunStateRequest, opts ...grpc.CallOption) (*OrchestrationResult, error)
-	// Change a flow run; what is not sent stays. The state is changed by set_state alone.
+	// Update a flow run. Absent fields keep their values; only set_state changes the state.
 	UpdateFlowRun(ctx context.Context, in *UpdateFlowRunRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Read a page of flow runs.
+	// List flow runs. Returns a page of all flow runs of the workspace.
 	ListFlowRuns(ctx context.Context, in *ListFlowRunsRequest, opts ...grpc.CallOption) (*FlowRunList, error)
-	// Read one page of the flow runs that match, and how many pages there are.
+	// Paginate flow runs. Returns a numbered page of the matching flow runs with the total count.
 	PaginateFlowRuns(ctx context.Context, in *PaginateFlowRunsRequest, opts ...grpc.CallOption) (*FlowRunPage, error)
-	// Count the flow runs that match by when they were expected to start and by their state.
+	// Read the history. Counts the matching flow runs per time interval of expected start and per state; at most 500
+	// intervals.
 	ReadFlowRunHistory(ctx context.Context, in *ReadFlowRunHistoryRequest, opts ...grpc.CallOption) (*HistoryList, error)
-	// Tell by how many seconds the flow runs that match were late on average, null when none matches.
+	// Compute the average lateness. Returns the mean lateness of the matching flow runs in seconds, or null without a
+	// match.
 	AverageFlowRunLateness(ctx context.Context, in *AverageFlowRunLatenessRequest, opts ...grpc.CallOption) (*Lateness, error)
-	// Let a paused flow run go on, with the input that it waits for.
+	// Resume a paused flow run. The optional input is validated against the schema that the run waits for.
 	ResumeFlowRun(ctx context.Context, in *ResumeFlowRunRequest, opts ...grpc.CallOption) (*OrchestrationResult, error)
-	// Add labels to a flow run; those of the same names are replaced.
+	// Set labels. Adds the given labels to the flow run and replaces labels of the same names.
 	UpdateFlowRunLabels(ctx context.Context, in *UpdateFlowRunLabelsRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Delete the flow runs that match, a limited number at a time.
+	// Delete flow runs. Deletes up to limit matching flow runs with their history and returns their UUIDs.
 	BulkDeleteFlowRuns(ctx context.Context, in *BulkDeleteFlowRunsRequest, opts ...grpc.CallOption) (*FlowRunBulkDeleteResponse, error)
-	// Propose one state to the flow runs that match, a limited number at a time.
+	// Propose a state to flow runs. Applies the rules to up to limit matching flow runs, each independently.
 	BulkSetFlowRunState(ctx context.Context, in *BulkSetFlowRunStateRequest, opts ...grpc.CallOption) (*FlowRunBulkSetStateResponse, error)
-	// Delete a flow run with its history.
+	// Delete a flow run. This also deletes its states and releases its concurrency slots.
 	DeleteFlowRun(ctx context.Context, in *DeleteFlowRunRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
@@ -239,37 +242,40 @@ func (c *flowRunServiceClient) DeleteFlowRun(ctx context.Context, in *DeleteFlow
 // All implementations must embed UnimplementedFlowRunServiceServer
 // for forward compatibility.
 //
-// FlowRunService stores flow runs and judges their transitions.
+// Flow runs are executions of flows; the server decides on their state transitions.
 type FlowRunServiceServer interface {
-	// Create a flow run, or answer the run of the same flow and idempotency key.
+	// Create a flow run. An existing run with the same flow and idempotency key returns 200.
 	CreateFlowRun(context.Context, *CreateFlowRunRequest) (*FlowRun, error)
-	// Read a flow run.
+	// Read a flow run. Returns the flow run with this UUID, or 404.
 	ReadFlowRun(context.Context, *ReadFlowRunRequest) (*FlowRun, error)
-	// Read the flow runs that match.
+	// Filter flow runs. Returns a page of the flow runs that match all given filters.
 	ReadFlowRuns(context.Context, *ReadFlowRunsRequest) (*FlowRunList, error)
-	// Count the flow runs that match.
+	// Count flow runs. Returns the number of flow runs that match all given filters.
 	CountFlowRuns(context.Context, *CountFlowRunsRequest) (*CountResponse, error)
-	// Propose a state; the rules judge it.
+	// Propose a state. The orchestration rules accept, reject, delay or abort the transition; 201 means that a state was
+	// written.
 	SetFlowRunState(context.Context, *SetFlowRunStateRequest) (*OrchestrationResult, error)
-	// Change a flow run; what is not sent stays. The state is changed by set_state alone.
+	// Update a flow run. Absent fields keep their values; only set_state changes the state.
 	UpdateFlowRun(context.Context, *UpdateFlowRunRequest) (*emptypb.Empty, error)
-	// Read a page of flow runs.
+	// List flow runs. Returns a page of all flow runs of the workspace.
 	ListFlowRuns(context.Context, *ListFlowRunsRequest) (*FlowRunList, error)
-	// Read one page of the flow runs that match, and how many pages there are.
+	// Paginate flow runs. Returns a numbered page of the matching flow runs with the total count.
 	PaginateFlowRuns(context.Context, *PaginateFlowRunsRequest) (*FlowRunPage, error)
-	// Count the flow runs that match by when they were expected to start and by their state.
+	// Read the history. Counts the matching flow runs per time interval of expected start and per state; at most 500
+	// intervals.
 	ReadFlowRunHistory(context.Context, *ReadFlowRunHistoryRequest) (*HistoryList, error)
-	// Tell by how many seconds the flow runs that match were late on average, null when none matches.
+	// Compute the average lateness. Returns the mean lateness of the matching flow runs in seconds, or null without a
+	// match.
 	AverageFlowRunLateness(context.Context, *AverageFlowRunLatenessRequest) (*Lateness, error)
-	// Let a paused flow run go on, with the input that it waits for.
+	// Resume a paused flow run. The optional input is validated against the schema that the run waits for.
 	ResumeFlowRun(context.Context, *ResumeFlowRunRequest) (*OrchestrationResult, error)
-	// Add labels to a flow run; those of the same names are replaced.
+	// Set labels. Adds the given labels to the flow run and replaces labels of the same names.
 	UpdateFlowRunLabels(context.Context, *UpdateFlowRunLabelsRequest) (*emptypb.Empty, error)
-	// Delete the flow runs that match, a limited number at a time.
+	// Delete flow runs. Deletes up to limit matching flow runs with their history and returns their UUIDs.
 	BulkDeleteFlowRuns(context.Context, *BulkDeleteFlowRunsRequest) (*FlowRunBulkDeleteResponse, error)
-	// Propose one state to the flow runs that match, a limited number at a time.
+	// Propose a state to flow runs. Applies the rules to up to limit matching flow runs, each independently.
 	BulkSetFlowRunState(context.Context, *BulkSetFlowRunStateRequest) (*FlowRunBulkSetStateResponse, error)
-	// Delete a flow run with its history.
+	// Delete a flow run. This also deletes its states and releases its concurrency slots.
 	DeleteFlowRun(context.Context, *DeleteFlowRunRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedFlowRunServiceServer()
 }

@@ -27,6 +27,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// FlowSort is the order of flows.
 type FlowSort int32
 
 const (
@@ -82,15 +83,21 @@ func (FlowSort) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_flows_proto_rawDescGZIP(), []int{0}
 }
 
-// Flow is a program whose runs are orchestrated.
+// Flow is a program whose runs the server orchestrates.
 type Flow struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created       *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	Tags          []string               `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
-	Labels        *Labels                `protobuf:"bytes,6,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// Unique name of the flow; it must not contain any of / % & > <.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// Tags for searching and filtering flows.
+	Tags []string `protobuf:"bytes,5,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Labels with string, number or Boolean values; null for none.
+	Labels        *Labels `protobuf:"bytes,6,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -167,11 +174,15 @@ func (x *Flow) GetLabels() *Labels {
 	return nil
 }
 
+// FlowCreate holds the fields of a new flow.
 type FlowCreate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Tags          []string               `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty"`
-	Labels        *Labels                `protobuf:"bytes,3,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unique name of the flow; it must not contain any of / % & > <.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Tags for searching and filtering flows.
+	Tags []string `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Labels with string, number or Boolean values; null for none.
+	Labels        *Labels `protobuf:"bytes,3,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -227,9 +238,11 @@ func (x *FlowCreate) GetLabels() *Labels {
 	return nil
 }
 
+// FlowUpdate holds the changes to a flow; absent fields keep their values.
 type FlowUpdate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tags          []string               `protobuf:"bytes,1,rep,name=tags,proto3" json:"tags,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tags for searching and filtering flows.
+	Tags          []string `protobuf:"bytes,1,rep,name=tags,proto3" json:"tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -271,6 +284,7 @@ func (x *FlowUpdate) GetTags() []string {
 	return nil
 }
 
+// FlowList is a JSON array of flows.
 type FlowList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Flows         []*Flow                `protobuf:"bytes,1,rep,name=flows,proto3" json:"flows,omitempty"`
@@ -315,17 +329,25 @@ func (x *FlowList) GetFlows() []*Flow {
 	return nil
 }
 
-// FlowQuery selects and orders flows, by their own fields and by those of what belongs to them.
+// FlowQuery selects, orders and paginates flows.
 type FlowQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Flows         *FlowFilter            `protobuf:"bytes,1,opt,name=flows,proto3" json:"flows,omitempty"`
-	FlowRuns      *FlowRunFilter         `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3" json:"flow_runs,omitempty"`
-	TaskRuns      *TaskRunFilter         `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
-	Deployments   *DeploymentFilter      `protobuf:"bytes,4,opt,name=deployments,proto3" json:"deployments,omitempty"`
-	WorkPools     *WorkPoolFilter        `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3" json:"work_pools,omitempty"`
-	Sort          FlowSort               `protobuf:"varint,6,opt,name=sort,proto3,enum=orch.v1.FlowSort" json:"sort,omitempty"`
-	Limit         *PageLimit             `protobuf:"bytes,7,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,8,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the flows themselves; absent selects all.
+	Flows *FlowFilter `protobuf:"bytes,1,opt,name=flows,proto3" json:"flows,omitempty"`
+	// Selects flows related to at least one matching flow run; absent applies no condition.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3" json:"flow_runs,omitempty"`
+	// Selects flows related to at least one matching task run; absent applies no condition.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
+	// Selects flows related to at least one matching deployment; absent applies no condition.
+	Deployments *DeploymentFilter `protobuf:"bytes,4,opt,name=deployments,proto3" json:"deployments,omitempty"`
+	// Selects flows related to at least one matching work pool; absent applies no condition.
+	WorkPools *WorkPoolFilter `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3" json:"work_pools,omitempty"`
+	// Order of the flows; default NAME_ASC.
+	Sort FlowSort `protobuf:"varint,6,opt,name=sort,proto3,enum=orch.v1.FlowSort" json:"sort,omitempty"`
+	// Maximum number of flows, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,7,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of flows to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,8,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -416,14 +438,19 @@ func (x *FlowQuery) GetOffset() int64 {
 	return 0
 }
 
-// FlowCountQuery selects flows.
+// FlowCountQuery selects the flows to count.
 type FlowCountQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Flows         *FlowFilter            `protobuf:"bytes,1,opt,name=flows,proto3" json:"flows,omitempty"`
-	FlowRuns      *FlowRunFilter         `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3" json:"flow_runs,omitempty"`
-	TaskRuns      *TaskRunFilter         `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
-	Deployments   *DeploymentFilter      `protobuf:"bytes,4,opt,name=deployments,proto3" json:"deployments,omitempty"`
-	WorkPools     *WorkPoolFilter        `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3" json:"work_pools,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the flows themselves; absent selects all.
+	Flows *FlowFilter `protobuf:"bytes,1,opt,name=flows,proto3" json:"flows,omitempty"`
+	// Selects flows related to at least one matching flow run; absent applies no condition.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3" json:"flow_runs,omitempty"`
+	// Selects flows related to at least one matching task run; absent applies no condition.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
+	// Selects flows related to at least one matching deployment; absent applies no condition.
+	Deployments *DeploymentFilter `protobuf:"bytes,4,opt,name=deployments,proto3" json:"deployments,omitempty"`
+	// Selects flows related to at least one matching work pool; absent applies no condition.
+	WorkPools     *WorkPoolFilter `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3" json:"work_pools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -493,17 +520,24 @@ func (x *FlowCountQuery) GetWorkPools() *WorkPoolFilter {
 	return nil
 }
 
-// FlowPageQuery selects and orders flows, and names a page of them.
+// FlowPageQuery selects, orders and paginates flows by page number.
 type FlowPageQuery struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	Flows       *FlowFilter            `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
-	FlowRuns    *FlowRunFilter         `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
-	TaskRuns    *TaskRunFilter         `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
-	Deployments *DeploymentFilter      `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
-	WorkPools   *WorkPoolFilter        `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
-	Sort        FlowSort               `protobuf:"varint,6,opt,name=sort,proto3,enum=orch.v1.FlowSort" json:"sort,omitempty"`
-	Limit       *PageLimit             `protobuf:"bytes,7,opt,name=limit,proto3" json:"limit,omitempty"`
-	// Pages are counted from 1.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the flows themselves; absent selects all.
+	Flows *FlowFilter `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
+	// Selects flows related to at least one matching flow run; absent applies no condition.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
+	// Selects flows related to at least one matching task run; absent applies no condition.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
+	// Selects flows related to at least one matching deployment; absent applies no condition.
+	Deployments *DeploymentFilter `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	// Selects flows related to at least one matching work pool; absent applies no condition.
+	WorkPools *WorkPoolFilter `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
+	// Order of the flows; default NAME_ASC.
+	Sort FlowSort `protobuf:"varint,6,opt,name=sort,proto3,enum=orch.v1.FlowSort" json:"sort,omitempty"`
+	// Maximum number of flows, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,7,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Page number, starting at 1; default 1.
 	Page          int64 `protobuf:"varint,8,opt,name=page,proto3" json:"page,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -595,14 +629,18 @@ func (x *FlowPageQuery) GetPage() int64 {
 	return 0
 }
 
-// FlowPage is one page of the flows that match.
+// FlowPage is one numbered page of flows.
 type FlowPage struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Results []*Flow                `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
-	// How many match in all.
-	Count         int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
-	Limit         int64 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
-	Pages         int64 `protobuf:"varint,4,opt,name=pages,proto3" json:"pages,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Flows of the page.
+	Results []*Flow `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	// Number of matching flows on all pages.
+	Count int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	// Maximum number of flows per page.
+	Limit int64 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of pages.
+	Pages int64 `protobuf:"varint,4,opt,name=pages,proto3" json:"pages,omitempty"`
+	// Number of this page, starting at 1.
 	Page          int64 `protobuf:"varint,5,opt,name=page,proto3" json:"page,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -673,11 +711,13 @@ func (x *FlowPage) GetPage() int64 {
 	return 0
 }
 
-// FlowBulkDeletion selects the flows that are deleted.
+// FlowBulkDeletion selects the flows to delete.
 type FlowBulkDeletion struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Flows         *FlowFilter            `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
-	Limit         int64                  `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the flows themselves; absent selects all.
+	Flows *FlowFilter `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
+	// Maximum number of flows to process, 1 to 50; default 50.
+	Limit         int64 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -726,9 +766,11 @@ func (x *FlowBulkDeletion) GetLimit() int64 {
 	return 0
 }
 
+// FlowBulkDeleteResponse lists the deleted flows.
 type FlowBulkDeleteResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Deleted       []string               `protobuf:"bytes,1,rep,name=deleted,proto3" json:"deleted,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUIDs of the deleted flows.
+	Deleted       []string `protobuf:"bytes,1,rep,name=deleted,proto3" json:"deleted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -815,8 +857,9 @@ func (x *CreateFlowRequest) GetFlow() *FlowCreate {
 }
 
 type ReadFlowRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -859,8 +902,9 @@ func (x *ReadFlowRequest) GetId() string {
 }
 
 type ReadFlowByNameRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the flow.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -991,7 +1035,8 @@ func (x *CountFlowsRequest) GetQuery() *FlowCountQuery {
 }
 
 type UpdateFlowRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow.
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Flow          *FlowUpdate            `protobuf:"bytes,2,opt,name=flow,proto3" json:"flow,omitempty"`
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -1051,8 +1096,9 @@ func (x *UpdateFlowRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 }
 
 type DeleteFlowRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1095,9 +1141,11 @@ func (x *DeleteFlowRequest) GetId() string {
 }
 
 type ListFlowsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Limit         *PageLimit             `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Maximum number of flows, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of flows to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1191,9 +1239,10 @@ func (x *PaginateFlowsRequest) GetQuery() *FlowPageQuery {
 }
 
 type ReplaceFlowRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Flow          *FlowCreate            `protobuf:"bytes,2,opt,name=flow,proto3" json:"flow,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow.
+	Id            string      `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Flow          *FlowCreate `protobuf:"bytes,2,opt,name=flow,proto3" json:"flow,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -39,29 +39,30 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// FlowService stores flows. A flow is known by its name: creating it again answers the one that exists.
+// Flows are the programs whose runs the server orchestrates; a name identifies each.
 type FlowServiceClient interface {
-	// Create a flow, or answer the flow of that name.
+	// Create a flow. An existing flow of the same name returns 200 unchanged.
 	CreateFlow(ctx context.Context, in *CreateFlowRequest, opts ...grpc.CallOption) (*Flow, error)
-	// Read a flow by its id.
+	// Read a flow. Returns the flow with this UUID, or 404.
 	ReadFlow(ctx context.Context, in *ReadFlowRequest, opts ...grpc.CallOption) (*Flow, error)
-	// Read a flow by its name.
+	// Read a flow by name. Returns the flow with this name, or 404.
 	ReadFlowByName(ctx context.Context, in *ReadFlowByNameRequest, opts ...grpc.CallOption) (*Flow, error)
-	// Read the flows that match.
+	// Filter flows. Returns a page of the flows that match all given filters.
 	ReadFlows(ctx context.Context, in *ReadFlowsRequest, opts ...grpc.CallOption) (*FlowList, error)
-	// Count the flows that match.
+	// Count flows. Returns the number of flows that match all given filters.
 	CountFlows(ctx context.Context, in *CountFlowsRequest, opts ...grpc.CallOption) (*CountResponse, error)
-	// Change a flow; what is not sent stays.
+	// Update a flow. Replaces the tags; an absent field keeps its value.
 	UpdateFlow(ctx context.Context, in *UpdateFlowRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Read a page of flows.
+	// List flows. Returns a page of all flows of the workspace, by name.
 	ListFlows(ctx context.Context, in *ListFlowsRequest, opts ...grpc.CallOption) (*FlowList, error)
-	// Read one page of the flows that match, and how many pages there are.
+	// Paginate flows. Returns a numbered page of the matching flows with the total count.
 	PaginateFlows(ctx context.Context, in *PaginateFlowsRequest, opts ...grpc.CallOption) (*FlowPage, error)
-	// Create a flow of this id, or replace it; what is not sent is as in a new flow.
+	// Create or replace a flow. Uses the UUID of the path; absent fields take the defaults of a new flow.
 	ReplaceFlow(ctx context.Context, in *ReplaceFlowRequest, opts ...grpc.CallOption) (*Flow, error)
-	// Delete the flows that match, a limited number at a time.
+	// Delete flows. Deletes up to limit matching flows with their deployments and runs, and returns the UUIDs of the
+	// flows.
 	BulkDeleteFlows(ctx context.Context, in *BulkDeleteFlowsRequest, opts ...grpc.CallOption) (*FlowBulkDeleteResponse, error)
-	// Delete a flow.
+	// Delete a flow. This also deletes its deployments and its runs.
 	DeleteFlow(ctx context.Context, in *DeleteFlowRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
@@ -187,29 +188,30 @@ func (c *flowServiceClient) DeleteFlow(ctx context.Context, in *DeleteFlowReques
 // All implementations must embed UnimplementedFlowServiceServer
 // for forward compatibility.
 //
-// FlowService stores flows. A flow is known by its name: creating it again answers the one that exists.
+// Flows are the programs whose runs the server orchestrates; a name identifies each.
 type FlowServiceServer interface {
-	// Create a flow, or answer the flow of that name.
+	// Create a flow. An existing flow of the same name returns 200 unchanged.
 	CreateFlow(context.Context, *CreateFlowRequest) (*Flow, error)
-	// Read a flow by its id.
+	// Read a flow. Returns the flow with this UUID, or 404.
 	ReadFlow(context.Context, *ReadFlowRequest) (*Flow, error)
-	// Read a flow by its name.
+	// Read a flow by name. Returns the flow with this name, or 404.
 	ReadFlowByName(context.Context, *ReadFlowByNameRequest) (*Flow, error)
-	// Read the flows that match.
+	// Filter flows. Returns a page of the flows that match all given filters.
 	ReadFlows(context.Context, *ReadFlowsRequest) (*FlowList, error)
-	// Count the flows that match.
+	// Count flows. Returns the number of flows that match all given filters.
 	CountFlows(context.Context, *CountFlowsRequest) (*CountResponse, error)
-	// Change a flow; what is not sent stays.
+	// Update a flow. Replaces the tags; an absent field keeps its value.
 	UpdateFlow(context.Context, *UpdateFlowRequest) (*emptypb.Empty, error)
-	// Read a page of flows.
+	// List flows. Returns a page of all flows of the workspace, by name.
 	ListFlows(context.Context, *ListFlowsRequest) (*FlowList, error)
-	// Read one page of the flows that match, and how many pages there are.
+	// Paginate flows. Returns a numbered page of the matching flows with the total count.
 	PaginateFlows(context.Context, *PaginateFlowsRequest) (*FlowPage, error)
-	// Create a flow of this id, or replace it; what is not sent is as in a new flow.
+	// Create or replace a flow. Uses the UUID of the path; absent fields take the defaults of a new flow.
 	ReplaceFlow(context.Context, *ReplaceFlowRequest) (*Flow, error)
-	// Delete the flows that match, a limited number at a time.
+	// Delete flows. Deletes up to limit matching flows with their deployments and runs, and returns the UUIDs of the
+	// flows.
 	BulkDeleteFlows(context.Context, *BulkDeleteFlowsRequest) (*FlowBulkDeleteResponse, error)
-	// Delete a flow.
+	// Delete a flow. This also deletes its deployments and its runs.
 	DeleteFlow(context.Context, *DeleteFlowRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedFlowServiceServer()
 }

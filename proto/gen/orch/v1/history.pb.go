@@ -24,12 +24,14 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// HistoryResponse counts the runs that were expected to start in one interval, its end excluded.
+// HistoryResponse counts the runs whose expected start is in one interval.
 type HistoryResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Start of the interval, inclusive, in UTC.
 	IntervalStart *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=interval_start,json=intervalStart,proto3" json:"interval_start,omitempty"`
-	IntervalEnd   *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=interval_end,json=intervalEnd,proto3" json:"interval_end,omitempty"`
-	// What states the runs are in now; empty when there were none.
+	// End of the interval, exclusive, in UTC.
+	IntervalEnd *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=interval_end,json=intervalEnd,proto3" json:"interval_end,omitempty"`
+	// Counts per current state; empty for an interval without runs.
 	States        []*HistoryResponseState `protobuf:"bytes,3,rep,name=states,proto3" json:"states,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -86,15 +88,18 @@ func (x *HistoryResponse) GetStates() []*HistoryResponseState {
 	return nil
 }
 
-// HistoryResponseState counts the runs of an interval that are in one state.
+// HistoryResponseState counts the runs of an interval in one state.
 type HistoryResponseState struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	StateType StateType              `protobuf:"varint,1,opt,name=state_type,json=stateType,proto3,enum=orch.v1.StateType" json:"state_type,omitempty"`
-	StateName string                 `protobuf:"bytes,2,opt,name=state_name,json=stateName,proto3" json:"state_name,omitempty"`
-	CountRuns int64                  `protobuf:"varint,3,opt,name=count_runs,json=countRuns,proto3" json:"count_runs,omitempty"`
-	// Seconds.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Type of the state.
+	StateType StateType `protobuf:"varint,1,opt,name=state_type,json=stateType,proto3,enum=orch.v1.StateType" json:"state_type,omitempty"`
+	// Name of the state.
+	StateName string `protobuf:"bytes,2,opt,name=state_name,json=stateName,proto3" json:"state_name,omitempty"`
+	// Number of runs.
+	CountRuns int64 `protobuf:"varint,3,opt,name=count_runs,json=countRuns,proto3" json:"count_runs,omitempty"`
+	// Sum of the estimated run times, in seconds.
 	SumEstimatedRunTime float64 `protobuf:"fixed64,4,opt,name=sum_estimated_run_time,json=sumEstimatedRunTime,proto3" json:"sum_estimated_run_time,omitempty"`
-	// Seconds.
+	// Sum of the estimated start delays, in seconds.
 	SumEstimatedLateness float64 `protobuf:"fixed64,5,opt,name=sum_estimated_lateness,json=sumEstimatedLateness,proto3" json:"sum_estimated_lateness,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
@@ -165,6 +170,7 @@ func (x *HistoryResponseState) GetSumEstimatedLateness() float64 {
 	return 0
 }
 
+// HistoryList is a JSON array of intervals.
 type HistoryList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	History       []*HistoryResponse     `protobuf:"bytes,1,rep,name=history,proto3" json:"history,omitempty"`

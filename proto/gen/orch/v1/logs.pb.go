@@ -27,6 +27,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// LogSort is the order of log lines.
 type LogSort int32
 
 const (
@@ -76,21 +77,27 @@ func (LogSort) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_logs_proto_rawDescGZIP(), []int{0}
 }
 
-// Log is a line that a run said. The runs need not exist.
+// Log is a line written by a run; its runs need not exist on the server.
 type Log struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Id      string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the log line.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
 	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
 	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	// The logger's name.
+	// Name of the logger.
 	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	// As Python's logging counts: 10 is debug, 20 info, 30 warning, 40 error, 50 critical.
-	Level   int64  `protobuf:"varint,5,opt,name=level,proto3" json:"level,omitempty"`
+	// Severity as in Python: 10 debug, 20 info, 30 warning, 40 error, 50 critical.
+	Level int64 `protobuf:"varint,5,opt,name=level,proto3" json:"level,omitempty"`
+	// Text of the line.
 	Message string `protobuf:"bytes,6,opt,name=message,proto3" json:"message,omitempty"`
-	// The client's clock when it was said.
-	Timestamp     *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
-	FlowRunId     *string                `protobuf:"bytes,8,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
-	TaskRunId     *string                `protobuf:"bytes,9,opt,name=task_run_id,json=taskRunId,proto3,oneof" json:"task_run_id,omitempty"`
+	// Time of the line by the client's clock, in UTC.
+	Timestamp *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
+	// UUID of the flow run; null for none.
+	FlowRunId *string `protobuf:"bytes,8,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
+	// UUID of the task run; null for none.
+	TaskRunId     *string `protobuf:"bytes,9,opt,name=task_run_id,json=taskRunId,proto3,oneof" json:"task_run_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -188,14 +195,21 @@ func (x *Log) GetTaskRunId() string {
 	return ""
 }
 
+// LogCreate holds the fields of a new log line.
 type LogCreate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Level         int64                  `protobuf:"varint,2,opt,name=level,proto3" json:"level,omitempty"`
-	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
-	Timestamp     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
-	FlowRunId     *string                `protobuf:"bytes,5,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
-	TaskRunId     *string                `protobuf:"bytes,6,opt,name=task_run_id,json=taskRunId,proto3,oneof" json:"task_run_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the logger.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Severity as in Python: 10 debug, 20 info, 30 warning, 40 error, 50 critical.
+	Level int64 `protobuf:"varint,2,opt,name=level,proto3" json:"level,omitempty"`
+	// Text of the line.
+	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	// Time of the line by the client's clock, in UTC.
+	Timestamp *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
+	// UUID of the flow run; null for none.
+	FlowRunId *string `protobuf:"bytes,5,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
+	// UUID of the task run; null for none.
+	TaskRunId     *string `protobuf:"bytes,6,opt,name=task_run_id,json=taskRunId,proto3,oneof" json:"task_run_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -272,7 +286,7 @@ func (x *LogCreate) GetTaskRunId() string {
 	return ""
 }
 
-// LogList is a page of logs; it is also what the live feed of logs carries.
+// LogList is a JSON array of log lines; the live feed sends it too.
 type LogList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Logs          []*Log                 `protobuf:"bytes,1,rep,name=logs,proto3" json:"logs,omitempty"`
@@ -317,15 +331,21 @@ func (x *LogList) GetLogs() []*Log {
 	return nil
 }
 
-// LogFilter selects logs.
+// LogFilter selects log lines; absent criteria match everything.
 type LogFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operator      Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Level         *LogFilterLevel        `protobuf:"bytes,2,opt,name=level,proto3,oneof" json:"level,omitempty"`
-	Timestamp     *TimeFilter            `protobuf:"bytes,3,opt,name=timestamp,proto3,oneof" json:"timestamp,omitempty"`
-	FlowRunId     *AnyUuidFilter         `protobuf:"bytes,4,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
-	TaskRunId     *LogFilterTaskRunId    `protobuf:"bytes,5,opt,name=task_run_id,json=taskRunId,proto3,oneof" json:"task_run_id,omitempty"`
-	Text          *LogFilterTextSearch   `protobuf:"bytes,6,opt,name=text,proto3,oneof" json:"text,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects by severity.
+	Level *LogFilterLevel `protobuf:"bytes,2,opt,name=level,proto3,oneof" json:"level,omitempty"`
+	// Selects by the time of the line.
+	Timestamp *TimeFilter `protobuf:"bytes,3,opt,name=timestamp,proto3,oneof" json:"timestamp,omitempty"`
+	// Selects lines of the given flow runs.
+	FlowRunId *AnyUuidFilter `protobuf:"bytes,4,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
+	// Selects lines of the given task runs, or lines without a task run.
+	TaskRunId *LogFilterTaskRunId `protobuf:"bytes,5,opt,name=task_run_id,json=taskRunId,proto3,oneof" json:"task_run_id,omitempty"`
+	// Selects by words in the message or the logger's name.
+	Text          *LogFilterTextSearch `protobuf:"bytes,6,opt,name=text,proto3,oneof" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -402,10 +422,13 @@ func (x *LogFilter) GetText() *LogFilterTextSearch {
 	return nil
 }
 
+// LogFilterLevel selects by a range of severities, bounds included.
 type LogFilterLevel struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ge_           *int64                 `protobuf:"varint,1,opt,name=ge_,json=ge,proto3,oneof" json:"ge_,omitempty"`
-	Le_           *int64                 `protobuf:"varint,2,opt,name=le_,json=le,proto3,oneof" json:"le_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Lowest severity to select.
+	Ge_ *int64 `protobuf:"varint,1,opt,name=ge_,json=ge,proto3,oneof" json:"ge_,omitempty"`
+	// Highest severity to select.
+	Le_           *int64 `protobuf:"varint,2,opt,name=le_,json=le,proto3,oneof" json:"le_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -454,10 +477,13 @@ func (x *LogFilterLevel) GetLe_() int64 {
 	return 0
 }
 
+// LogFilterTaskRunId selects by the task run of a line.
 type LogFilterTaskRunId struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Any_          *UuidList              `protobuf:"bytes,1,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
-	IsNull_       *bool                  `protobuf:"varint,2,opt,name=is_null_,json=isNull,proto3,oneof" json:"is_null_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects objects whose value is one of these.
+	Any_ *UuidList `protobuf:"bytes,1,opt,name=any_,json=any,proto3,oneof" json:"any_,omitempty"`
+	// True selects objects without a value, false those with one.
+	IsNull_       *bool `protobuf:"varint,2,opt,name=is_null_,json=isNull,proto3,oneof" json:"is_null_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -506,10 +532,11 @@ func (x *LogFilterTaskRunId) GetIsNull_() bool {
 	return false
 }
 
-// LogFilterTextSearch looks for terms in the message and the logger's name.
+// LogFilterTextSearch selects by words in the message or the logger's name.
 type LogFilterTextSearch struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Query         string                 `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Search text of at most 200 characters; "-word" excludes a word and quotes join a phrase.
+	Query         string `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -551,13 +578,17 @@ func (x *LogFilterTextSearch) GetQuery() string {
 	return ""
 }
 
-// LogQuery selects and orders logs.
+// LogQuery selects, orders and paginates log lines.
 type LogQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Sort          LogSort                `protobuf:"varint,1,opt,name=sort,proto3,enum=orch.v1.LogSort" json:"sort,omitempty"`
-	Limit         *PageLimit             `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
-	Logs          *LogFilter             `protobuf:"bytes,4,opt,name=logs,proto3,oneof" json:"logs,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Order of the log lines; default TIMESTAMP_ASC.
+	Sort LogSort `protobuf:"varint,1,opt,name=sort,proto3,enum=orch.v1.LogSort" json:"sort,omitempty"`
+	// Maximum number of log lines, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of log lines to skip, 0 or more; default 0.
+	Offset int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Filter on the log lines themselves; absent selects all.
+	Logs          *LogFilter `protobuf:"bytes,4,opt,name=logs,proto3,oneof" json:"logs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -621,8 +652,9 @@ func (x *LogQuery) GetLogs() *LogFilter {
 }
 
 type CreateLogsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Logs          []*LogCreate           `protobuf:"bytes,1,rep,name=logs,proto3" json:"logs,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Log lines to store.
+	Logs          []*LogCreate `protobuf:"bytes,1,rep,name=logs,proto3" json:"logs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -710,8 +742,9 @@ func (x *ReadLogsRequest) GetQuery() *LogQuery {
 
 type DownloadFlowRunLogsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Where the next part begins; the gateway sets it to what the part before said.
+	// UUID of the flow run.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Position of the next part; the gateway copies it from the preceding part.
 	Cursor        string `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

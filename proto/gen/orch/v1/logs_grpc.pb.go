@@ -31,11 +31,11 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// LogService keeps logs.
+// Logs are the lines that runs write.
 type LogServiceClient interface {
-	// Store logs. The answer means that they are stored durably.
+	// Send logs. The response means that all lines are stored durably.
 	CreateLogs(ctx context.Context, in *CreateLogsRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Read the logs that match.
+	// Filter logs. Returns a page of the log lines that match.
 	ReadLogs(ctx context.Context, in *ReadLogsRequest, opts ...grpc.CallOption) (*LogList, error)
 }
 
@@ -71,11 +71,11 @@ func (c *logServiceClient) ReadLogs(ctx context.Context, in *ReadLogsRequest, op
 // All implementations must embed UnimplementedLogServiceServer
 // for forward compatibility.
 //
-// LogService keeps logs.
+// Logs are the lines that runs write.
 type LogServiceServer interface {
-	// Store logs. The answer means that they are stored durably.
+	// Send logs. The response means that all lines are stored durably.
 	CreateLogs(context.Context, *CreateLogsRequest) (*emptypb.Empty, error)
-	// Read the logs that match.
+	// Filter logs. Returns a page of the log lines that match.
 	ReadLogs(context.Context, *ReadLogsRequest) (*LogList, error)
 	mustEmbedUnimplementedLogServiceServer()
 }
@@ -178,9 +178,9 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// FlowRunLogService gives the logs of a run away as a file.
+// Flow runs are executions of flows.
 type FlowRunLogServiceClient interface {
-	// Read all logs of a flow run, oldest first, as CSV.
+	// Download logs as CSV. Streams all log lines of the flow run, oldest first.
 	DownloadFlowRunLogs(ctx context.Context, in *DownloadFlowRunLogsRequest, opts ...grpc.CallOption) (*httpbody.HttpBody, error)
 }
 
@@ -206,9 +206,9 @@ func (c *flowRunLogServiceClient) DownloadFlowRunLogs(ctx context.Context, in *D
 // All implementations must embed UnimplementedFlowRunLogServiceServer
 // for forward compatibility.
 //
-// FlowRunLogService gives the logs of a run away as a file.
+// Flow runs are executions of flows.
 type FlowRunLogServiceServer interface {
-	// Read all logs of a flow run, oldest first, as CSV.
+	// Download logs as CSV. Streams all log lines of the flow run, oldest first.
 	DownloadFlowRunLogs(context.Context, *DownloadFlowRunLogsRequest) (*httpbody.HttpBody, error)
 	mustEmbedUnimplementedFlowRunLogServiceServer()
 }

@@ -26,17 +26,23 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// AccountRole is what a member may do in an account.
+// AccountRole is a set of permissions in an account.
 type AccountRole struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	Id          string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	Name        string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	Permissions []string               `protobuf:"bytes,5,rep,name=permissions,proto3" json:"permissions,omitempty"`
-	// Null: a role of the server's own.
-	AccountId     *string `protobuf:"bytes,6,opt,name=account_id,json=accountId,proto3,oneof" json:"account_id,omitempty"`
-	IsSystemRole  bool    `protobuf:"varint,7,opt,name=is_system_role,json=isSystemRole,proto3" json:"is_system_role,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account role.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// Name of the role.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// Scopes that the role grants in the account.
+	Permissions []string `protobuf:"bytes,5,rep,name=permissions,proto3" json:"permissions,omitempty"`
+	// UUID of the account; null for a predefined role.
+	AccountId *string `protobuf:"bytes,6,opt,name=account_id,json=accountId,proto3,oneof" json:"account_id,omitempty"`
+	// Whether the server predefines the role.
+	IsSystemRole  bool `protobuf:"varint,7,opt,name=is_system_role,json=isSystemRole,proto3" json:"is_system_role,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -120,19 +126,24 @@ func (x *AccountRole) GetIsSystemRole() bool {
 	return false
 }
 
-// WorkspaceRole is what somebody may do in a workspace.
+// WorkspaceRole is a set of scopes in a workspace.
 type WorkspaceRole struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	Id          string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	Name        string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	Description *string                `protobuf:"bytes,5,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	// Those that the role has beside the inherited role's.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the workspace role.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// Name of the role, 1 to 255 characters.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// Free text that explains the role, at most 1,024 characters.
+	Description *string `protobuf:"bytes,5,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	// Scopes that the role grants in addition to the inherited ones, at most 500.
 	Scopes []string `protobuf:"bytes,6,rep,name=scopes,proto3" json:"scopes,omitempty"`
-	// Null: a role of the server's own.
+	// UUID of the account; null for a predefined role.
 	AccountId *string `protobuf:"bytes,7,opt,name=account_id,json=accountId,proto3,oneof" json:"account_id,omitempty"`
-	// One of the server's own roles, all of whose scopes this one has too.
+	// UUID of the predefined role whose scopes this role includes; null for none.
 	InheritedRoleId *string `protobuf:"bytes,8,opt,name=inherited_role_id,json=inheritedRoleId,proto3,oneof" json:"inherited_role_id,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -224,13 +235,17 @@ func (x *WorkspaceRole) GetInheritedRoleId() string {
 	return ""
 }
 
+// WorkspaceRoleWrite holds all fields of a workspace role.
 type WorkspaceRoleWrite struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	Name        string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Description *string                `protobuf:"bytes,2,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	// A scope that no operation asks for allows nothing.
-	Scopes          []string `protobuf:"bytes,3,rep,name=scopes,proto3" json:"scopes,omitempty"`
-	InheritedRoleId *string  `protobuf:"bytes,4,opt,name=inherited_role_id,json=inheritedRoleId,proto3,oneof" json:"inherited_role_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the role, 1 to 255 characters.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Free text that explains the role, at most 1,024 characters.
+	Description *string `protobuf:"bytes,2,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	// Scopes that the role grants, at most 500; a scope that no operation requires has no effect.
+	Scopes []string `protobuf:"bytes,3,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	// UUID of the predefined role whose scopes this role includes; null for none.
+	InheritedRoleId *string `protobuf:"bytes,4,opt,name=inherited_role_id,json=inheritedRoleId,proto3,oneof" json:"inherited_role_id,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -293,6 +308,7 @@ func (x *WorkspaceRoleWrite) GetInheritedRoleId() string {
 	return ""
 }
 
+// AccountRoleList is a JSON array of account roles.
 type AccountRoleList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Roles         []*AccountRole         `protobuf:"bytes,1,rep,name=roles,proto3" json:"roles,omitempty"`
@@ -337,6 +353,7 @@ func (x *AccountRoleList) GetRoles() []*AccountRole {
 	return nil
 }
 
+// WorkspaceRoleList is a JSON array of workspace roles.
 type WorkspaceRoleList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Roles         []*WorkspaceRole       `protobuf:"bytes,1,rep,name=roles,proto3" json:"roles,omitempty"`
@@ -381,6 +398,7 @@ func (x *WorkspaceRoleList) GetRoles() []*WorkspaceRole {
 	return nil
 }
 
+// WorkspaceScopeList is a JSON array of scopes.
 type WorkspaceScopeList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Scopes        []string               `protobuf:"bytes,1,rep,name=scopes,proto3" json:"scopes,omitempty"`
@@ -425,11 +443,13 @@ func (x *WorkspaceScopeList) GetScopes() []string {
 	return nil
 }
 
-// RoleFilter selects roles.
+// RoleFilter selects roles; absent criteria match everything.
 type RoleFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            *AnyUuidFilter         `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	Name          *AnyStringFilter       `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects by UUID.
+	Id *AnyUuidFilter `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Selects by name.
+	Name          *AnyStringFilter `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -478,9 +498,11 @@ func (x *RoleFilter) GetName() *AnyStringFilter {
 	return nil
 }
 
+// AccountRoleQuery selects account roles.
 type AccountRoleQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountRoles  *RoleFilter            `protobuf:"bytes,1,opt,name=account_roles,json=accountRoles,proto3,oneof" json:"account_roles,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the account roles; null selects all.
+	AccountRoles  *RoleFilter `protobuf:"bytes,1,opt,name=account_roles,json=accountRoles,proto3,oneof" json:"account_roles,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -522,9 +544,11 @@ func (x *AccountRoleQuery) GetAccountRoles() *RoleFilter {
 	return nil
 }
 
+// WorkspaceRoleQuery selects workspace roles.
 type WorkspaceRoleQuery struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	WorkspaceRoles *RoleFilter            `protobuf:"bytes,1,opt,name=workspace_roles,json=workspaceRoles,proto3,oneof" json:"workspace_roles,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the workspace roles; null selects all.
+	WorkspaceRoles *RoleFilter `protobuf:"bytes,1,opt,name=workspace_roles,json=workspaceRoles,proto3,oneof" json:"workspace_roles,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -567,9 +591,10 @@ func (x *WorkspaceRoleQuery) GetWorkspaceRoles() *RoleFilter {
 }
 
 type ReadAccountRolesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Query         *AccountRoleQuery      `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId     string            `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	Query         *AccountRoleQuery `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -619,9 +644,11 @@ func (x *ReadAccountRolesRequest) GetQuery() *AccountRoleQuery {
 }
 
 type ReadAccountRoleRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// UUID of the account role.
+	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -671,9 +698,10 @@ func (x *ReadAccountRoleRequest) GetId() string {
 }
 
 type CreateWorkspaceRoleRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Role          *WorkspaceRoleWrite    `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId     string              `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	Role          *WorkspaceRoleWrite `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -723,9 +751,10 @@ func (x *CreateWorkspaceRoleRequest) GetRole() *WorkspaceRoleWrite {
 }
 
 type ReadWorkspaceRolesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Query         *WorkspaceRoleQuery    `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId     string              `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	Query         *WorkspaceRoleQuery `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -775,9 +804,11 @@ func (x *ReadWorkspaceRolesRequest) GetQuery() *WorkspaceRoleQuery {
 }
 
 type ReadWorkspaceRoleRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// UUID of the workspace role.
+	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -827,10 +858,12 @@ func (x *ReadWorkspaceRoleRequest) GetId() string {
 }
 
 type UpdateWorkspaceRoleRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	Role          *WorkspaceRoleWrite    `protobuf:"bytes,3,opt,name=role,proto3" json:"role,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// UUID of the workspace role.
+	Id            string              `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	Role          *WorkspaceRoleWrite `protobuf:"bytes,3,opt,name=role,proto3" json:"role,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -887,9 +920,11 @@ func (x *UpdateWorkspaceRoleRequest) GetRole() *WorkspaceRoleWrite {
 }
 
 type DeleteWorkspaceRoleRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// UUID of the workspace role.
+	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

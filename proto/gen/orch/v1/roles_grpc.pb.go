@@ -36,23 +36,23 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// RoleService stores roles. Roles of accounts are the server's own; those of workspaces can be added to.
+// Roles grant scopes in an account or in a workspace.
 type RoleServiceClient interface {
-	// Read the account roles that match.
+	// Filter account roles. Returns the server's predefined account roles that match.
 	ReadAccountRoles(ctx context.Context, in *ReadAccountRolesRequest, opts ...grpc.CallOption) (*AccountRoleList, error)
-	// Read an account role.
+	// Read an account role. Returns the account role with this UUID, or 404.
 	ReadAccountRole(ctx context.Context, in *ReadAccountRoleRequest, opts ...grpc.CallOption) (*AccountRole, error)
-	// Create a workspace role.
+	// Create a workspace role. The role holds its own scopes and those of the inherited role.
 	CreateWorkspaceRole(ctx context.Context, in *CreateWorkspaceRoleRequest, opts ...grpc.CallOption) (*WorkspaceRole, error)
-	// Read the workspace roles that match, the server's own among them.
+	// Filter workspace roles. Returns predefined and custom workspace roles that match.
 	ReadWorkspaceRoles(ctx context.Context, in *ReadWorkspaceRolesRequest, opts ...grpc.CallOption) (*WorkspaceRoleList, error)
-	// Read a workspace role.
+	// Read a workspace role. Returns the workspace role with this UUID, or 404.
 	ReadWorkspaceRole(ctx context.Context, in *ReadWorkspaceRoleRequest, opts ...grpc.CallOption) (*WorkspaceRole, error)
-	// Make a workspace role what was sent. The server's own cannot be changed.
+	// Replace a workspace role. All fields take the values of the request; predefined roles cannot change.
 	UpdateWorkspaceRole(ctx context.Context, in *UpdateWorkspaceRoleRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Delete a workspace role. Whoever has it may do nothing by it any more.
+	// Delete a workspace role. Actors with this role lose its scopes.
 	DeleteWorkspaceRole(ctx context.Context, in *DeleteWorkspaceRoleRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// List all scopes that a workspace role may have.
+	// List workspace scopes. Returns every scope that a workspace role may hold.
 	ReadWorkspaceScopes(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*WorkspaceScopeList, error)
 }
 
@@ -148,23 +148,23 @@ func (c *roleServiceClient) ReadWorkspaceScopes(ctx context.Context, in *emptypb
 // All implementations must embed UnimplementedRoleServiceServer
 // for forward compatibility.
 //
-// RoleService stores roles. Roles of accounts are the server's own; those of workspaces can be added to.
+// Roles grant scopes in an account or in a workspace.
 type RoleServiceServer interface {
-	// Read the account roles that match.
+	// Filter account roles. Returns the server's predefined account roles that match.
 	ReadAccountRoles(context.Context, *ReadAccountRolesRequest) (*AccountRoleList, error)
-	// Read an account role.
+	// Read an account role. Returns the account role with this UUID, or 404.
 	ReadAccountRole(context.Context, *ReadAccountRoleRequest) (*AccountRole, error)
-	// Create a workspace role.
+	// Create a workspace role. The role holds its own scopes and those of the inherited role.
 	CreateWorkspaceRole(context.Context, *CreateWorkspaceRoleRequest) (*WorkspaceRole, error)
-	// Read the workspace roles that match, the server's own among them.
+	// Filter workspace roles. Returns predefined and custom workspace roles that match.
 	ReadWorkspaceRoles(context.Context, *ReadWorkspaceRolesRequest) (*WorkspaceRoleList, error)
-	// Read a workspace role.
+	// Read a workspace role. Returns the workspace role with this UUID, or 404.
 	ReadWorkspaceRole(context.Context, *ReadWorkspaceRoleRequest) (*WorkspaceRole, error)
-	// Make a workspace role what was sent. The server's own cannot be changed.
+	// Replace a workspace role. All fields take the values of the request; predefined roles cannot change.
 	UpdateWorkspaceRole(context.Context, *UpdateWorkspaceRoleRequest) (*emptypb.Empty, error)
-	// Delete a workspace role. Whoever has it may do nothing by it any more.
+	// Delete a workspace role. Actors with this role lose its scopes.
 	DeleteWorkspaceRole(context.Context, *DeleteWorkspaceRoleRequest) (*emptypb.Empty, error)
-	// List all scopes that a workspace role may have.
+	// List workspace scopes. Returns every scope that a workspace role may hold.
 	ReadWorkspaceScopes(context.Context, *emptypb.Empty) (*WorkspaceScopeList, error)
 	mustEmbedUnimplementedRoleServiceServer()
 }

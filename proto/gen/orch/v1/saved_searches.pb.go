@@ -26,14 +26,19 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// SavedSearch is a named list of criteria.
+// SavedSearch is a named list of filters for the user interface.
 type SavedSearch struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created       *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	Filters       []*SavedSearchFilter   `protobuf:"bytes,5,rep,name=filters,proto3" json:"filters,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the saved search.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// Unique name of the saved search.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// Filters of the search; the server stores them without interpreting them.
+	Filters       []*SavedSearchFilter `protobuf:"bytes,5,rep,name=filters,proto3" json:"filters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -103,14 +108,19 @@ func (x *SavedSearch) GetFilters() []*SavedSearchFilter {
 	return nil
 }
 
-// SavedSearchFilter is one criterion, in the words of the user interface.
+// SavedSearchFilter is one filter in terms of the user interface.
 type SavedSearchFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Object        string                 `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
-	Property      string                 `protobuf:"bytes,2,opt,name=property,proto3" json:"property,omitempty"`
-	Type          string                 `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
-	Operation     string                 `protobuf:"bytes,4,opt,name=operation,proto3" json:"operation,omitempty"`
-	Value         []byte                 `protobuf:"bytes,5,opt,name=value,proto3,oneof" json:"value,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Kind of the filtered object, such as "flow_run".
+	Object string `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
+	// Property of the object that the filter compares.
+	Property string `protobuf:"bytes,2,opt,name=property,proto3" json:"property,omitempty"`
+	// Type of the property, such as "string".
+	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
+	// Comparison, such as "equals".
+	Operation string `protobuf:"bytes,4,opt,name=operation,proto3" json:"operation,omitempty"`
+	// Value of the comparison as any JSON value.
+	Value         []byte `protobuf:"bytes,5,opt,name=value,proto3,oneof" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -180,10 +190,13 @@ func (x *SavedSearchFilter) GetValue() []byte {
 	return nil
 }
 
+// SavedSearchCreate holds the fields of a saved search.
 type SavedSearchCreate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Filters       []*SavedSearchFilter   `protobuf:"bytes,2,rep,name=filters,proto3" json:"filters,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unique name of the saved search.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Filters of the search; the server stores them without interpreting them.
+	Filters       []*SavedSearchFilter `protobuf:"bytes,2,rep,name=filters,proto3" json:"filters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -232,6 +245,7 @@ func (x *SavedSearchCreate) GetFilters() []*SavedSearchFilter {
 	return nil
 }
 
+// SavedSearchList is a JSON array of saved searches.
 type SavedSearchList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	SavedSearches []*SavedSearch         `protobuf:"bytes,1,rep,name=saved_searches,json=savedSearches,proto3" json:"saved_searches,omitempty"`
@@ -276,11 +290,13 @@ func (x *SavedSearchList) GetSavedSearches() []*SavedSearch {
 	return nil
 }
 
-// SavedSearchQuery names a page of searches.
+// SavedSearchQuery paginates saved searches.
 type SavedSearchQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Limit         *PageLimit             `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Maximum number of saved searchs, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of saved searchs to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -374,8 +390,9 @@ func (x *CreateSavedSearchRequest) GetSavedSearch() *SavedSearchCreate {
 }
 
 type ReadSavedSearchRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the saved search.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -462,8 +479,9 @@ func (x *ReadSavedSearchesRequest) GetQuery() *SavedSearchQuery {
 }
 
 type DeleteSavedSearchRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the saved search.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

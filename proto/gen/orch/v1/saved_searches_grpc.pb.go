@@ -32,15 +32,15 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// SavedSearchService stores searches. What they say is the business of those who save them.
+// Saved searches are named filters of the user interface.
 type SavedSearchServiceClient interface {
-	// Create a search, or replace the filters of the one of that name.
+	// Create or update a saved search. An existing search of the same name returns 200 with the new filters.
 	CreateSavedSearch(ctx context.Context, in *CreateSavedSearchRequest, opts ...grpc.CallOption) (*SavedSearch, error)
-	// Read a search by its id.
+	// Read a saved search. Returns the saved search with this UUID, or 404.
 	ReadSavedSearch(ctx context.Context, in *ReadSavedSearchRequest, opts ...grpc.CallOption) (*SavedSearch, error)
-	// Read a page of searches, ordered by name.
+	// List saved searches. Returns a page of all saved searches, by name.
 	ReadSavedSearches(ctx context.Context, in *ReadSavedSearchesRequest, opts ...grpc.CallOption) (*SavedSearchList, error)
-	// Delete a search.
+	// Delete a saved search. Returns 404 when it does not exist.
 	DeleteSavedSearch(ctx context.Context, in *DeleteSavedSearchRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
@@ -96,15 +96,15 @@ func (c *savedSearchServiceClient) DeleteSavedSearch(ctx context.Context, in *De
 // All implementations must embed UnimplementedSavedSearchServiceServer
 // for forward compatibility.
 //
-// SavedSearchService stores searches. What they say is the business of those who save them.
+// Saved searches are named filters of the user interface.
 type SavedSearchServiceServer interface {
-	// Create a search, or replace the filters of the one of that name.
+	// Create or update a saved search. An existing search of the same name returns 200 with the new filters.
 	CreateSavedSearch(context.Context, *CreateSavedSearchRequest) (*SavedSearch, error)
-	// Read a search by its id.
+	// Read a saved search. Returns the saved search with this UUID, or 404.
 	ReadSavedSearch(context.Context, *ReadSavedSearchRequest) (*SavedSearch, error)
-	// Read a page of searches, ordered by name.
+	// List saved searches. Returns a page of all saved searches, by name.
 	ReadSavedSearches(context.Context, *ReadSavedSearchesRequest) (*SavedSearchList, error)
-	// Delete a search.
+	// Delete a saved search. Returns 404 when it does not exist.
 	DeleteSavedSearch(context.Context, *DeleteSavedSearchRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedSavedSearchServiceServer()
 }

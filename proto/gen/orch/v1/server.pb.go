@@ -26,6 +26,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// HelloResponse is a bare JSON string.
 type HelloResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Greeting      string                 `protobuf:"bytes,1,opt,name=greeting,proto3" json:"greeting,omitempty"`
@@ -70,6 +71,7 @@ func (x *HelloResponse) GetGreeting() string {
 	return ""
 }
 
+// HealthResponse is a bare JSON Boolean.
 type HealthResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Healthy       bool                   `protobuf:"varint,1,opt,name=healthy,proto3" json:"healthy,omitempty"`
@@ -114,6 +116,7 @@ func (x *HealthResponse) GetHealthy() bool {
 	return false
 }
 
+// ReadyResponse is a JSON object with a message.
 type ReadyResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Readiness     []byte                 `protobuf:"bytes,1,opt,name=readiness,proto3" json:"readiness,omitempty"`
@@ -158,6 +161,7 @@ func (x *ReadyResponse) GetReadiness() []byte {
 	return nil
 }
 
+// VersionResponse is a bare JSON string.
 type VersionResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Version       string                 `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
@@ -202,7 +206,7 @@ func (x *VersionResponse) GetVersion() string {
 	return ""
 }
 
-// Settings are the server's, by name.
+// Settings is the server's configuration by variable name.
 type Settings struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        []byte                 `protobuf:"bytes,1,opt,name=values,proto3" json:"values,omitempty"`
@@ -248,8 +252,9 @@ func (x *Settings) GetValues() []byte {
 }
 
 type CreateCsrfTokenRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Client        string                 `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Identifier that the client chose for itself.
+	Client        string `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -291,14 +296,20 @@ func (x *CreateCsrfTokenRequest) GetClient() string {
 	return ""
 }
 
-// CsrfToken proves that a request comes from a client that was asked for it.
+// CsrfToken protects a browser client against cross-site request forgery.
 type CsrfToken struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created       *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	Token         string                 `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
-	Client        string                 `protobuf:"bytes,5,opt,name=client,proto3" json:"client,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the token.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// Secret value of the token.
+	Token string `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
+	// Identifier of the client.
+	Client string `protobuf:"bytes,5,opt,name=client,proto3" json:"client,omitempty"`
+	// Time at which the token expires, in UTC.
 	Expiration    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expiration,proto3" json:"expiration,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

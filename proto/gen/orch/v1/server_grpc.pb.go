@@ -35,21 +35,21 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ServerService tells whether the server lives, and what it is.
+// Server status: health, readiness and API version.
 type ServerServiceClient interface {
-	// Say hello.
+	// Greet the client. Returns a constant greeting, as a test of the connection.
 	Hello(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*HelloResponse, error)
-	// Tell whether the process lives.
+	// Check liveness. Returns true while the process runs.
 	HealthCheck(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*HealthResponse, error)
-	// Tell whether requests can be served.
+	// Check readiness. Returns 503 while the server cannot serve requests, for example during start or shutdown.
 	PerformReadinessCheck(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*ReadyResponse, error)
-	// Tell the version of the API.
+	// Read the API version. Returns the version as major.minor.patch.
 	ServerVersion(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*VersionResponse, error)
-	// Tell the version of the server.
+	// Read the server version. Returns the version of the running program.
 	ReadVersion(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*VersionResponse, error)
-	// Read the settings that the server runs with, by their names; secrets are not shown.
+	// Read the settings. Returns the server's configuration by variable name, without secrets.
 	ReadSettings(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*Settings, error)
-	// Make a token that proves a request comes from this client; refused while nobody asks for one.
+	// Create a CSRF token. Returns 422, because CSRF protection is disabled.
 	CreateCsrfToken(ctx context.Context, in *CreateCsrfTokenRequest, opts ...grpc.CallOption) (*CsrfToken, error)
 }
 
@@ -135,21 +135,21 @@ func (c *serverServiceClient) CreateCsrfToken(ctx context.Context, in *CreateCsr
 // All implementations must embed UnimplementedServerServiceServer
 // for forward compatibility.
 //
-// ServerService tells whether the server lives, and what it is.
+// Server status: health, readiness and API version.
 type ServerServiceServer interface {
-	// Say hello.
+	// Greet the client. Returns a constant greeting, as a test of the connection.
 	Hello(context.Context, *emptypb.Empty) (*HelloResponse, error)
-	// Tell whether the process lives.
+	// Check liveness. Returns true while the process runs.
 	HealthCheck(context.Context, *emptypb.Empty) (*HealthResponse, error)
-	// Tell whether requests can be served.
+	// Check readiness. Returns 503 while the server cannot serve requests, for example during start or shutdown.
 	PerformReadinessCheck(context.Context, *emptypb.Empty) (*ReadyResponse, error)
-	// Tell the version of the API.
+	// Read the API version. Returns the version as major.minor.patch.
 	ServerVersion(context.Context, *emptypb.Empty) (*VersionResponse, error)
-	// Tell the version of the server.
+	// Read the server version. Returns the version of the running program.
 	ReadVersion(context.Context, *emptypb.Empty) (*VersionResponse, error)
-	// Read the settings that the server runs with, by their names; secrets are not shown.
+	// Read the settings. Returns the server's configuration by variable name, without secrets.
 	ReadSettings(context.Context, *emptypb.Empty) (*Settings, error)
-	// Make a token that proves a request comes from this client; refused while nobody asks for one.
+	// Create a CSRF token. Returns 422, because CSRF protection is disabled.
 	CreateCsrfToken(context.Context, *CreateCsrfTokenRequest) (*CsrfToken, error)
 	mustEmbedUnimplementedServerServiceServer()
 }

@@ -27,21 +27,28 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ServiceAccount is a program that acts in an account.
+// ServiceAccount is an actor for a program.
 type ServiceAccount struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Id      string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the service account.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
 	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
 	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	// Who acts, in access lists and events.
-	ActorId         string `protobuf:"bytes,4,opt,name=actor_id,json=actorId,proto3" json:"actor_id,omitempty"`
-	AccountId       string `protobuf:"bytes,5,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Name            string `protobuf:"bytes,6,opt,name=name,proto3" json:"name,omitempty"`
-	AccountRoleId   string `protobuf:"bytes,7,opt,name=account_role_id,json=accountRoleId,proto3" json:"account_role_id,omitempty"`
+	// UUID that identifies the service account in access lists and events.
+	ActorId string `protobuf:"bytes,4,opt,name=actor_id,json=actorId,proto3" json:"actor_id,omitempty"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,5,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// Name of the service account, 1 to 255 characters.
+	Name string `protobuf:"bytes,6,opt,name=name,proto3" json:"name,omitempty"`
+	// UUID of its account role.
+	AccountRoleId string `protobuf:"bytes,7,opt,name=account_role_id,json=accountRoleId,proto3" json:"account_role_id,omitempty"`
+	// Name of its account role.
 	AccountRoleName string `protobuf:"bytes,8,opt,name=account_role_name,json=accountRoleName,proto3" json:"account_role_name,omitempty"`
-	// The newest key.
+	// Newest API key; null for none.
 	ApiKey *ApiKey `protobuf:"bytes,9,opt,name=api_key,json=apiKey,proto3,oneof" json:"api_key,omitempty"`
-	// All keys, the newest last.
+	// All API keys, newest last.
 	Keys          []*ApiKey `protobuf:"bytes,10,rep,name=keys,proto3" json:"keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -147,12 +154,14 @@ func (x *ServiceAccount) GetKeys() []*ApiKey {
 	return nil
 }
 
+// ServiceAccountCreate holds the fields of a new service account.
 type ServiceAccountCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Null = never.
+	// Name of the service account, 1 to 255 characters.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Time at which the first API key expires; null means never.
 	ApiKeyExpiration *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=api_key_expiration,json=apiKeyExpiration,proto3,oneof" json:"api_key_expiration,omitempty"`
-	// Member when absent or null.
+	// UUID of its account role; absent or null means Member.
 	AccountRoleId *string `protobuf:"bytes,3,opt,name=account_role_id,json=accountRoleId,proto3,oneof" json:"account_role_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -209,10 +218,13 @@ func (x *ServiceAccountCreate) GetAccountRoleId() string {
 	return ""
 }
 
+// ServiceAccountUpdate holds the changes to a service account; absent fields keep their values.
 type ServiceAccountUpdate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          *string                `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	AccountRoleId *string                `protobuf:"bytes,2,opt,name=account_role_id,json=accountRoleId,proto3,oneof" json:"account_role_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the service account, 1 to 255 characters.
+	Name *string `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// UUID of its account role.
+	AccountRoleId *string `protobuf:"bytes,2,opt,name=account_role_id,json=accountRoleId,proto3,oneof" json:"account_role_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -261,11 +273,12 @@ func (x *ServiceAccountUpdate) GetAccountRoleId() string {
 	return ""
 }
 
+// ApiKeyRotation configures a new API key and the expiry of the old ones.
 type ApiKeyRotation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Null = never.
+	// Time at which the new API key expires; null means never.
 	ApiKeyExpiration *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=api_key_expiration,json=apiKeyExpiration,proto3,oneof" json:"api_key_expiration,omitempty"`
-	// 0 or null: the old keys die at once.
+	// Time for which old keys stay valid, in seconds, 0 to 172,800; null or 0 revokes them immediately.
 	OldKeyExpiresInSeconds *int64 `protobuf:"varint,2,opt,name=old_key_expires_in_seconds,json=oldKeyExpiresInSeconds,proto3,oneof" json:"old_key_expires_in_seconds,omitempty"`
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache
@@ -315,6 +328,7 @@ func (x *ApiKeyRotation) GetOldKeyExpiresInSeconds() int64 {
 	return 0
 }
 
+// ServiceAccountList is a JSON array of service accounts.
 type ServiceAccountList struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	ServiceAccounts []*ServiceAccount      `protobuf:"bytes,1,rep,name=service_accounts,json=serviceAccounts,proto3" json:"service_accounts,omitempty"`
@@ -359,12 +373,15 @@ func (x *ServiceAccountList) GetServiceAccounts() []*ServiceAccount {
 	return nil
 }
 
-// ServiceAccountFilter selects service accounts.
+// ServiceAccountFilter selects service accounts; absent criteria match everything.
 type ServiceAccountFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operator      Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Id            *AnyUuidFilter         `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	Name          *NameFilter            `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects by UUID.
+	Id *AnyUuidFilter `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Selects by name.
+	Name          *NameFilter `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -420,13 +437,17 @@ func (x *ServiceAccountFilter) GetName() *NameFilter {
 	return nil
 }
 
+// ServiceAccountQuery selects and paginates service accounts.
 type ServiceAccountQuery struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	ServiceAccounts *ServiceAccountFilter  `protobuf:"bytes,1,opt,name=service_accounts,json=serviceAccounts,proto3,oneof" json:"service_accounts,omitempty"`
-	Limit           *PageLimit             `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset          int64                  `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the service accounts themselves; absent selects all.
+	ServiceAccounts *ServiceAccountFilter `protobuf:"bytes,1,opt,name=service_accounts,json=serviceAccounts,proto3,oneof" json:"service_accounts,omitempty"`
+	// Maximum number of service accounts, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of service accounts to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ServiceAccountQuery) Reset() {
@@ -481,9 +502,10 @@ func (x *ServiceAccountQuery) GetOffset() int64 {
 }
 
 type CreateServiceAccountRequest struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	AccountId      string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	ServiceAccount *ServiceAccountCreate  `protobuf:"bytes,2,opt,name=service_account,json=serviceAccount,proto3" json:"service_account,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId      string                `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	ServiceAccount *ServiceAccountCreate `protobuf:"bytes,2,opt,name=service_account,json=serviceAccount,proto3" json:"service_account,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -533,9 +555,10 @@ func (x *CreateServiceAccountRequest) GetServiceAccount() *ServiceAccountCreate 
 }
 
 type ReadServiceAccountsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Query         *ServiceAccountQuery   `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId     string               `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	Query         *ServiceAccountQuery `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -585,9 +608,11 @@ func (x *ReadServiceAccountsRequest) GetQuery() *ServiceAccountQuery {
 }
 
 type ReadServiceAccountRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// UUID of the service account.
+	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -637,8 +662,10 @@ func (x *ReadServiceAccountRequest) GetId() string {
 }
 
 type UpdateServiceAccountRequest struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	AccountId      string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// UUID of the service account.
 	Id             string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	ServiceAccount *ServiceAccountUpdate  `protobuf:"bytes,3,opt,name=service_account,json=serviceAccount,proto3" json:"service_account,omitempty"`
 	UpdateMask     *fieldmaskpb.FieldMask `protobuf:"bytes,4,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -705,9 +732,11 @@ func (x *UpdateServiceAccountRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 }
 
 type DeleteServiceAccountRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// UUID of the service account.
+	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -757,10 +786,12 @@ func (x *DeleteServiceAccountRequest) GetId() string {
 }
 
 type RotateServiceAccountApiKeyRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	Rotation      *ApiKeyRotation        `protobuf:"bytes,3,opt,name=rotation,proto3" json:"rotation,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// UUID of the service account.
+	Id            string          `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	Rotation      *ApiKeyRotation `protobuf:"bytes,3,opt,name=rotation,proto3" json:"rotation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

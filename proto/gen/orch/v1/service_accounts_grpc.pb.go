@@ -34,19 +34,19 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// ServiceAccountService stores service accounts.
+// Service accounts are actors for programs, with API keys of their own.
 type ServiceAccountServiceClient interface {
-	// Create a service account with its first key. This answer alone shows the key.
+	// Create a service account. Only this response shows the first API key.
 	CreateServiceAccount(ctx context.Context, in *CreateServiceAccountRequest, opts ...grpc.CallOption) (*ServiceAccount, error)
-	// Read the service accounts that match.
+	// Filter service accounts. Returns a page of the service accounts that match.
 	ReadServiceAccounts(ctx context.Context, in *ReadServiceAccountsRequest, opts ...grpc.CallOption) (*ServiceAccountList, error)
-	// Read a service account.
+	// Read a service account. Returns the service account with this UUID, or 404.
 	ReadServiceAccount(ctx context.Context, in *ReadServiceAccountRequest, opts ...grpc.CallOption) (*ServiceAccount, error)
-	// Change a service account; what is not sent stays.
+	// Update a service account. Absent fields keep their values.
 	UpdateServiceAccount(ctx context.Context, in *UpdateServiceAccountRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Delete a service account with its keys, its access to workspaces and the webhooks that are bound to it.
+	// Delete a service account. This also deletes its API keys, its workspace access and the webhooks bound to it.
 	DeleteServiceAccount(ctx context.Context, in *DeleteServiceAccountRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Give a service account a new key. The old ones stay valid for as long as is said, at most 48 hours.
+	// Rotate the API key. Only this response shows the new key; old keys may stay valid for up to 48 hours.
 	RotateServiceAccountApiKey(ctx context.Context, in *RotateServiceAccountApiKeyRequest, opts ...grpc.CallOption) (*ServiceAccount, error)
 }
 
@@ -122,19 +122,19 @@ func (c *serviceAccountServiceClient) RotateServiceAccountApiKey(ctx context.Con
 // All implementations must embed UnimplementedServiceAccountServiceServer
 // for forward compatibility.
 //
-// ServiceAccountService stores service accounts.
+// Service accounts are actors for programs, with API keys of their own.
 type ServiceAccountServiceServer interface {
-	// Create a service account with its first key. This answer alone shows the key.
+	// Create a service account. Only this response shows the first API key.
 	CreateServiceAccount(context.Context, *CreateServiceAccountRequest) (*ServiceAccount, error)
-	// Read the service accounts that match.
+	// Filter service accounts. Returns a page of the service accounts that match.
 	ReadServiceAccounts(context.Context, *ReadServiceAccountsRequest) (*ServiceAccountList, error)
-	// Read a service account.
+	// Read a service account. Returns the service account with this UUID, or 404.
 	ReadServiceAccount(context.Context, *ReadServiceAccountRequest) (*ServiceAccount, error)
-	// Change a service account; what is not sent stays.
+	// Update a service account. Absent fields keep their values.
 	UpdateServiceAccount(context.Context, *UpdateServiceAccountRequest) (*emptypb.Empty, error)
-	// Delete a service account with its keys, its access to workspaces and the webhooks that are bound to it.
+	// Delete a service account. This also deletes its API keys, its workspace access and the webhooks bound to it.
 	DeleteServiceAccount(context.Context, *DeleteServiceAccountRequest) (*emptypb.Empty, error)
-	// Give a service account a new key. The old ones stay valid for as long as is said, at most 48 hours.
+	// Rotate the API key. Only this response shows the new key; old keys may stay valid for up to 48 hours.
 	RotateServiceAccountApiKey(context.Context, *RotateServiceAccountApiKeyRequest) (*ServiceAccount, error)
 	mustEmbedUnimplementedServiceAccountServiceServer()
 }

@@ -25,6 +25,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// StateType is the type of a state, on which the orchestration rules decide.
 type StateType int32
 
 const (
@@ -95,6 +96,7 @@ func (StateType) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_states_proto_rawDescGZIP(), []int{0}
 }
 
+// SetStateStatus is the decision of the orchestration rules.
 type SetStateStatus int32
 
 const (
@@ -150,16 +152,23 @@ func (SetStateStatus) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_states_proto_rawDescGZIP(), []int{1}
 }
 
-// State is where a run stands since a moment.
+// State is the condition of a run from a point in time on.
 type State struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Type          StateType              `protobuf:"varint,2,opt,name=type,proto3,enum=orch.v1.StateType" json:"type,omitempty"`
-	Name          *string                `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	Timestamp     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
-	Message       *string                `protobuf:"bytes,5,opt,name=message,proto3,oneof" json:"message,omitempty"`
-	Data          []byte                 `protobuf:"bytes,6,opt,name=data,proto3,oneof" json:"data,omitempty"`
-	StateDetails  *StateDetails          `protobuf:"bytes,7,opt,name=state_details,json=stateDetails,proto3" json:"state_details,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the state.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Type of the state.
+	Type StateType `protobuf:"varint,2,opt,name=type,proto3,enum=orch.v1.StateType" json:"type,omitempty"`
+	// Name of the state; the server derives it from the type when absent.
+	Name *string `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Time of the transition, in UTC.
+	Timestamp *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
+	// Free text that explains the state.
+	Message *string `protobuf:"bytes,5,opt,name=message,proto3,oneof" json:"message,omitempty"`
+	// Result or reference to it, as any JSON value.
+	Data []byte `protobuf:"bytes,6,opt,name=data,proto3,oneof" json:"data,omitempty"`
+	// Details that rules and clients attach to the state.
+	StateDetails  *StateDetails `protobuf:"bytes,7,opt,name=state_details,json=stateDetails,proto3" json:"state_details,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -243,14 +252,19 @@ func (x *State) GetStateDetails() *StateDetails {
 	return nil
 }
 
-// StateCreate proposes a state; the server mints its id and its timestamp.
+// StateCreate proposes a state; the server assigns its UUID and timestamp.
 type StateCreate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Type          StateType              `protobuf:"varint,1,opt,name=type,proto3,enum=orch.v1.StateType" json:"type,omitempty"`
-	Name          *string                `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	Message       *string                `protobuf:"bytes,3,opt,name=message,proto3,oneof" json:"message,omitempty"`
-	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3,oneof" json:"data,omitempty"`
-	StateDetails  *StateDetails          `protobuf:"bytes,5,opt,name=state_details,json=stateDetails,proto3" json:"state_details,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Type of the state.
+	Type StateType `protobuf:"varint,1,opt,name=type,proto3,enum=orch.v1.StateType" json:"type,omitempty"`
+	// Name of the state; the server derives it from the type when absent.
+	Name *string `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Free text that explains the state.
+	Message *string `protobuf:"bytes,3,opt,name=message,proto3,oneof" json:"message,omitempty"`
+	// Result or reference to it, as any JSON value.
+	Data []byte `protobuf:"bytes,4,opt,name=data,proto3,oneof" json:"data,omitempty"`
+	// Details that rules and clients attach to the state.
+	StateDetails  *StateDetails `protobuf:"bytes,5,opt,name=state_details,json=stateDetails,proto3" json:"state_details,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -320,27 +334,45 @@ func (x *StateCreate) GetStateDetails() *StateDetails {
 	return nil
 }
 
-// StateDetails is what rules and clients attach to a state.
+// StateDetails are the details that rules and clients attach to a state.
 type StateDetails struct {
-	state                        protoimpl.MessageState `protogen:"open.v1"`
-	FlowRunId                    *string                `protobuf:"bytes,1,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
-	TaskRunId                    *string                `protobuf:"bytes,2,opt,name=task_run_id,json=taskRunId,proto3,oneof" json:"task_run_id,omitempty"`
-	ChildFlowRunId               *string                `protobuf:"bytes,3,opt,name=child_flow_run_id,json=childFlowRunId,proto3,oneof" json:"child_flow_run_id,omitempty"`
-	ScheduledTime                *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=scheduled_time,json=scheduledTime,proto3,oneof" json:"scheduled_time,omitempty"`
-	CacheKey                     *string                `protobuf:"bytes,5,opt,name=cache_key,json=cacheKey,proto3,oneof" json:"cache_key,omitempty"`
-	CacheExpiration              *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=cache_expiration,json=cacheExpiration,proto3,oneof" json:"cache_expiration,omitempty"`
-	Deferred                     *bool                  `protobuf:"varint,7,opt,name=deferred,proto3,oneof" json:"deferred,omitempty"`
-	UntrackableResult            bool                   `protobuf:"varint,8,opt,name=untrackable_result,json=untrackableResult,proto3" json:"untrackable_result,omitempty"`
-	PauseTimeout                 *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=pause_timeout,json=pauseTimeout,proto3,oneof" json:"pause_timeout,omitempty"`
-	PauseReschedule              bool                   `protobuf:"varint,10,opt,name=pause_reschedule,json=pauseReschedule,proto3" json:"pause_reschedule,omitempty"`
-	PauseKey                     *string                `protobuf:"bytes,11,opt,name=pause_key,json=pauseKey,proto3,oneof" json:"pause_key,omitempty"`
-	RunInputKeyset               *StringMap             `protobuf:"bytes,12,opt,name=run_input_keyset,json=runInputKeyset,proto3,oneof" json:"run_input_keyset,omitempty"`
-	RefreshCache                 *bool                  `protobuf:"varint,13,opt,name=refresh_cache,json=refreshCache,proto3,oneof" json:"refresh_cache,omitempty"`
-	Retriable                    *bool                  `protobuf:"varint,14,opt,name=retriable,proto3,oneof" json:"retriable,omitempty"`
-	TransitionId                 *string                `protobuf:"bytes,15,opt,name=transition_id,json=transitionId,proto3,oneof" json:"transition_id,omitempty"`
-	TaskParametersId             *string                `protobuf:"bytes,16,opt,name=task_parameters_id,json=taskParametersId,proto3,oneof" json:"task_parameters_id,omitempty"`
-	Traceparent                  *string                `protobuf:"bytes,17,opt,name=traceparent,proto3,oneof" json:"traceparent,omitempty"`
-	DeploymentConcurrencyLeaseId *string                `protobuf:"bytes,18,opt,name=deployment_concurrency_lease_id,json=deploymentConcurrencyLeaseId,proto3,oneof" json:"deployment_concurrency_lease_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow run; null for none.
+	FlowRunId *string `protobuf:"bytes,1,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
+	// UUID of the task run; null for none.
+	TaskRunId *string `protobuf:"bytes,2,opt,name=task_run_id,json=taskRunId,proto3,oneof" json:"task_run_id,omitempty"`
+	// UUID of the subflow run that the task run represents; null for none.
+	ChildFlowRunId *string `protobuf:"bytes,3,opt,name=child_flow_run_id,json=childFlowRunId,proto3,oneof" json:"child_flow_run_id,omitempty"`
+	// Time at which a SCHEDULED run is due, in UTC.
+	ScheduledTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=scheduled_time,json=scheduledTime,proto3,oneof" json:"scheduled_time,omitempty"`
+	// Key under which the result of a task run is cached; null disables caching.
+	CacheKey *string `protobuf:"bytes,5,opt,name=cache_key,json=cacheKey,proto3,oneof" json:"cache_key,omitempty"`
+	// Time at which the cached result expires, in UTC; null means never.
+	CacheExpiration *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=cache_expiration,json=cacheExpiration,proto3,oneof" json:"cache_expiration,omitempty"`
+	// Whether a task worker executes the task run; default false.
+	Deferred *bool `protobuf:"varint,7,opt,name=deferred,proto3,oneof" json:"deferred,omitempty"`
+	// Whether the client cannot track the use of the result; default false.
+	UntrackableResult bool `protobuf:"varint,8,opt,name=untrackable_result,json=untrackableResult,proto3" json:"untrackable_result,omitempty"`
+	// Time at which a paused run fails, in UTC; null means never.
+	PauseTimeout *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=pause_timeout,json=pauseTimeout,proto3,oneof" json:"pause_timeout,omitempty"`
+	// Whether the paused run leaves its infrastructure and resumes on new one; default false.
+	PauseReschedule bool `protobuf:"varint,10,opt,name=pause_reschedule,json=pauseReschedule,proto3" json:"pause_reschedule,omitempty"`
+	// Key of the pause, which the run passes once.
+	PauseKey *string `protobuf:"bytes,11,opt,name=pause_key,json=pauseKey,proto3,oneof" json:"pause_key,omitempty"`
+	// Keys of the inputs that a paused run waits for; null for none.
+	RunInputKeyset *StringMap `protobuf:"bytes,12,opt,name=run_input_keyset,json=runInputKeyset,proto3,oneof" json:"run_input_keyset,omitempty"`
+	// Whether to ignore a cached result and store a new one; null means false.
+	RefreshCache *bool `protobuf:"varint,13,opt,name=refresh_cache,json=refreshCache,proto3,oneof" json:"refresh_cache,omitempty"`
+	// Whether a failed task run may be retried; null means yes.
+	Retriable *bool `protobuf:"varint,14,opt,name=retriable,proto3,oneof" json:"retriable,omitempty"`
+	// UUID that the client assigned to the transition; a duplicate is not applied twice.
+	TransitionId *string `protobuf:"bytes,15,opt,name=transition_id,json=transitionId,proto3,oneof" json:"transition_id,omitempty"`
+	// UUID of the stored parameters of a deferred task run; null for none.
+	TaskParametersId *string `protobuf:"bytes,16,opt,name=task_parameters_id,json=taskParametersId,proto3,oneof" json:"task_parameters_id,omitempty"`
+	// W3C trace context of the transition; null for none.
+	Traceparent *string `protobuf:"bytes,17,opt,name=traceparent,proto3,oneof" json:"traceparent,omitempty"`
+	// UUID of the lease that holds the run's concurrency slot; null for none.
+	DeploymentConcurrencyLeaseId *string `protobuf:"bytes,18,opt,name=deployment_concurrency_lease_id,json=deploymentConcurrencyLeaseId,proto3,oneof" json:"deployment_concurrency_lease_id,omitempty"`
 	unknownFields                protoimpl.UnknownFields
 	sizeCache                    protoimpl.SizeCache
 }
@@ -501,12 +533,14 @@ func (x *StateDetails) GetDeploymentConcurrencyLeaseId() string {
 	return ""
 }
 
-// OrchestrationResult is the judgement of a proposed state.
+// OrchestrationResult is the decision on a proposed state.
 type OrchestrationResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What was written, or the state that stays; null where the run has none.
-	State         *State             `protobuf:"bytes,1,opt,name=state,proto3,oneof" json:"state,omitempty"`
-	Status        SetStateStatus     `protobuf:"varint,2,opt,name=status,proto3,enum=orch.v1.SetStateStatus" json:"status,omitempty"`
+	// State of the run after the decision; null for a run without a state.
+	State *State `protobuf:"bytes,1,opt,name=state,proto3,oneof" json:"state,omitempty"`
+	// ACCEPT, REJECT, WAIT or ABORT.
+	Status SetStateStatus `protobuf:"varint,2,opt,name=status,proto3,enum=orch.v1.SetStateStatus" json:"status,omitempty"`
+	// Reason and delay of the decision; type selects the form.
 	Details       *TransitionDetails `protobuf:"bytes,3,opt,name=details,proto3" json:"details,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -563,6 +597,7 @@ func (x *OrchestrationResult) GetDetails() *TransitionDetails {
 	return nil
 }
 
+// TransitionDetails explain a decision; type selects the form.
 type TransitionDetails struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -677,6 +712,7 @@ func (*TransitionDetails_Reject) isTransitionDetails_Kind() {}
 
 func (*TransitionDetails_Abort) isTransitionDetails_Kind() {}
 
+// StateAcceptDetails belong to an accepted transition.
 type StateAcceptDetails struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -713,9 +749,11 @@ func (*StateAcceptDetails) Descriptor() ([]byte, []int) {
 	return file_orch_v1_states_proto_rawDescGZIP(), []int{5}
 }
 
+// StateRejectDetails belong to a transition for which the rules chose another state.
 type StateRejectDetails struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Reason        *string                `protobuf:"bytes,1,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Reason of the decision for a person.
+	Reason        *string `protobuf:"bytes,1,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -757,9 +795,11 @@ func (x *StateRejectDetails) GetReason() string {
 	return ""
 }
 
+// StateAbortDetails belong to a refused transition, which leaves the state unchanged.
 type StateAbortDetails struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Reason        *string                `protobuf:"bytes,1,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Reason of the decision for a person.
+	Reason        *string `protobuf:"bytes,1,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -801,10 +841,13 @@ func (x *StateAbortDetails) GetReason() string {
 	return ""
 }
 
+// StateWaitDetails belong to a transition that the client must propose again later.
 type StateWaitDetails struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	DelaySeconds  int64                  `protobuf:"varint,1,opt,name=delay_seconds,json=delaySeconds,proto3" json:"delay_seconds,omitempty"`
-	Reason        *string                `protobuf:"bytes,2,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Time to wait before the next proposal, in seconds.
+	DelaySeconds int64 `protobuf:"varint,1,opt,name=delay_seconds,json=delaySeconds,proto3" json:"delay_seconds,omitempty"`
+	// Reason of the decision for a person.
+	Reason        *string `protobuf:"bytes,2,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -853,15 +896,19 @@ func (x *StateWaitDetails) GetReason() string {
 	return ""
 }
 
-// FlowRunStateRecord is one row of a flow run's history as it is stored.
+// FlowRunStateRecord is one stored row of a flow run's history.
 type FlowRunStateRecord struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	FlowRunId string                 `protobuf:"bytes,2,opt,name=flow_run_id,json=flowRunId,proto3" json:"flow_run_id,omitempty"`
-	// The revision of the run that this state made.
-	RunRevision   int64                  `protobuf:"varint,3,opt,name=run_revision,json=runRevision,proto3" json:"run_revision,omitempty"`
-	Timestamp     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
-	State         *State                 `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow run state record.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// UUID of the flow run.
+	FlowRunId string `protobuf:"bytes,2,opt,name=flow_run_id,json=flowRunId,proto3" json:"flow_run_id,omitempty"`
+	// Revision of the run that this state produced.
+	RunRevision int64 `protobuf:"varint,3,opt,name=run_revision,json=runRevision,proto3" json:"run_revision,omitempty"`
+	// Time of the transition.
+	Timestamp *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
+	// State of the run.
+	State         *State `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -931,6 +978,7 @@ func (x *FlowRunStateRecord) GetState() *State {
 	return nil
 }
 
+// StateList is a JSON array of states.
 type StateList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	States        []*State               `protobuf:"bytes,1,rep,name=states,proto3" json:"states,omitempty"`
@@ -976,8 +1024,9 @@ func (x *StateList) GetStates() []*State {
 }
 
 type ReadFlowRunStateRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the state.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1020,8 +1069,9 @@ func (x *ReadFlowRunStateRequest) GetId() string {
 }
 
 type ReadFlowRunStatesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	FlowRunId     string                 `protobuf:"bytes,1,opt,name=flow_run_id,json=flowRunId,proto3" json:"flow_run_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow run.
+	FlowRunId     string `protobuf:"bytes,1,opt,name=flow_run_id,json=flowRunId,proto3" json:"flow_run_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

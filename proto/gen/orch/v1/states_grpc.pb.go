@@ -29,11 +29,11 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// FlowRunStateService reads the history of flow runs.
+// Flow run states are the state history of flow runs.
 type FlowRunStateServiceClient interface {
-	// Read one state of a flow run.
+	// Read a flow run state. Returns the state with this UUID, or 404.
 	ReadFlowRunState(ctx context.Context, in *ReadFlowRunStateRequest, opts ...grpc.CallOption) (*State, error)
-	// Read all states of a flow run, oldest first.
+	// List states of a flow run. Returns the states of the flow run, oldest first.
 	ReadFlowRunStates(ctx context.Context, in *ReadFlowRunStatesRequest, opts ...grpc.CallOption) (*StateList, error)
 }
 
@@ -69,11 +69,11 @@ func (c *flowRunStateServiceClient) ReadFlowRunStates(ctx context.Context, in *R
 // All implementations must embed UnimplementedFlowRunStateServiceServer
 // for forward compatibility.
 //
-// FlowRunStateService reads the history of flow runs.
+// Flow run states are the state history of flow runs.
 type FlowRunStateServiceServer interface {
-	// Read one state of a flow run.
+	// Read a flow run state. Returns the state with this UUID, or 404.
 	ReadFlowRunState(context.Context, *ReadFlowRunStateRequest) (*State, error)
-	// Read all states of a flow run, oldest first.
+	// List states of a flow run. Returns the states of the flow run, oldest first.
 	ReadFlowRunStates(context.Context, *ReadFlowRunStatesRequest) (*StateList, error)
 	mustEmbedUnimplementedFlowRunStateServiceServer()
 }

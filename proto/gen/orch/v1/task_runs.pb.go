@@ -27,6 +27,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// TaskRunSort is the order of task runs.
 type TaskRunSort int32
 
 const (
@@ -38,7 +39,7 @@ const (
 	TaskRunSort_TASK_RUN_SORT_NAME_DESC                     TaskRunSort = 5
 	TaskRunSort_TASK_RUN_SORT_NEXT_SCHEDULED_START_TIME_ASC TaskRunSort = 6
 	TaskRunSort_TASK_RUN_SORT_END_TIME_DESC                 TaskRunSort = 7
-	// The specification's own sort.
+	// By time of creation, newest first.
 	TaskRunSort_TASK_RUN_SORT_CREATED_DESC TaskRunSort = 8
 )
 
@@ -95,15 +96,18 @@ func (TaskRunSort) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_task_runs_proto_rawDescGZIP(), []int{0}
 }
 
-// TaskRunPolicy says how a task run is retried.
+// TaskRunPolicy configures retries of a task run.
 type TaskRunPolicy struct {
-	state             protoimpl.MessageState `protogen:"open.v1"`
-	MaxRetries        int64                  `protobuf:"varint,1,opt,name=max_retries,json=maxRetries,proto3" json:"max_retries,omitempty"`
-	RetryDelaySeconds float64                `protobuf:"fixed64,2,opt,name=retry_delay_seconds,json=retryDelaySeconds,proto3" json:"retry_delay_seconds,omitempty"`
-	Retries           *int64                 `protobuf:"varint,3,opt,name=retries,proto3,oneof" json:"retries,omitempty"`
-	// Seconds, the same each time or one after another.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Maximum number of retries in the deprecated form; default 0.
+	MaxRetries int64 `protobuf:"varint,1,opt,name=max_retries,json=maxRetries,proto3" json:"max_retries,omitempty"`
+	// Delay between retries in seconds, in the deprecated form; default 0.
+	RetryDelaySeconds float64 `protobuf:"fixed64,2,opt,name=retry_delay_seconds,json=retryDelaySeconds,proto3" json:"retry_delay_seconds,omitempty"`
+	// Maximum number of retries; null means none.
+	Retries *int64 `protobuf:"varint,3,opt,name=retries,proto3,oneof" json:"retries,omitempty"`
+	// Delay before each retry in seconds: one number, or a list whose last number applies to all further retries.
 	RetryDelay *RetryDelay `protobuf:"bytes,4,opt,name=retry_delay,json=retryDelay,proto3,oneof" json:"retry_delay,omitempty"`
-	// By how much of itself a delay may be longer.
+	// Maximum random extension of a delay, as a share of it; null means none.
 	RetryJitterFactor *float64 `protobuf:"fixed64,5,opt,name=retry_jitter_factor,json=retryJitterFactor,proto3,oneof" json:"retry_jitter_factor,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -174,7 +178,7 @@ func (x *TaskRunPolicy) GetRetryJitterFactor() float64 {
 	return 0
 }
 
-// RetryDelay is one delay, or one for each attempt, the last of which holds for all that follow. Seconds.
+// RetryDelay is one delay in seconds, or one per retry.
 type RetryDelay struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -273,7 +277,7 @@ func (*RetryDelay_Number) isRetryDelay_Kind() {}
 
 func (*RetryDelay_Numbers) isRetryDelay_Kind() {}
 
-// NumberList is a list that may be null.
+// NumberList is a nullable JSON array of numbers.
 type NumberList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        []float64              `protobuf:"fixed64,1,rep,packed,name=values,proto3" json:"values,omitempty"`
@@ -318,7 +322,7 @@ func (x *NumberList) GetValues() []float64 {
 	return nil
 }
 
-// TaskInputList is where the values of one parameter come from.
+// TaskInputList lists the sources of one parameter's value.
 type TaskInputList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        []*TaskInput           `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
@@ -363,7 +367,7 @@ func (x *TaskInputList) GetValues() []*TaskInput {
 	return nil
 }
 
-// TaskInput is one source of a parameter's value.
+// TaskInput is one source of a parameter's value; input_type selects the kind.
 type TaskInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -480,8 +484,9 @@ func (*TaskInput_Constant) isTaskInput_Kind() {}
 
 // TaskInputTaskRun is the result of a task run.
 type TaskInputTaskRun struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the task run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -525,8 +530,9 @@ func (x *TaskInputTaskRun) GetId() string {
 
 // TaskInputFlowRun is the result of a flow run.
 type TaskInputFlowRun struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -570,8 +576,9 @@ func (x *TaskInputFlowRun) GetId() string {
 
 // TaskInputParameter is a parameter of the flow.
 type TaskInputParameter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the parameter.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -613,10 +620,11 @@ func (x *TaskInputParameter) GetName() string {
 	return ""
 }
 
-// TaskInputConstant is a value, of which the type is named.
+// TaskInputConstant is a constant of a named type.
 type TaskInputConstant struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Type          string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the constant's type.
+	Type          string `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -660,54 +668,76 @@ func (x *TaskInputConstant) GetType() string {
 
 // TaskRun is an execution of a task.
 type TaskRun struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created   *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated   *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	Name      string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	FlowRunId *string                `protobuf:"bytes,5,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
-	// What tells the task from others.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the task run.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// Name of the task run; the server generates one when absent.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// UUID of the flow run; null for a task run outside a flow.
+	FlowRunId *string `protobuf:"bytes,5,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
+	// Key that identifies the task.
 	TaskKey string `protobuf:"bytes,6,opt,name=task_key,json=taskKey,proto3" json:"task_key,omitempty"`
-	// What tells this run from other runs of the task in the flow run.
-	DynamicKey      string                    `protobuf:"bytes,7,opt,name=dynamic_key,json=dynamicKey,proto3" json:"dynamic_key,omitempty"`
-	CacheKey        *string                   `protobuf:"bytes,8,opt,name=cache_key,json=cacheKey,proto3,oneof" json:"cache_key,omitempty"`
-	CacheExpiration *timestamppb.Timestamp    `protobuf:"bytes,9,opt,name=cache_expiration,json=cacheExpiration,proto3,oneof" json:"cache_expiration,omitempty"`
-	TaskVersion     *string                   `protobuf:"bytes,10,opt,name=task_version,json=taskVersion,proto3,oneof" json:"task_version,omitempty"`
-	EmpiricalPolicy *TaskRunPolicy            `protobuf:"bytes,11,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
-	Tags            []string                  `protobuf:"bytes,12,rep,name=tags,proto3" json:"tags,omitempty"`
-	Labels          *Labels                   `protobuf:"bytes,13,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
-	StateId         *string                   `protobuf:"bytes,14,opt,name=state_id,json=stateId,proto3,oneof" json:"state_id,omitempty"`
-	TaskInputs      map[string]*TaskInputList `protobuf:"bytes,15,rep,name=task_inputs,json=taskInputs,proto3" json:"task_inputs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	StateType       *StateType                `protobuf:"varint,16,opt,name=state_type,json=stateType,proto3,enum=orch.v1.StateType,oneof" json:"state_type,omitempty"`
-	StateName       *string                   `protobuf:"bytes,17,opt,name=state_name,json=stateName,proto3,oneof" json:"state_name,omitempty"`
-	RunCount        int64                     `protobuf:"varint,18,opt,name=run_count,json=runCount,proto3" json:"run_count,omitempty"`
-	// The attempt of the flow run in which the task run last began to run.
-	FlowRunRunCount        int64                  `protobuf:"varint,19,opt,name=flow_run_run_count,json=flowRunRunCount,proto3" json:"flow_run_run_count,omitempty"`
-	ExpectedStartTime      *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=expected_start_time,json=expectedStartTime,proto3,oneof" json:"expected_start_time,omitempty"`
+	// Key that distinguishes runs of the same task within a flow run.
+	DynamicKey string `protobuf:"bytes,7,opt,name=dynamic_key,json=dynamicKey,proto3" json:"dynamic_key,omitempty"`
+	// Key under which the result is cached; null disables caching.
+	CacheKey *string `protobuf:"bytes,8,opt,name=cache_key,json=cacheKey,proto3,oneof" json:"cache_key,omitempty"`
+	// Time at which the cached result expires, in UTC; null means never.
+	CacheExpiration *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=cache_expiration,json=cacheExpiration,proto3,oneof" json:"cache_expiration,omitempty"`
+	// Version of the task's code; null when unknown.
+	TaskVersion *string `protobuf:"bytes,10,opt,name=task_version,json=taskVersion,proto3,oneof" json:"task_version,omitempty"`
+	// Retry configuration of the run.
+	EmpiricalPolicy *TaskRunPolicy `protobuf:"bytes,11,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
+	// Tags for filtering and for tag concurrency limits.
+	Tags []string `protobuf:"bytes,12,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Labels with string, number or Boolean values; null for none.
+	Labels *Labels `protobuf:"bytes,13,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
+	// UUID of the current state; null before the first.
+	StateId *string `protobuf:"bytes,14,opt,name=state_id,json=stateId,proto3,oneof" json:"state_id,omitempty"`
+	// Sources of the parameters' values, by parameter name.
+	TaskInputs map[string]*TaskInputList `protobuf:"bytes,15,rep,name=task_inputs,json=taskInputs,proto3" json:"task_inputs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Type of the current state; null before the first.
+	StateType *StateType `protobuf:"varint,16,opt,name=state_type,json=stateType,proto3,enum=orch.v1.StateType,oneof" json:"state_type,omitempty"`
+	// Name of the current state; null before the first.
+	StateName *string `protobuf:"bytes,17,opt,name=state_name,json=stateName,proto3,oneof" json:"state_name,omitempty"`
+	// Number of times the run entered RUNNING; default 0.
+	RunCount int64 `protobuf:"varint,18,opt,name=run_count,json=runCount,proto3" json:"run_count,omitempty"`
+	// Attempt of the flow run in which the task run last entered RUNNING; default 0.
+	FlowRunRunCount int64 `protobuf:"varint,19,opt,name=flow_run_run_count,json=flowRunRunCount,proto3" json:"flow_run_run_count,omitempty"`
+	// Time of the expected start, in UTC; null when unknown.
+	ExpectedStartTime *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=expected_start_time,json=expectedStartTime,proto3,oneof" json:"expected_start_time,omitempty"`
+	// Time of the next scheduled start, in UTC; null unless the state is SCHEDULED.
 	NextScheduledStartTime *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=next_scheduled_start_time,json=nextScheduledStartTime,proto3,oneof" json:"next_scheduled_start_time,omitempty"`
-	StartTime              *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=start_time,json=startTime,proto3,oneof" json:"start_time,omitempty"`
-	EndTime                *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
-	// Seconds spent running, without the present stretch.
+	// Time of the first RUNNING state, in UTC; null before it.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=start_time,json=startTime,proto3,oneof" json:"start_time,omitempty"`
+	// Time of the terminal state, in UTC; null while the run is unfinished.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
+	// Time spent in RUNNING states that have ended, in seconds.
 	TotalRunTime float64 `protobuf:"fixed64,24,opt,name=total_run_time,json=totalRunTime,proto3" json:"total_run_time,omitempty"`
-	// Seconds spent running, with the present stretch.
+	// Time spent in RUNNING states, including the current one, in seconds.
 	EstimatedRunTime float64 `protobuf:"fixed64,25,opt,name=estimated_run_time,json=estimatedRunTime,proto3" json:"estimated_run_time,omitempty"`
-	// Seconds by which the run started, or is, late.
+	// Lateness of the start in seconds, growing while the run is due; 0 when on time.
 	EstimatedStartTimeDelta float64 `protobuf:"fixed64,26,opt,name=estimated_start_time_delta,json=estimatedStartTimeDelta,proto3" json:"estimated_start_time_delta,omitempty"`
-	State                   *State  `protobuf:"bytes,27,opt,name=state,proto3,oneof" json:"state,omitempty"`
-	// The start, or where the run has not started its expected start.
+	// Current state; null before the first.
+	State *State `protobuf:"bytes,27,opt,name=state,proto3,oneof" json:"state,omitempty"`
+	// Sort key of lists: the start, or the expected start before it.
 	SortStart *timestamppb.Timestamp `protobuf:"bytes,28,opt,name=sort_start,json=sortStart,proto3,oneof" json:"sort_start,omitempty"`
-	// The flow and the deployment of the flow run, which never change: filters find task runs by them directly.
-	FlowId       *string `protobuf:"bytes,29,opt,name=flow_id,json=flowId,proto3,oneof" json:"flow_id,omitempty"`
+	// UUID of the flow, denormalized for filters because it never changes.
+	FlowId *string `protobuf:"bytes,29,opt,name=flow_id,json=flowId,proto3,oneof" json:"flow_id,omitempty"`
+	// UUID of the deployment, denormalized for filters because it never changes.
 	DeploymentId *string `protobuf:"bytes,30,opt,name=deployment_id,json=deploymentId,proto3,oneof" json:"deployment_id,omitempty"`
-	// Fields, by name, that the event of the present state said nothing of, with the moment of the state that they are from.
-	// Only runs that are recorded from their clients' events have any.
+	// Source state's time of each field that the current state's event omitted; only for runs recorded from client
+	// events.
 	FieldTimes map[string]*timestamppb.Timestamp `protobuf:"bytes,31,rep,name=field_times,json=fieldTimes,proto3" json:"field_times,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// The lease of the slots that the server took of the limits of the run's tags, while the run has them.
+	// UUID of the lease that holds the run's tag concurrency slots.
 	SlotLeaseId *string `protobuf:"bytes,32,opt,name=slot_lease_id,json=slotLeaseId,proto3,oneof" json:"slot_lease_id,omitempty"`
-	// From when on a task worker may be offered the run; absent when no worker is wanted. A claim moves it to the end of
-	// the claim.
+	// Time from which the run may be offered to a task worker; absent when none is wanted. A claim moves it to the
+	// claim's expiry.
 	OfferAt *timestamppb.Timestamp `protobuf:"bytes,33,opt,name=offer_at,json=offerAt,proto3,oneof" json:"offer_at,omitempty"`
-	// The claim of the worker that the run is offered to.
+	// UUID of the claim of the worker that is offered the run.
 	Claim         *string `protobuf:"bytes,34,opt,name=claim,proto3,oneof" json:"claim,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -981,24 +1011,37 @@ func (x *TaskRun) GetClaim() string {
 	return ""
 }
 
+// TaskRunCreate holds the fields of a new task run.
 type TaskRunCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Chosen by the server when it is absent.
-	Id              *string                   `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	State           *StateCreate              `protobuf:"bytes,2,opt,name=state,proto3,oneof" json:"state,omitempty"`
-	Name            string                    `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	FlowRunId       *string                   `protobuf:"bytes,4,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
-	TaskKey         string                    `protobuf:"bytes,5,opt,name=task_key,json=taskKey,proto3" json:"task_key,omitempty"`
-	DynamicKey      string                    `protobuf:"bytes,6,opt,name=dynamic_key,json=dynamicKey,proto3" json:"dynamic_key,omitempty"`
-	CacheKey        *string                   `protobuf:"bytes,7,opt,name=cache_key,json=cacheKey,proto3,oneof" json:"cache_key,omitempty"`
-	CacheExpiration *timestamppb.Timestamp    `protobuf:"bytes,8,opt,name=cache_expiration,json=cacheExpiration,proto3,oneof" json:"cache_expiration,omitempty"`
-	TaskVersion     *string                   `protobuf:"bytes,9,opt,name=task_version,json=taskVersion,proto3,oneof" json:"task_version,omitempty"`
-	EmpiricalPolicy *TaskRunPolicy            `protobuf:"bytes,10,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
-	Tags            []string                  `protobuf:"bytes,11,rep,name=tags,proto3" json:"tags,omitempty"`
-	Labels          *Labels                   `protobuf:"bytes,12,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
-	TaskInputs      map[string]*TaskInputList `protobuf:"bytes,13,rep,name=task_inputs,json=taskInputs,proto3" json:"task_inputs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// UUID of the task run; the server assigns one when absent.
+	Id *string `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Initial state; absent creates the run without a state.
+	State *StateCreate `protobuf:"bytes,2,opt,name=state,proto3,oneof" json:"state,omitempty"`
+	// Name of the task run; the server generates one when absent.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// UUID of the flow run; null for a task run outside a flow.
+	FlowRunId *string `protobuf:"bytes,4,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
+	// Key that identifies the task.
+	TaskKey string `protobuf:"bytes,5,opt,name=task_key,json=taskKey,proto3" json:"task_key,omitempty"`
+	// Key that distinguishes runs of the same task within a flow run.
+	DynamicKey string `protobuf:"bytes,6,opt,name=dynamic_key,json=dynamicKey,proto3" json:"dynamic_key,omitempty"`
+	// Key under which the result is cached; null disables caching.
+	CacheKey *string `protobuf:"bytes,7,opt,name=cache_key,json=cacheKey,proto3,oneof" json:"cache_key,omitempty"`
+	// Time at which the cached result expires, in UTC; null means never.
+	CacheExpiration *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=cache_expiration,json=cacheExpiration,proto3,oneof" json:"cache_expiration,omitempty"`
+	// Version of the task's code; null when unknown.
+	TaskVersion *string `protobuf:"bytes,9,opt,name=task_version,json=taskVersion,proto3,oneof" json:"task_version,omitempty"`
+	// Retry configuration of the run.
+	EmpiricalPolicy *TaskRunPolicy `protobuf:"bytes,10,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
+	// Tags for filtering and for tag concurrency limits.
+	Tags []string `protobuf:"bytes,11,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Labels with string, number or Boolean values; null for none.
+	Labels *Labels `protobuf:"bytes,12,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
+	// Sources of the parameters' values, by parameter name.
+	TaskInputs    map[string]*TaskInputList `protobuf:"bytes,13,rep,name=task_inputs,json=taskInputs,proto3" json:"task_inputs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskRunCreate) Reset() {
@@ -1122,9 +1165,11 @@ func (x *TaskRunCreate) GetTaskInputs() map[string]*TaskInputList {
 	return nil
 }
 
+// TaskRunUpdate holds the changes to a task run.
 type TaskRunUpdate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the task run; the server generates one when absent.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1166,6 +1211,7 @@ func (x *TaskRunUpdate) GetName() string {
 	return ""
 }
 
+// TaskRunList is a JSON array of task runs.
 type TaskRunList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TaskRuns      []*TaskRun             `protobuf:"bytes,1,rep,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
@@ -1210,28 +1256,45 @@ func (x *TaskRunList) GetTaskRuns() []*TaskRun {
 	return nil
 }
 
-// TaskRunSummary is what a numbered page tells of a task run.
+// TaskRunSummary is a task run as a numbered page shows it.
 type TaskRunSummary struct {
-	state                   protoimpl.MessageState    `protogen:"open.v1"`
-	Id                      string                    `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created                 *timestamppb.Timestamp    `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated                 *timestamppb.Timestamp    `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	Name                    string                    `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	FlowRunId               *string                   `protobuf:"bytes,5,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
-	TaskKey                 string                    `protobuf:"bytes,6,opt,name=task_key,json=taskKey,proto3" json:"task_key,omitempty"`
-	TaskVersion             *string                   `protobuf:"bytes,7,opt,name=task_version,json=taskVersion,proto3,oneof" json:"task_version,omitempty"`
-	EmpiricalPolicy         *TaskRunPolicy            `protobuf:"bytes,8,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
-	Tags                    []string                  `protobuf:"bytes,9,rep,name=tags,proto3" json:"tags,omitempty"`
-	StateId                 *string                   `protobuf:"bytes,10,opt,name=state_id,json=stateId,proto3,oneof" json:"state_id,omitempty"`
-	TaskInputs              map[string]*TaskInputList `protobuf:"bytes,11,rep,name=task_inputs,json=taskInputs,proto3" json:"task_inputs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	StartTime               *timestamppb.Timestamp    `protobuf:"bytes,12,opt,name=start_time,json=startTime,proto3,oneof" json:"start_time,omitempty"`
-	EndTime                 *timestamppb.Timestamp    `protobuf:"bytes,13,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
-	TotalRunTime            float64                   `protobuf:"fixed64,14,opt,name=total_run_time,json=totalRunTime,proto3" json:"total_run_time,omitempty"`
-	EstimatedRunTime        float64                   `protobuf:"fixed64,15,opt,name=estimated_run_time,json=estimatedRunTime,proto3" json:"estimated_run_time,omitempty"`
-	EstimatedStartTimeDelta float64                   `protobuf:"fixed64,16,opt,name=estimated_start_time_delta,json=estimatedStartTimeDelta,proto3" json:"estimated_start_time_delta,omitempty"`
-	State                   *State                    `protobuf:"bytes,17,opt,name=state,proto3,oneof" json:"state,omitempty"`
-	unknownFields           protoimpl.UnknownFields
-	sizeCache               protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the task run.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// Name of the task run; the server generates one when absent.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// UUID of the flow run; null for a task run outside a flow.
+	FlowRunId *string `protobuf:"bytes,5,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
+	// Key that identifies the task.
+	TaskKey string `protobuf:"bytes,6,opt,name=task_key,json=taskKey,proto3" json:"task_key,omitempty"`
+	// Version of the task's code; null when unknown.
+	TaskVersion *string `protobuf:"bytes,7,opt,name=task_version,json=taskVersion,proto3,oneof" json:"task_version,omitempty"`
+	// Retry configuration of the run.
+	EmpiricalPolicy *TaskRunPolicy `protobuf:"bytes,8,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
+	// Tags for filtering and for tag concurrency limits.
+	Tags []string `protobuf:"bytes,9,rep,name=tags,proto3" json:"tags,omitempty"`
+	// UUID of the current state; null before the first.
+	StateId *string `protobuf:"bytes,10,opt,name=state_id,json=stateId,proto3,oneof" json:"state_id,omitempty"`
+	// Sources of the parameters' values, by parameter name.
+	TaskInputs map[string]*TaskInputList `protobuf:"bytes,11,rep,name=task_inputs,json=taskInputs,proto3" json:"task_inputs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Time of the first RUNNING state, in UTC; null before it.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=start_time,json=startTime,proto3,oneof" json:"start_time,omitempty"`
+	// Time of the terminal state, in UTC; null while the run is unfinished.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
+	// Time spent in RUNNING states that have ended, in seconds.
+	TotalRunTime float64 `protobuf:"fixed64,14,opt,name=total_run_time,json=totalRunTime,proto3" json:"total_run_time,omitempty"`
+	// Time spent in RUNNING states, including the current one, in seconds.
+	EstimatedRunTime float64 `protobuf:"fixed64,15,opt,name=estimated_run_time,json=estimatedRunTime,proto3" json:"estimated_run_time,omitempty"`
+	// Lateness of the start in seconds, growing while the run is due; 0 when on time.
+	EstimatedStartTimeDelta float64 `protobuf:"fixed64,16,opt,name=estimated_start_time_delta,json=estimatedStartTimeDelta,proto3" json:"estimated_start_time_delta,omitempty"`
+	// Current state; null before the first.
+	State         *State `protobuf:"bytes,17,opt,name=state,proto3,oneof" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskRunSummary) Reset() {
@@ -1383,13 +1446,19 @@ func (x *TaskRunSummary) GetState() *State {
 	return nil
 }
 
+// TaskRunPage is one numbered page of task runs.
 type TaskRunPage struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Results       []*TaskRunSummary      `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
-	Count         int64                  `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
-	Limit         int64                  `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
-	Pages         int64                  `protobuf:"varint,4,opt,name=pages,proto3" json:"pages,omitempty"`
-	Page          int64                  `protobuf:"varint,5,opt,name=page,proto3" json:"page,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Task runs of the page.
+	Results []*TaskRunSummary `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	// Number of matching task runs on all pages.
+	Count int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	// Maximum number of task runs per page.
+	Limit int64 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of pages.
+	Pages int64 `protobuf:"varint,4,opt,name=pages,proto3" json:"pages,omitempty"`
+	// Number of this page, starting at 1.
+	Page          int64 `protobuf:"varint,5,opt,name=page,proto3" json:"page,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1459,16 +1528,23 @@ func (x *TaskRunPage) GetPage() int64 {
 	return 0
 }
 
-// TaskRunQuery selects and orders task runs, by their own fields and by those of what they belong to.
+// TaskRunQuery selects, orders and paginates task runs.
 type TaskRunQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Sort          TaskRunSort            `protobuf:"varint,1,opt,name=sort,proto3,enum=orch.v1.TaskRunSort" json:"sort,omitempty"`
-	Limit         *PageLimit             `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
-	Flows         *FlowFilter            `protobuf:"bytes,4,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
-	FlowRuns      *FlowRunFilter         `protobuf:"bytes,5,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
-	TaskRuns      *TaskRunFilter         `protobuf:"bytes,6,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
-	Deployments   *DeploymentFilter      `protobuf:"bytes,7,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Order of the task runs; default ID_DESC.
+	Sort TaskRunSort `protobuf:"varint,1,opt,name=sort,proto3,enum=orch.v1.TaskRunSort" json:"sort,omitempty"`
+	// Maximum number of task runs, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of task runs to skip, 0 or more; default 0.
+	Offset int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Selects task runs related to at least one matching flow; absent applies no condition.
+	Flows *FlowFilter `protobuf:"bytes,4,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
+	// Selects task runs related to at least one matching flow run; absent applies no condition.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,5,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
+	// Filter on the task runs themselves; absent selects all.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,6,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
+	// Selects task runs related to at least one matching deployment; absent applies no condition.
+	Deployments   *DeploymentFilter `protobuf:"bytes,7,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1552,16 +1628,23 @@ func (x *TaskRunQuery) GetDeployments() *DeploymentFilter {
 	return nil
 }
 
-// TaskRunPageQuery selects and orders task runs, page by page; the first page is 1.
+// TaskRunPageQuery selects, orders and paginates task runs by page number.
 type TaskRunPageQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Sort          TaskRunSort            `protobuf:"varint,1,opt,name=sort,proto3,enum=orch.v1.TaskRunSort" json:"sort,omitempty"`
-	Limit         *PageLimit             `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	Page          int64                  `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
-	Flows         *FlowFilter            `protobuf:"bytes,4,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
-	FlowRuns      *FlowRunFilter         `protobuf:"bytes,5,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
-	TaskRuns      *TaskRunFilter         `protobuf:"bytes,6,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
-	Deployments   *DeploymentFilter      `protobuf:"bytes,7,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Order of the task runs; default ID_DESC.
+	Sort TaskRunSort `protobuf:"varint,1,opt,name=sort,proto3,enum=orch.v1.TaskRunSort" json:"sort,omitempty"`
+	// Maximum number of task runs, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Page number, starting at 1; default 1.
+	Page int64 `protobuf:"varint,3,opt,name=page,proto3" json:"page,omitempty"`
+	// Selects task runs related to at least one matching flow; absent applies no condition.
+	Flows *FlowFilter `protobuf:"bytes,4,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
+	// Selects task runs related to at least one matching flow run; absent applies no condition.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,5,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
+	// Filter on the task runs themselves; absent selects all.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,6,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
+	// Selects task runs related to at least one matching deployment; absent applies no condition.
+	Deployments   *DeploymentFilter `protobuf:"bytes,7,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1645,13 +1728,17 @@ func (x *TaskRunPageQuery) GetDeployments() *DeploymentFilter {
 	return nil
 }
 
-// TaskRunCountQuery selects task runs.
+// TaskRunCountQuery selects the task runs to count.
 type TaskRunCountQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Flows         *FlowFilter            `protobuf:"bytes,1,opt,name=flows,proto3" json:"flows,omitempty"`
-	FlowRuns      *FlowRunFilter         `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3" json:"flow_runs,omitempty"`
-	TaskRuns      *TaskRunFilter         `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
-	Deployments   *DeploymentFilter      `protobuf:"bytes,4,opt,name=deployments,proto3" json:"deployments,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects task runs related to at least one matching flow; absent applies no condition.
+	Flows *FlowFilter `protobuf:"bytes,1,opt,name=flows,proto3" json:"flows,omitempty"`
+	// Selects task runs related to at least one matching flow run; absent applies no condition.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3" json:"flow_runs,omitempty"`
+	// Filter on the task runs themselves; absent selects all.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
+	// Selects task runs related to at least one matching deployment; absent applies no condition.
+	Deployments   *DeploymentFilter `protobuf:"bytes,4,opt,name=deployments,proto3" json:"deployments,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1714,19 +1801,25 @@ func (x *TaskRunCountQuery) GetDeployments() *DeploymentFilter {
 	return nil
 }
 
-// TaskRunHistoryQuery selects task runs and cuts a stretch of time.
+// TaskRunHistoryQuery selects task runs and the time intervals of their history.
 type TaskRunHistoryQuery struct {
-	state        protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Start of the first interval.
 	HistoryStart *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=history_start,json=historyStart,proto3" json:"history_start,omitempty"`
-	HistoryEnd   *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=history_end,json=historyEnd,proto3" json:"history_end,omitempty"`
-	// The length of each interval, a second at least.
-	HistoryIntervalSeconds float64           `protobuf:"fixed64,3,opt,name=history_interval_seconds,json=historyIntervalSeconds,proto3" json:"history_interval_seconds,omitempty"`
-	Flows                  *FlowFilter       `protobuf:"bytes,4,opt,name=flows,proto3" json:"flows,omitempty"`
-	FlowRuns               *FlowRunFilter    `protobuf:"bytes,5,opt,name=flow_runs,json=flowRuns,proto3" json:"flow_runs,omitempty"`
-	TaskRuns               *TaskRunFilter    `protobuf:"bytes,6,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
-	Deployments            *DeploymentFilter `protobuf:"bytes,7,opt,name=deployments,proto3" json:"deployments,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	// End of the last interval, exclusive.
+	HistoryEnd *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=history_end,json=historyEnd,proto3" json:"history_end,omitempty"`
+	// Length of each interval in seconds, at least 1.
+	HistoryIntervalSeconds float64 `protobuf:"fixed64,3,opt,name=history_interval_seconds,json=historyIntervalSeconds,proto3" json:"history_interval_seconds,omitempty"`
+	// Selects task runs related to at least one matching flow; absent applies no condition.
+	Flows *FlowFilter `protobuf:"bytes,4,opt,name=flows,proto3" json:"flows,omitempty"`
+	// Selects task runs related to at least one matching flow run; absent applies no condition.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,5,opt,name=flow_runs,json=flowRuns,proto3" json:"flow_runs,omitempty"`
+	// Filter on the task runs themselves; absent selects all.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,6,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
+	// Selects task runs related to at least one matching deployment; absent applies no condition.
+	Deployments   *DeploymentFilter `protobuf:"bytes,7,opt,name=deployments,proto3" json:"deployments,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskRunHistoryQuery) Reset() {
@@ -1808,11 +1901,12 @@ func (x *TaskRunHistoryQuery) GetDeployments() *DeploymentFilter {
 	return nil
 }
 
-// TaskRunTransition is a proposed state.
+// TaskRunTransition proposes a state for a task run.
 type TaskRunTransition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	State *StateCreate           `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
-	// Skip the rules that protect a run from its clients.
+	// Proposed state.
+	State *StateCreate `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
+	// Whether to skip the rules that can reject the transition; default false.
 	Force         bool `protobuf:"varint,2,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1862,15 +1956,19 @@ func (x *TaskRunTransition) GetForce() bool {
 	return false
 }
 
-// TaskRunStateRecord is one row of a task run's history as it is stored.
+// TaskRunStateRecord is one stored row of a task run's history.
 type TaskRunStateRecord struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	TaskRunId string                 `protobuf:"bytes,2,opt,name=task_run_id,json=taskRunId,proto3" json:"task_run_id,omitempty"`
-	// The revision of the run that this state made; absent when a client made it and the server recorded it.
-	RunRevision   *int64                 `protobuf:"varint,3,opt,name=run_revision,json=runRevision,proto3,oneof" json:"run_revision,omitempty"`
-	Timestamp     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
-	State         *State                 `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the task run state record.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// UUID of the task run.
+	TaskRunId string `protobuf:"bytes,2,opt,name=task_run_id,json=taskRunId,proto3" json:"task_run_id,omitempty"`
+	// Revision of the run that this state produced; absent for states recorded from client events.
+	RunRevision *int64 `protobuf:"varint,3,opt,name=run_revision,json=runRevision,proto3,oneof" json:"run_revision,omitempty"`
+	// Time of the transition.
+	Timestamp *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
+	// State of the run.
+	State         *State `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1940,15 +2038,19 @@ func (x *TaskRunStateRecord) GetState() *State {
 	return nil
 }
 
-// TaskRunCacheEntry is a state that later runs with the same cache key take over, as it is stored. Its id is the state's.
+// TaskRunCacheEntry is a stored state that later runs with the same cache key reuse; its id is the state's.
 type TaskRunCacheEntry struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	CacheKey  string                 `protobuf:"bytes,2,opt,name=cache_key,json=cacheKey,proto3" json:"cache_key,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the task run cache entry.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Key under which later runs find the state.
+	CacheKey string `protobuf:"bytes,2,opt,name=cache_key,json=cacheKey,proto3" json:"cache_key,omitempty"`
+	// Time of the transition.
 	Timestamp *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
-	// Absent when it holds for ever.
-	Expiration    *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expiration,proto3" json:"expiration,omitempty"`
-	State         *State                 `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
+	// Time at which the entry expires; absent means never.
+	Expiration *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expiration,proto3" json:"expiration,omitempty"`
+	// State that later runs reuse.
+	State         *State `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2018,12 +2120,15 @@ func (x *TaskRunCacheEntry) GetState() *State {
 	return nil
 }
 
-// SubflowState tells a task run of the state of the flow run that it stands for.
+// SubflowState reports a subflow run's state to the task run that represents it.
 type SubflowState struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	TaskRunId     string                 `protobuf:"bytes,1,opt,name=task_run_id,json=taskRunId,proto3" json:"task_run_id,omitempty"`
-	FlowRunId     string                 `protobuf:"bytes,2,opt,name=flow_run_id,json=flowRunId,proto3" json:"flow_run_id,omitempty"`
-	State         *State                 `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the task run that represents the subflow run.
+	TaskRunId string `protobuf:"bytes,1,opt,name=task_run_id,json=taskRunId,proto3" json:"task_run_id,omitempty"`
+	// UUID of the subflow run.
+	FlowRunId string `protobuf:"bytes,2,opt,name=flow_run_id,json=flowRunId,proto3" json:"flow_run_id,omitempty"`
+	// State of the subflow run.
+	State         *State `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2079,11 +2184,12 @@ func (x *SubflowState) GetState() *State {
 	return nil
 }
 
-// FlowRetry tells the failed task runs of a flow run that it is tried again.
+// FlowRetry reports a retry of a flow run to its failed task runs.
 type FlowRetry struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	FlowRunId string                 `protobuf:"bytes,1,opt,name=flow_run_id,json=flowRunId,proto3" json:"flow_run_id,omitempty"`
-	// The state in which the flow run waits for it.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow run.
+	FlowRunId string `protobuf:"bytes,1,opt,name=flow_run_id,json=flowRunId,proto3" json:"flow_run_id,omitempty"`
+	// State in which the flow run awaits the retry.
 	State         *State `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2133,7 +2239,7 @@ func (x *FlowRetry) GetState() *State {
 	return nil
 }
 
-// RecordedTaskRun is what the event of a client that judges its task runs by itself says of the run: the fields in the mask.
+// RecordedTaskRun holds the fields of a task run that a client event carries, as named by the mask.
 type RecordedTaskRun struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TaskRun       *TaskRun               `protobuf:"bytes,1,opt,name=task_run,json=taskRun,proto3" json:"task_run,omitempty"`
@@ -2186,7 +2292,7 @@ func (x *RecordedTaskRun) GetUpdateMask() *fieldmaskpb.FieldMask {
 	return nil
 }
 
-// RecordedState is what such an event says of the run's state; its id and its moment are those of the event.
+// RecordedState holds the state that a client event carries; its id and time are the event's.
 type RecordedState struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	ValidatedState *State                 `protobuf:"bytes,1,opt,name=validated_state,json=validatedState,proto3" json:"validated_state,omitempty"`
@@ -2284,9 +2390,11 @@ func (x *CreateTaskRunRequest) GetTaskRun() *TaskRunCreate {
 }
 
 type ListTaskRunsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Limit         *PageLimit             `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Maximum number of task runs, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of task runs to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2336,8 +2444,9 @@ func (x *ListTaskRunsRequest) GetOffset() int64 {
 }
 
 type ReadTaskRunRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the task run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2556,9 +2665,10 @@ func (x *TaskRunHistoryRequest) GetQuery() *TaskRunHistoryQuery {
 }
 
 type SetTaskRunStateRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Transition    *TaskRunTransition     `protobuf:"bytes,2,opt,name=transition,proto3" json:"transition,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the task run.
+	Id            string             `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Transition    *TaskRunTransition `protobuf:"bytes,2,opt,name=transition,proto3" json:"transition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2608,7 +2718,8 @@ func (x *SetTaskRunStateRequest) GetTransition() *TaskRunTransition {
 }
 
 type UpdateTaskRunRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the task run.
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	TaskRun       *TaskRunUpdate         `protobuf:"bytes,2,opt,name=task_run,json=taskRun,proto3" json:"task_run,omitempty"`
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -2668,8 +2779,9 @@ func (x *UpdateTaskRunRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 }
 
 type DeleteTaskRunRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the task run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2712,8 +2824,9 @@ func (x *DeleteTaskRunRequest) GetId() string {
 }
 
 type ReadTaskRunStateRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the task run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2756,8 +2869,9 @@ func (x *ReadTaskRunStateRequest) GetId() string {
 }
 
 type ReadTaskRunStatesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	TaskRunId     string                 `protobuf:"bytes,1,opt,name=task_run_id,json=taskRunId,proto3" json:"task_run_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the task run.
+	TaskRunId     string `protobuf:"bytes,1,opt,name=task_run_id,json=taskRunId,proto3" json:"task_run_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

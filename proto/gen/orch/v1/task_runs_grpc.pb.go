@@ -38,27 +38,29 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// TaskRunService stores task runs and judges their transitions.
+// Task runs are executions of tasks; the server decides on their state transitions.
 type TaskRunServiceClient interface {
-	// Create a task run, or answer the one of the same flow run, task and dynamic key.
+	// Create a task run. An existing run with the same flow run, task key and dynamic key returns 200.
 	CreateTaskRun(ctx context.Context, in *CreateTaskRunRequest, opts ...grpc.CallOption) (*TaskRun, error)
-	// List task runs, newest first.
+	// List task runs. Returns a page of all task runs of the workspace, newest first.
 	ListTaskRuns(ctx context.Context, in *ListTaskRunsRequest, opts ...grpc.CallOption) (*TaskRunList, error)
-	// Read a task run.
+	// Read a task run. Returns the task run with this UUID, or 404.
 	ReadTaskRun(ctx context.Context, in *ReadTaskRunRequest, opts ...grpc.CallOption) (*TaskRun, error)
-	// Read the task runs that match.
+	// Filter task runs. Returns a page of the task runs that match all given filters.
 	ReadTaskRuns(ctx context.Context, in *ReadTaskRunsRequest, opts ...grpc.CallOption) (*TaskRunList, error)
-	// Read a numbered page of the task runs that match, and how many there are.
+	// Paginate task runs. Returns a numbered page of the matching task runs with the total count.
 	PaginateTaskRuns(ctx context.Context, in *PaginateTaskRunsRequest, opts ...grpc.CallOption) (*TaskRunPage, error)
-	// Count the task runs that match.
+	// Count task runs. Returns the number of task runs that match all given filters.
 	CountTaskRuns(ctx context.Context, in *CountTaskRunsRequest, opts ...grpc.CallOption) (*CountResponse, error)
-	// Count the task runs that match, by time and state.
+	// Read the history. Counts the matching task runs per time interval of expected start and per state; at most 500
+	// intervals.
 	TaskRunHistory(ctx context.Context, in *TaskRunHistoryRequest, opts ...grpc.CallOption) (*HistoryList, error)
-	// Propose a state; the rules judge it.
+	// Propose a state. The orchestration rules accept, reject, delay or abort the transition; 201 means that a state was
+	// written.
 	SetTaskRunState(ctx context.Context, in *SetTaskRunStateRequest, opts ...grpc.CallOption) (*OrchestrationResult, error)
-	// Change a task run; what is not sent stays. The state is changed by set_state alone.
+	// Update a task run. Absent fields keep their values; only set_state changes the state.
 	UpdateTaskRun(ctx context.Context, in *UpdateTaskRunRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Delete a task run with its history.
+	// Delete a task run. This also deletes its states.
 	DeleteTaskRun(ctx context.Context, in *DeleteTaskRunRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
@@ -174,27 +176,29 @@ func (c *taskRunServiceClient) DeleteTaskRun(ctx context.Context, in *DeleteTask
 // All implementations must embed UnimplementedTaskRunServiceServer
 // for forward compatibility.
 //
-// TaskRunService stores task runs and judges their transitions.
+// Task runs are executions of tasks; the server decides on their state transitions.
 type TaskRunServiceServer interface {
-	// Create a task run, or answer the one of the same flow run, task and dynamic key.
+	// Create a task run. An existing run with the same flow run, task key and dynamic key returns 200.
 	CreateTaskRun(context.Context, *CreateTaskRunRequest) (*TaskRun, error)
-	// List task runs, newest first.
+	// List task runs. Returns a page of all task runs of the workspace, newest first.
 	ListTaskRuns(context.Context, *ListTaskRunsRequest) (*TaskRunList, error)
-	// Read a task run.
+	// Read a task run. Returns the task run with this UUID, or 404.
 	ReadTaskRun(context.Context, *ReadTaskRunRequest) (*TaskRun, error)
-	// Read the task runs that match.
+	// Filter task runs. Returns a page of the task runs that match all given filters.
 	ReadTaskRuns(context.Context, *ReadTaskRunsRequest) (*TaskRunList, error)
-	// Read a numbered page of the task runs that match, and how many there are.
+	// Paginate task runs. Returns a numbered page of the matching task runs with the total count.
 	PaginateTaskRuns(context.Context, *PaginateTaskRunsRequest) (*TaskRunPage, error)
-	// Count the task runs that match.
+	// Count task runs. Returns the number of task runs that match all given filters.
 	CountTaskRuns(context.Context, *CountTaskRunsRequest) (*CountResponse, error)
-	// Count the task runs that match, by time and state.
+	// Read the history. Counts the matching task runs per time interval of expected start and per state; at most 500
+	// intervals.
 	TaskRunHistory(context.Context, *TaskRunHistoryRequest) (*HistoryList, error)
-	// Propose a state; the rules judge it.
+	// Propose a state. The orchestration rules accept, reject, delay or abort the transition; 201 means that a state was
+	// written.
 	SetTaskRunState(context.Context, *SetTaskRunStateRequest) (*OrchestrationResult, error)
-	// Change a task run; what is not sent stays. The state is changed by set_state alone.
+	// Update a task run. Absent fields keep their values; only set_state changes the state.
 	UpdateTaskRun(context.Context, *UpdateTaskRunRequest) (*emptypb.Empty, error)
-	// Delete a task run with its history.
+	// Delete a task run. This also deletes its states.
 	DeleteTaskRun(context.Context, *DeleteTaskRunRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedTaskRunServiceServer()
 }
@@ -498,11 +502,11 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// TaskRunStateService reads the history of task runs.
+// Task run states are the state history of task runs.
 type TaskRunStateServiceClient interface {
-	// Read one state of a task run.
+	// Read a task run state. Returns the state with this UUID, or 404.
 	ReadTaskRunState(ctx context.Context, in *ReadTaskRunStateRequest, opts ...grpc.CallOption) (*State, error)
-	// Read all states of a task run, oldest first.
+	// List states of a task run. Returns the states of the task run, oldest first.
 	ReadTaskRunStates(ctx context.Context, in *ReadTaskRunStatesRequest, opts ...grpc.CallOption) (*StateList, error)
 }
 
@@ -538,11 +542,11 @@ func (c *taskRunStateServiceClient) ReadTaskRunStates(ctx context.Context, in *R
 // All implementations must embed UnimplementedTaskRunStateServiceServer
 // for forward compatibility.
 //
-// TaskRunStateService reads the history of task runs.
+// Task run states are the state history of task runs.
 type TaskRunStateServiceServer interface {
-	// Read one state of a task run.
+	// Read a task run state. Returns the state with this UUID, or 404.
 	ReadTaskRunState(context.Context, *ReadTaskRunStateRequest) (*State, error)
-	// Read all states of a task run, oldest first.
+	// List states of a task run. Returns the states of the task run, oldest first.
 	ReadTaskRunStates(context.Context, *ReadTaskRunStatesRequest) (*StateList, error)
 	mustEmbedUnimplementedTaskRunStateServiceServer()
 }

@@ -29,12 +29,14 @@ const (
 // TaskWorker is a connected task worker.
 type TaskWorker struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The client's name of itself, such as its host and process.
-	Identifier string   `protobuf:"bytes,1,opt,name=identifier,proto3" json:"identifier,omitempty"`
-	TaskKeys   []string `protobuf:"bytes,2,rep,name=task_keys,json=taskKeys,proto3" json:"task_keys,omitempty"`
-	// When it was last seen.
-	Timestamp     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
-	Id            string                 `protobuf:"bytes,4,opt,name=id,proto3" json:"id,omitempty"`
+	// Name that the worker chose for itself, such as its host and process id.
+	Identifier string `protobuf:"bytes,1,opt,name=identifier,proto3" json:"identifier,omitempty"`
+	// Keys of the tasks that the worker executes.
+	TaskKeys []string `protobuf:"bytes,2,rep,name=task_keys,json=taskKeys,proto3" json:"task_keys,omitempty"`
+	// Time of the worker's last sign of activity, in UTC.
+	Timestamp *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
+	// UUID of the stored record.
+	Id            string `protobuf:"bytes,4,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -97,6 +99,7 @@ func (x *TaskWorker) GetId() string {
 	return ""
 }
 
+// TaskWorkerList is a JSON array of task workers.
 type TaskWorkerList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TaskWorkers   []*TaskWorker          `protobuf:"bytes,1,rep,name=task_workers,json=taskWorkers,proto3" json:"task_workers,omitempty"`
@@ -141,9 +144,10 @@ func (x *TaskWorkerList) GetTaskWorkers() []*TaskWorker {
 	return nil
 }
 
+// TaskWorkerFilter selects task workers.
 type TaskWorkerFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// All workers when empty.
+	// Selects workers for at least one of these task keys; empty selects all.
 	TaskKeys      []string `protobuf:"bytes,1,rep,name=task_keys,json=taskKeys,proto3" json:"task_keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -186,9 +190,11 @@ func (x *TaskWorkerFilter) GetTaskKeys() []string {
 	return nil
 }
 
+// TaskWorkerQuery selects task workers.
 type TaskWorkerQuery struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	TaskWorkerFilter *TaskWorkerFilter      `protobuf:"bytes,1,opt,name=task_worker_filter,json=taskWorkerFilter,proto3,oneof" json:"task_worker_filter,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the task workers; null selects all.
+	TaskWorkerFilter *TaskWorkerFilter `protobuf:"bytes,1,opt,name=task_worker_filter,json=taskWorkerFilter,proto3,oneof" json:"task_worker_filter,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -326,11 +332,13 @@ func (x *ClaimTaskRunRequest) GetTaskKeys() []string {
 	return nil
 }
 
+// ClaimTaskRunResponse is a claimed task run.
 type ClaimTaskRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Absent when no run waits.
-	TaskRun       *TaskRun `protobuf:"bytes,1,opt,name=task_run,json=taskRun,proto3" json:"task_run,omitempty"`
-	Claim         string   `protobuf:"bytes,2,opt,name=claim,proto3" json:"claim,omitempty"`
+	// Claimed run; absent when no run waits.
+	TaskRun *TaskRun `protobuf:"bytes,1,opt,name=task_run,json=taskRun,proto3" json:"task_run,omitempty"`
+	// UUID of the claim.
+	Claim         string `protobuf:"bytes,2,opt,name=claim,proto3" json:"claim,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -381,9 +389,10 @@ func (x *ClaimTaskRunResponse) GetClaim() string {
 
 type SettleTaskRunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Claim string                 `protobuf:"bytes,2,opt,name=claim,proto3" json:"claim,omitempty"`
-	// The worker has taken the run; else it is to be offered again.
+	// UUID of the task worker.
+	Id    string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Claim string `protobuf:"bytes,2,opt,name=claim,proto3" json:"claim,omitempty"`
+	// Whether the worker took the run; false returns it to the queue.
 	Taken         bool `protobuf:"varint,3,opt,name=taken,proto3" json:"taken,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

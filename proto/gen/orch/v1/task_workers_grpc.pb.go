@@ -32,16 +32,15 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// TaskWorkerService offers deferred task runs to task workers, each run to one of them at a time. Workers speak to it
-// through a websocket of the gateway, so that only the list has an address in REST.
+// Task workers are processes that execute deferred task runs.
 type TaskWorkerServiceClient interface {
-	// Read the connected task workers, all or those for some tasks.
+	// List task workers. Returns the connected task workers, or those for at least one of the given task keys.
 	ReadTaskWorkers(ctx context.Context, in *ReadTaskWorkersRequest, opts ...grpc.CallOption) (*TaskWorkerList, error)
-	// Claim the run that has waited longest for a worker of some tasks. A claim that is not settled ends by itself.
+	// Claim a task run. Internal: claims the longest waiting run of some tasks; an unsettled claim expires.
 	ClaimTaskRun(ctx context.Context, in *ClaimTaskRunRequest, opts ...grpc.CallOption) (*ClaimTaskRunResponse, error)
-	// Settle a claim: the worker has taken the run, or the run is to be offered again.
+	// Settle a claim. Internal: confirms that the worker took the run, or returns the run to the queue.
 	SettleTaskRun(ctx context.Context, in *SettleTaskRunRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Forget a worker that has disconnected.
+	// Remove a task worker. Internal: forgets a worker that has disconnected.
 	LeaveTaskWorker(ctx context.Context, in *LeaveTaskWorkerRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
@@ -97,16 +96,15 @@ func (c *taskWorkerServiceClient) LeaveTaskWorker(ctx context.Context, in *Leave
 // All implementations must embed UnimplementedTaskWorkerServiceServer
 // for forward compatibility.
 //
-// TaskWorkerService offers deferred task runs to task workers, each run to one of them at a time. Workers speak to it
-// through a websocket of the gateway, so that only the list has an address in REST.
+// Task workers are processes that execute deferred task runs.
 type TaskWorkerServiceServer interface {
-	// Read the connected task workers, all or those for some tasks.
+	// List task workers. Returns the connected task workers, or those for at least one of the given task keys.
 	ReadTaskWorkers(context.Context, *ReadTaskWorkersRequest) (*TaskWorkerList, error)
-	// Claim the run that has waited longest for a worker of some tasks. A claim that is not settled ends by itself.
+	// Claim a task run. Internal: claims the longest waiting run of some tasks; an unsettled claim expires.
 	ClaimTaskRun(context.Context, *ClaimTaskRunRequest) (*ClaimTaskRunResponse, error)
-	// Settle a claim: the worker has taken the run, or the run is to be offered again.
+	// Settle a claim. Internal: confirms that the worker took the run, or returns the run to the queue.
 	SettleTaskRun(context.Context, *SettleTaskRunRequest) (*emptypb.Empty, error)
-	// Forget a worker that has disconnected.
+	// Remove a task worker. Internal: forgets a worker that has disconnected.
 	LeaveTaskWorker(context.Context, *LeaveTaskWorkerRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedTaskWorkerServiceServer()
 }

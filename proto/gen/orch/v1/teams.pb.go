@@ -26,6 +26,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// TeamMemberType is the kind of a team member.
 type TeamMemberType int32
 
 const (
@@ -75,16 +76,22 @@ func (TeamMemberType) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_teams_proto_rawDescGZIP(), []int{0}
 }
 
-// Team is a group of users and service accounts of an account.
+// Team is a group of users and service accounts.
 type Team struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created   *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated   *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	AccountId string                 `protobuf:"bytes,4,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	// Unique in the account.
-	Name          string            `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
-	Description   *string           `protobuf:"bytes,6,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the team.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,4,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// Name of the team, unique within the account, 1 to 255 characters.
+	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	// Free text that explains the team, at most 1,024 characters.
+	Description *string `protobuf:"bytes,6,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	// Members of the team.
 	Memberships   []*TeamMembership `protobuf:"bytes,7,rep,name=memberships,proto3" json:"memberships,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -172,10 +179,11 @@ func (x *Team) GetMemberships() []*TeamMembership {
 // TeamMembership is a member of a team.
 type TeamMembership struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who acts, in access lists and events.
-	Id   string         `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// UUID that identifies the member in access lists and events.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Kind of the member: user or service_account.
 	Type TeamMemberType `protobuf:"varint,2,opt,name=type,proto3,enum=orch.v1.TeamMemberType" json:"type,omitempty"`
-	// The user's or the service account's id.
+	// UUID of the user or service account.
 	MemberId      string `protobuf:"bytes,3,opt,name=member_id,json=memberId,proto3" json:"member_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -232,10 +240,13 @@ func (x *TeamMembership) GetMemberId() string {
 	return ""
 }
 
+// TeamWrite holds the name and description of a team.
 type TeamWrite struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Description   *string                `protobuf:"bytes,2,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the team, unique within the account, 1 to 255 characters.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Free text that explains the team, at most 1,024 characters.
+	Description   *string `protobuf:"bytes,2,opt,name=description,proto3,oneof" json:"description,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -284,11 +295,13 @@ func (x *TeamWrite) GetDescription() string {
 	return ""
 }
 
-// TeamMember names a user or a service account by its own id.
+// TeamMember names a user or a service account by UUID.
 type TeamMember struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	MemberId      string                 `protobuf:"bytes,1,opt,name=member_id,json=memberId,proto3" json:"member_id,omitempty"`
-	MemberType    TeamMemberType         `protobuf:"varint,2,opt,name=member_type,json=memberType,proto3,enum=orch.v1.TeamMemberType" json:"member_type,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the user or service account.
+	MemberId string `protobuf:"bytes,1,opt,name=member_id,json=memberId,proto3" json:"member_id,omitempty"`
+	// Kind of the member: user or service_account.
+	MemberType    TeamMemberType `protobuf:"varint,2,opt,name=member_type,json=memberType,proto3,enum=orch.v1.TeamMemberType" json:"member_type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -337,9 +350,11 @@ func (x *TeamMember) GetMemberType() TeamMemberType {
 	return TeamMemberType_TEAM_MEMBER_TYPE_UNSPECIFIED
 }
 
+// TeamMembers lists the members to add.
 type TeamMembers struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Members       []*TeamMember          `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Users and service accounts to add, at most 1,000.
+	Members       []*TeamMember `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -381,6 +396,7 @@ func (x *TeamMembers) GetMembers() []*TeamMember {
 	return nil
 }
 
+// TeamList is a JSON array of teams.
 type TeamList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Teams         []*Team                `protobuf:"bytes,1,rep,name=teams,proto3" json:"teams,omitempty"`
@@ -425,12 +441,15 @@ func (x *TeamList) GetTeams() []*Team {
 	return nil
 }
 
-// TeamFilter selects teams.
+// TeamFilter selects teams; absent criteria match everything.
 type TeamFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operator      Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Id            *AnyUuidFilter         `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	Name          *NameFilter            `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects by UUID.
+	Id *AnyUuidFilter `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Selects by name.
+	Name          *NameFilter `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -486,11 +505,15 @@ func (x *TeamFilter) GetName() *NameFilter {
 	return nil
 }
 
+// TeamQuery selects and paginates teams.
 type TeamQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Teams         *TeamFilter            `protobuf:"bytes,1,opt,name=teams,proto3,oneof" json:"teams,omitempty"`
-	Limit         *PageLimit             `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the teams themselves; absent selects all.
+	Teams *TeamFilter `protobuf:"bytes,1,opt,name=teams,proto3,oneof" json:"teams,omitempty"`
+	// Maximum number of teams, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of teams to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -547,9 +570,10 @@ func (x *TeamQuery) GetOffset() int64 {
 }
 
 type CreateTeamRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Team          *TeamWrite             `protobuf:"bytes,2,opt,name=team,proto3" json:"team,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId     string     `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	Team          *TeamWrite `protobuf:"bytes,2,opt,name=team,proto3" json:"team,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -599,9 +623,10 @@ func (x *CreateTeamRequest) GetTeam() *TeamWrite {
 }
 
 type ReadTeamsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Query         *TeamQuery             `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId     string     `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	Query         *TeamQuery `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -651,9 +676,11 @@ func (x *ReadTeamsRequest) GetQuery() *TeamQuery {
 }
 
 type ReadTeamRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// UUID of the team.
+	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -703,10 +730,12 @@ func (x *ReadTeamRequest) GetId() string {
 }
 
 type UpdateTeamRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	Team          *TeamWrite             `protobuf:"bytes,3,opt,name=team,proto3" json:"team,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// UUID of the team.
+	Id            string     `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	Team          *TeamWrite `protobuf:"bytes,3,opt,name=team,proto3" json:"team,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -763,9 +792,11 @@ func (x *UpdateTeamRequest) GetTeam() *TeamWrite {
 }
 
 type DeleteTeamRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// UUID of the team.
+	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -815,10 +846,12 @@ func (x *DeleteTeamRequest) GetId() string {
 }
 
 type AddTeamMembersRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	Members       *TeamMembers           `protobuf:"bytes,3,opt,name=members,proto3" json:"members,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// UUID of the team.
+	Id            string       `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	Members       *TeamMembers `protobuf:"bytes,3,opt,name=members,proto3" json:"members,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -875,10 +908,13 @@ func (x *AddTeamMembersRequest) GetMembers() *TeamMembers {
 }
 
 type RemoveTeamMemberRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
-	ActorId       string                 `protobuf:"bytes,3,opt,name=actor_id,json=actorId,proto3" json:"actor_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// UUID of the team.
+	Id string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	// UUID that identifies the member in access lists and events.
+	ActorId       string `protobuf:"bytes,3,opt,name=actor_id,json=actorId,proto3" json:"actor_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -35,21 +35,21 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// TeamService stores teams. What a team may do in a workspace is told by its access there.
+// Teams are groups of users and service accounts that share workspace access.
 type TeamServiceClient interface {
-	// Create a team without members.
+	// Create a team. The new team has no members; a taken name returns 409.
 	CreateTeam(ctx context.Context, in *CreateTeamRequest, opts ...grpc.CallOption) (*Team, error)
-	// Read the teams that match, with their members.
+	// Filter teams. Returns a page of the teams that match, with their members.
 	ReadTeams(ctx context.Context, in *ReadTeamsRequest, opts ...grpc.CallOption) (*TeamList, error)
-	// Read a team and its members.
+	// Read a team. Returns the team with its members, or 404.
 	ReadTeam(ctx context.Context, in *ReadTeamRequest, opts ...grpc.CallOption) (*Team, error)
-	// Make the name and description of a team what was sent. Its members stay.
+	// Update a team. Sets name and description to the request's values; members stay.
 	UpdateTeam(ctx context.Context, in *UpdateTeamRequest, opts ...grpc.CallOption) (*Team, error)
-	// Delete a team with its roles in workspaces. Its members stay.
+	// Delete a team. Its workspace access ends; its members keep their accounts.
 	DeleteTeam(ctx context.Context, in *DeleteTeamRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Add members to a team; those who are members stay it.
+	// Add team members. Existing members stay members; the response shows the team with all members.
 	AddTeamMembers(ctx context.Context, in *AddTeamMembersRequest, opts ...grpc.CallOption) (*Team, error)
-	// Take a member out of a team. The address names the member's actor.
+	// Remove a team member. The path names the member by actor id.
 	RemoveTeamMember(ctx context.Context, in *RemoveTeamMemberRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
@@ -135,21 +135,21 @@ func (c *teamServiceClient) RemoveTeamMember(ctx context.Context, in *RemoveTeam
 // All implementations must embed UnimplementedTeamServiceServer
 // for forward compatibility.
 //
-// TeamService stores teams. What a team may do in a workspace is told by its access there.
+// Teams are groups of users and service accounts that share workspace access.
 type TeamServiceServer interface {
-	// Create a team without members.
+	// Create a team. The new team has no members; a taken name returns 409.
 	CreateTeam(context.Context, *CreateTeamRequest) (*Team, error)
-	// Read the teams that match, with their members.
+	// Filter teams. Returns a page of the teams that match, with their members.
 	ReadTeams(context.Context, *ReadTeamsRequest) (*TeamList, error)
-	// Read a team and its members.
+	// Read a team. Returns the team with its members, or 404.
 	ReadTeam(context.Context, *ReadTeamRequest) (*Team, error)
-	// Make the name and description of a team what was sent. Its members stay.
+	// Update a team. Sets name and description to the request's values; members stay.
 	UpdateTeam(context.Context, *UpdateTeamRequest) (*Team, error)
-	// Delete a team with its roles in workspaces. Its members stay.
+	// Delete a team. Its workspace access ends; its members keep their accounts.
 	DeleteTeam(context.Context, *DeleteTeamRequest) (*emptypb.Empty, error)
-	// Add members to a team; those who are members stay it.
+	// Add team members. Existing members stay members; the response shows the team with all members.
 	AddTeamMembers(context.Context, *AddTeamMembersRequest) (*Team, error)
-	// Take a member out of a team. The address names the member's actor.
+	// Remove a team member. The path names the member by actor id.
 	RemoveTeamMember(context.Context, *RemoveTeamMemberRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedTeamServiceServer()
 }

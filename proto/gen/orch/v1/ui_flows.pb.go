@@ -25,7 +25,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// CountsById counts what belongs to each id.
+// CountsById maps UUIDs to counts.
 type CountsById struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Counts        map[string]int64       `protobuf:"bytes,1,rep,name=counts,proto3" json:"counts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
@@ -70,9 +70,10 @@ func (x *CountsById) GetCounts() map[string]int64 {
 	return nil
 }
 
+// FlowRunTaskRunCountQuery names the flow runs whose task runs are counted.
 type FlowRunTaskRunCountQuery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most 200.
+	// UUIDs of the flow runs, at most 200.
 	FlowRunIds    []string `protobuf:"bytes,1,rep,name=flow_run_ids,json=flowRunIds,proto3" json:"flow_run_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -115,9 +116,10 @@ func (x *FlowRunTaskRunCountQuery) GetFlowRunIds() []string {
 	return nil
 }
 
+// FlowDeploymentCountQuery names the flows whose deployments are counted.
 type FlowDeploymentCountQuery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most 200.
+	// UUIDs of the flows, at most 200.
 	FlowIds       []string `protobuf:"bytes,1,rep,name=flow_ids,json=flowIds,proto3" json:"flow_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -160,9 +162,10 @@ func (x *FlowDeploymentCountQuery) GetFlowIds() []string {
 	return nil
 }
 
+// FlowNextRunQuery names the flows whose next runs are read.
 type FlowNextRunQuery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most 200.
+	// UUIDs of the flows, at most 200.
 	FlowIds       []string `protobuf:"bytes,1,rep,name=flow_ids,json=flowIds,proto3" json:"flow_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -205,14 +208,20 @@ func (x *FlowNextRunQuery) GetFlowIds() []string {
 	return nil
 }
 
-// SimpleNextFlowRun is a flow run that is to start.
+// SimpleNextFlowRun is the next scheduled run of a flow.
 type SimpleNextFlowRun struct {
-	state                  protoimpl.MessageState `protogen:"open.v1"`
-	Id                     string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	FlowId                 string                 `protobuf:"bytes,2,opt,name=flow_id,json=flowId,proto3" json:"flow_id,omitempty"`
-	Name                   string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	StateName              string                 `protobuf:"bytes,4,opt,name=state_name,json=stateName,proto3" json:"state_name,omitempty"`
-	StateType              StateType              `protobuf:"varint,5,opt,name=state_type,json=stateType,proto3,enum=orch.v1.StateType" json:"state_type,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow run.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// UUID of the flow.
+	FlowId string `protobuf:"bytes,2,opt,name=flow_id,json=flowId,proto3" json:"flow_id,omitempty"`
+	// Name of the flow run.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// Name of the current state.
+	StateName string `protobuf:"bytes,4,opt,name=state_name,json=stateName,proto3" json:"state_name,omitempty"`
+	// Type of the current state.
+	StateType StateType `protobuf:"varint,5,opt,name=state_type,json=stateType,proto3,enum=orch.v1.StateType" json:"state_type,omitempty"`
+	// Time of the next scheduled start, in UTC.
 	NextScheduledStartTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=next_scheduled_start_time,json=nextScheduledStartTime,proto3" json:"next_scheduled_start_time,omitempty"`
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache
@@ -290,7 +299,7 @@ func (x *SimpleNextFlowRun) GetNextScheduledStartTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// NextRun is the run of a flow that is to start next; null when none is.
+// NextRun is the next scheduled run of a flow; null for none.
 type NextRun struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Run           *SimpleNextFlowRun     `protobuf:"bytes,1,opt,name=run,proto3,oneof" json:"run,omitempty"`
@@ -335,7 +344,7 @@ func (x *NextRun) GetRun() *SimpleNextFlowRun {
 	return nil
 }
 
-// NextRuns are the next runs by the ids of their flows.
+// NextRuns maps flow UUIDs to their next runs.
 type NextRuns struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Runs          map[string]*NextRun    `protobuf:"bytes,1,rep,name=runs,proto3" json:"runs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -380,17 +389,25 @@ func (x *NextRuns) GetRuns() map[string]*NextRun {
 	return nil
 }
 
-// SimpleFlowRunQuery selects and orders flow runs.
+// SimpleFlowRunQuery selects, orders and paginates flow runs of a chart.
 type SimpleFlowRunQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Flows         *FlowFilter            `protobuf:"bytes,1,opt,name=flows,proto3" json:"flows,omitempty"`
-	FlowRuns      *FlowRunFilter         `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3" json:"flow_runs,omitempty"`
-	TaskRuns      *TaskRunFilter         `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
-	Deployments   *DeploymentFilter      `protobuf:"bytes,4,opt,name=deployments,proto3" json:"deployments,omitempty"`
-	WorkPools     *WorkPoolFilter        `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3" json:"work_pools,omitempty"`
-	Sort          FlowRunSort            `protobuf:"varint,6,opt,name=sort,proto3,enum=orch.v1.FlowRunSort" json:"sort,omitempty"`
-	Limit         int64                  `protobuf:"varint,7,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,8,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects flow runs related to at least one matching flow; absent applies no condition.
+	Flows *FlowFilter `protobuf:"bytes,1,opt,name=flows,proto3" json:"flows,omitempty"`
+	// Filter on the flow runs themselves; absent selects all.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3" json:"flow_runs,omitempty"`
+	// Selects flow runs related to at least one matching task run; absent applies no condition.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
+	// Selects flow runs related to at least one matching deployment; absent applies no condition.
+	Deployments *DeploymentFilter `protobuf:"bytes,4,opt,name=deployments,proto3" json:"deployments,omitempty"`
+	// Selects flow runs related to at least one matching work pool; absent applies no condition.
+	WorkPools *WorkPoolFilter `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3" json:"work_pools,omitempty"`
+	// Order of the flow runs; default EXPECTED_START_TIME_DESC.
+	Sort FlowRunSort `protobuf:"varint,6,opt,name=sort,proto3,enum=orch.v1.FlowRunSort" json:"sort,omitempty"`
+	// Maximum number of flow runs, at most 1,000; default 1,000.
+	Limit int64 `protobuf:"varint,7,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of flow runs to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,8,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -483,14 +500,16 @@ func (x *SimpleFlowRunQuery) GetOffset() int64 {
 
 // SimpleFlowRun is a flow run as a point of a chart.
 type SimpleFlowRun struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	StateType StateType              `protobuf:"varint,2,opt,name=state_type,json=stateType,proto3,enum=orch.v1.StateType" json:"state_type,omitempty"`
-	// When the run started or, where it has not, is expected to.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the flow run.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Type of the current state.
+	StateType StateType `protobuf:"varint,2,opt,name=state_type,json=stateType,proto3,enum=orch.v1.StateType" json:"state_type,omitempty"`
+	// Time of the start, or of the expected start before it, in UTC.
 	Timestamp *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=timestamp,proto3" json:"timestamp,omitempty"`
-	// Seconds spent running.
+	// Time spent in RUNNING states, in seconds.
 	Duration float64 `protobuf:"fixed64,4,opt,name=duration,proto3" json:"duration,omitempty"`
-	// Seconds by which the run started, or is, late.
+	// Lateness of the start, in seconds.
 	Lateness      float64 `protobuf:"fixed64,5,opt,name=lateness,proto3" json:"lateness,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -561,6 +580,7 @@ func (x *SimpleFlowRun) GetLateness() float64 {
 	return 0
 }
 
+// SimpleFlowRunList is a JSON array of chart points.
 type SimpleFlowRunList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Runs          []*SimpleFlowRun       `protobuf:"bytes,1,rep,name=runs,proto3" json:"runs,omitempty"`

@@ -31,15 +31,15 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// UiFlowService answers the user interface about flows and their runs.
+// User interface queries return the summaries that charts and lists show.
 type UiFlowServiceClient interface {
-	// Count the task runs of each of some flow runs.
+	// Count task runs per flow run. Returns a count for each requested flow run, including zeros.
 	CountTaskRunsByFlowRun(ctx context.Context, in *CountTaskRunsByFlowRunRequest, opts ...grpc.CallOption) (*CountsById, error)
-	// Read the least of the flow runs that match: what a chart of them needs.
+	// Read flow runs for a chart. Returns state, time, duration and lateness of the matching flow runs.
 	ReadSimpleFlowRuns(ctx context.Context, in *ReadSimpleFlowRunsRequest, opts ...grpc.CallOption) (*SimpleFlowRunList, error)
-	// Count the deployments of each of some flows.
+	// Count deployments per flow. Returns a count for each requested flow, including zeros.
 	CountDeploymentsByFlow(ctx context.Context, in *CountDeploymentsByFlowRequest, opts ...grpc.CallOption) (*CountsById, error)
-	// Read the run of each of some flows that is to start next.
+	// Read the next run per flow. Returns the next scheduled run of each requested flow, or null.
 	NextRunsByFlow(ctx context.Context, in *NextRunsByFlowRequest, opts ...grpc.CallOption) (*NextRuns, error)
 }
 
@@ -95,15 +95,15 @@ func (c *uiFlowServiceClient) NextRunsByFlow(ctx context.Context, in *NextRunsBy
 // All implementations must embed UnimplementedUiFlowServiceServer
 // for forward compatibility.
 //
-// UiFlowService answers the user interface about flows and their runs.
+// User interface queries return the summaries that charts and lists show.
 type UiFlowServiceServer interface {
-	// Count the task runs of each of some flow runs.
+	// Count task runs per flow run. Returns a count for each requested flow run, including zeros.
 	CountTaskRunsByFlowRun(context.Context, *CountTaskRunsByFlowRunRequest) (*CountsById, error)
-	// Read the least of the flow runs that match: what a chart of them needs.
+	// Read flow runs for a chart. Returns state, time, duration and lateness of the matching flow runs.
 	ReadSimpleFlowRuns(context.Context, *ReadSimpleFlowRunsRequest) (*SimpleFlowRunList, error)
-	// Count the deployments of each of some flows.
+	// Count deployments per flow. Returns a count for each requested flow, including zeros.
 	CountDeploymentsByFlow(context.Context, *CountDeploymentsByFlowRequest) (*CountsById, error)
-	// Read the run of each of some flows that is to start next.
+	// Read the next run per flow. Returns the next scheduled run of each requested flow, or null.
 	NextRunsByFlow(context.Context, *NextRunsByFlowRequest) (*NextRuns, error)
 	mustEmbedUnimplementedUiFlowServiceServer()
 }

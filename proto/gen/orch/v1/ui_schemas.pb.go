@@ -24,10 +24,12 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// SchemaValues holds a JSON Schema and the values to validate.
 type SchemaValues struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Schema []byte                 `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
-	// Markers are replaced before the values are checked, templates excepted.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// JSON Schema of the values.
+	Schema []byte `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
+	// Values to validate; placeholder objects are resolved first, except templates.
 	Values        []byte `protobuf:"bytes,2,opt,name=values,proto3" json:"values,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -77,7 +79,7 @@ func (x *SchemaValues) GetValues() []byte {
 	return nil
 }
 
-// SchemaValueError is what is wrong with a value: in words, or which part of it is wrong.
+// SchemaValueError is a message, or the errors of one property or list element.
 type SchemaValueError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -176,11 +178,13 @@ func (*SchemaValueError_Property) isSchemaValueError_Kind() {}
 
 func (*SchemaValueError_Index) isSchemaValueError_Kind() {}
 
-// SchemaValuePropertyError is what is wrong with a member of an object.
+// SchemaValuePropertyError holds the errors of one object property.
 type SchemaValuePropertyError struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Property      string                 `protobuf:"bytes,1,opt,name=property,proto3" json:"property,omitempty"`
-	Errors        []*SchemaValueError    `protobuf:"bytes,2,rep,name=errors,proto3" json:"errors,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the property.
+	Property string `protobuf:"bytes,1,opt,name=property,proto3" json:"property,omitempty"`
+	// Errors of the property's value.
+	Errors        []*SchemaValueError `protobuf:"bytes,2,rep,name=errors,proto3" json:"errors,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -229,11 +233,13 @@ func (x *SchemaValuePropertyError) GetErrors() []*SchemaValueError {
 	return nil
 }
 
-// SchemaValueIndexError is what is wrong with an element of a list.
+// SchemaValueIndexError holds the errors of one list element.
 type SchemaValueIndexError struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Index         int64                  `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	Errors        []*SchemaValueError    `protobuf:"bytes,2,rep,name=errors,proto3" json:"errors,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Index of the element, from 0.
+	Index int64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// Errors of the element.
+	Errors        []*SchemaValueError `protobuf:"bytes,2,rep,name=errors,proto3" json:"errors,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -282,10 +288,13 @@ func (x *SchemaValueIndexError) GetErrors() []*SchemaValueError {
 	return nil
 }
 
+// SchemaValuesValidationResponse is the outcome of a validation.
 type SchemaValuesValidationResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Errors        []*SchemaValueError    `protobuf:"bytes,1,rep,name=errors,proto3" json:"errors,omitempty"`
-	Valid         bool                   `protobuf:"varint,2,opt,name=valid,proto3" json:"valid,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Validation errors; empty for valid values.
+	Errors []*SchemaValueError `protobuf:"bytes,1,rep,name=errors,proto3" json:"errors,omitempty"`
+	// Whether the values conform to the schema.
+	Valid         bool `protobuf:"varint,2,opt,name=valid,proto3" json:"valid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -28,9 +28,9 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// UiSchemaService checks what somebody fills into a form.
+// User interface queries return the summaries that charts and lists show.
 type UiSchemaServiceClient interface {
-	// Tell what is wrong with values that are to fit a JSON schema.
+	// Validate values against a JSON Schema. Returns the validation errors; an invalid schema returns 422.
 	ValidateObj(ctx context.Context, in *ValidateObjRequest, opts ...grpc.CallOption) (*SchemaValuesValidationResponse, error)
 }
 
@@ -56,9 +56,9 @@ func (c *uiSchemaServiceClient) ValidateObj(ctx context.Context, in *ValidateObj
 // All implementations must embed UnimplementedUiSchemaServiceServer
 // for forward compatibility.
 //
-// UiSchemaService checks what somebody fills into a form.
+// User interface queries return the summaries that charts and lists show.
 type UiSchemaServiceServer interface {
-	// Tell what is wrong with values that are to fit a JSON schema.
+	// Validate values against a JSON Schema. Returns the validation errors; an invalid schema returns 422.
 	ValidateObj(context.Context, *ValidateObjRequest) (*SchemaValuesValidationResponse, error)
 	mustEmbedUnimplementedUiSchemaServiceServer()
 }

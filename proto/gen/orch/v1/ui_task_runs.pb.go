@@ -25,15 +25,21 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// DashboardTaskRunQuery selects task runs; task_runs.start_time.after_ says where the first stretch begins.
+// DashboardTaskRunQuery selects the task runs of a dashboard.
 type DashboardTaskRunQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	TaskRuns      *TaskRunFilter         `protobuf:"bytes,1,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
-	Flows         *FlowFilter            `protobuf:"bytes,2,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
-	FlowRuns      *FlowRunFilter         `protobuf:"bytes,3,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
-	Deployments   *DeploymentFilter      `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
-	WorkPools     *WorkPoolFilter        `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
-	WorkQueues    *WorkQueueFilter       `protobuf:"bytes,6,opt,name=work_queues,json=workQueues,proto3,oneof" json:"work_queues,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the task runs; start_time.after_ is the start of the first interval and is required.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,1,opt,name=task_runs,json=taskRuns,proto3" json:"task_runs,omitempty"`
+	// Selects task runs related to at least one matching flow; absent applies no condition.
+	Flows *FlowFilter `protobuf:"bytes,2,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
+	// Selects task runs related to at least one matching flow run; absent applies no condition.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,3,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
+	// Selects task runs related to at least one matching deployment; absent applies no condition.
+	Deployments *DeploymentFilter `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	// Selects task runs related to at least one matching work pool; absent applies no condition.
+	WorkPools *WorkPoolFilter `protobuf:"bytes,5,opt,name=work_pools,json=workPools,proto3,oneof" json:"work_pools,omitempty"`
+	// Selects task runs related to at least one matching work queue; absent applies no condition.
+	WorkQueues    *WorkQueueFilter `protobuf:"bytes,6,opt,name=work_queues,json=workQueues,proto3,oneof" json:"work_queues,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -110,7 +116,7 @@ func (x *DashboardTaskRunQuery) GetWorkQueues() *WorkQueueFilter {
 	return nil
 }
 
-// TaskRunOutcomes counts task runs: completed and failed.
+// TaskRunOutcomes counts completed and failed task runs.
 type TaskRunOutcomes struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Counts        map[string]int64       `protobuf:"bytes,1,rep,name=counts,proto3" json:"counts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
@@ -155,6 +161,7 @@ func (x *TaskRunOutcomes) GetCounts() map[string]int64 {
 	return nil
 }
 
+// TaskRunOutcomesList is a JSON array of counts, one per interval.
 type TaskRunOutcomesList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Stretches     []*TaskRunOutcomes     `protobuf:"bytes,1,rep,name=stretches,proto3" json:"stretches,omitempty"`
@@ -199,13 +206,17 @@ func (x *TaskRunOutcomesList) GetStretches() []*TaskRunOutcomes {
 	return nil
 }
 
-// TaskRunCountByStateQuery selects task runs.
+// TaskRunCountByStateQuery selects the task runs to count.
 type TaskRunCountByStateQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Flows         *FlowFilter            `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
-	FlowRuns      *FlowRunFilter         `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
-	TaskRuns      *TaskRunFilter         `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
-	Deployments   *DeploymentFilter      `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects task runs related to at least one matching flow; absent applies no condition.
+	Flows *FlowFilter `protobuf:"bytes,1,opt,name=flows,proto3,oneof" json:"flows,omitempty"`
+	// Selects task runs related to at least one matching flow run; absent applies no condition.
+	FlowRuns *FlowRunFilter `protobuf:"bytes,2,opt,name=flow_runs,json=flowRuns,proto3,oneof" json:"flow_runs,omitempty"`
+	// Filter on the task runs themselves; absent selects all.
+	TaskRuns *TaskRunFilter `protobuf:"bytes,3,opt,name=task_runs,json=taskRuns,proto3,oneof" json:"task_runs,omitempty"`
+	// Selects task runs related to at least one matching deployment; absent applies no condition.
+	Deployments   *DeploymentFilter `protobuf:"bytes,4,opt,name=deployments,proto3,oneof" json:"deployments,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -268,18 +279,27 @@ func (x *TaskRunCountByStateQuery) GetDeployments() *DeploymentFilter {
 	return nil
 }
 
-// CountByState counts runs by the type of their state.
+// CountByState counts runs by state type.
 type CountByState struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Completed     int64                  `protobuf:"varint,1,opt,name=completed,proto3" json:"completed,omitempty"`
-	Pending       int64                  `protobuf:"varint,2,opt,name=pending,proto3" json:"pending,omitempty"`
-	Running       int64                  `protobuf:"varint,3,opt,name=running,proto3" json:"running,omitempty"`
-	Failed        int64                  `protobuf:"varint,4,opt,name=failed,proto3" json:"failed,omitempty"`
-	Cancelled     int64                  `protobuf:"varint,5,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
-	Crashed       int64                  `protobuf:"varint,6,opt,name=crashed,proto3" json:"crashed,omitempty"`
-	Paused        int64                  `protobuf:"varint,7,opt,name=paused,proto3" json:"paused,omitempty"`
-	Cancelling    int64                  `protobuf:"varint,8,opt,name=cancelling,proto3" json:"cancelling,omitempty"`
-	Scheduled     int64                  `protobuf:"varint,9,opt,name=scheduled,proto3" json:"scheduled,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of runs in a COMPLETED state.
+	Completed int64 `protobuf:"varint,1,opt,name=completed,proto3" json:"completed,omitempty"`
+	// Number of runs in a PENDING state.
+	Pending int64 `protobuf:"varint,2,opt,name=pending,proto3" json:"pending,omitempty"`
+	// Number of runs in a RUNNING state.
+	Running int64 `protobuf:"varint,3,opt,name=running,proto3" json:"running,omitempty"`
+	// Number of runs in a FAILED state.
+	Failed int64 `protobuf:"varint,4,opt,name=failed,proto3" json:"failed,omitempty"`
+	// Number of runs in a CANCELLED state.
+	Cancelled int64 `protobuf:"varint,5,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	// Number of runs in a CRASHED state.
+	Crashed int64 `protobuf:"varint,6,opt,name=crashed,proto3" json:"crashed,omitempty"`
+	// Number of runs in a PAUSED state.
+	Paused int64 `protobuf:"varint,7,opt,name=paused,proto3" json:"paused,omitempty"`
+	// Number of runs in a CANCELLING state.
+	Cancelling int64 `protobuf:"varint,8,opt,name=cancelling,proto3" json:"cancelling,omitempty"`
+	// Number of runs in a SCHEDULED state.
+	Scheduled     int64 `protobuf:"varint,9,opt,name=scheduled,proto3" json:"scheduled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -377,39 +397,67 @@ func (x *CountByState) GetScheduled() int64 {
 	return 0
 }
 
-// UiTaskRun is a task run with the name of its flow run. What is said of the fields of TaskRun holds here.
+// UiTaskRun is a task run with the name of its flow run.
 type UiTaskRun struct {
-	state                   protoimpl.MessageState    `protogen:"open.v1"`
-	Id                      string                    `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created                 *timestamppb.Timestamp    `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated                 *timestamppb.Timestamp    `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	Name                    string                    `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	FlowRunId               *string                   `protobuf:"bytes,5,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
-	TaskKey                 string                    `protobuf:"bytes,6,opt,name=task_key,json=taskKey,proto3" json:"task_key,omitempty"`
-	DynamicKey              string                    `protobuf:"bytes,7,opt,name=dynamic_key,json=dynamicKey,proto3" json:"dynamic_key,omitempty"`
-	CacheKey                *string                   `protobuf:"bytes,8,opt,name=cache_key,json=cacheKey,proto3,oneof" json:"cache_key,omitempty"`
-	CacheExpiration         *timestamppb.Timestamp    `protobuf:"bytes,9,opt,name=cache_expiration,json=cacheExpiration,proto3,oneof" json:"cache_expiration,omitempty"`
-	TaskVersion             *string                   `protobuf:"bytes,10,opt,name=task_version,json=taskVersion,proto3,oneof" json:"task_version,omitempty"`
-	EmpiricalPolicy         *TaskRunPolicy            `protobuf:"bytes,11,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
-	Tags                    []string                  `protobuf:"bytes,12,rep,name=tags,proto3" json:"tags,omitempty"`
-	Labels                  *Labels                   `protobuf:"bytes,13,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
-	StateId                 *string                   `protobuf:"bytes,14,opt,name=state_id,json=stateId,proto3,oneof" json:"state_id,omitempty"`
-	TaskInputs              map[string]*TaskInputList `protobuf:"bytes,15,rep,name=task_inputs,json=taskInputs,proto3" json:"task_inputs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	StateType               *StateType                `protobuf:"varint,16,opt,name=state_type,json=stateType,proto3,enum=orch.v1.StateType,oneof" json:"state_type,omitempty"`
-	StateName               *string                   `protobuf:"bytes,17,opt,name=state_name,json=stateName,proto3,oneof" json:"state_name,omitempty"`
-	RunCount                int64                     `protobuf:"varint,18,opt,name=run_count,json=runCount,proto3" json:"run_count,omitempty"`
-	FlowRunRunCount         int64                     `protobuf:"varint,19,opt,name=flow_run_run_count,json=flowRunRunCount,proto3" json:"flow_run_run_count,omitempty"`
-	ExpectedStartTime       *timestamppb.Timestamp    `protobuf:"bytes,20,opt,name=expected_start_time,json=expectedStartTime,proto3,oneof" json:"expected_start_time,omitempty"`
-	NextScheduledStartTime  *timestamppb.Timestamp    `protobuf:"bytes,21,opt,name=next_scheduled_start_time,json=nextScheduledStartTime,proto3,oneof" json:"next_scheduled_start_time,omitempty"`
-	StartTime               *timestamppb.Timestamp    `protobuf:"bytes,22,opt,name=start_time,json=startTime,proto3,oneof" json:"start_time,omitempty"`
-	EndTime                 *timestamppb.Timestamp    `protobuf:"bytes,23,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
-	TotalRunTime            float64                   `protobuf:"fixed64,24,opt,name=total_run_time,json=totalRunTime,proto3" json:"total_run_time,omitempty"`
-	EstimatedRunTime        float64                   `protobuf:"fixed64,25,opt,name=estimated_run_time,json=estimatedRunTime,proto3" json:"estimated_run_time,omitempty"`
-	EstimatedStartTimeDelta float64                   `protobuf:"fixed64,26,opt,name=estimated_start_time_delta,json=estimatedStartTimeDelta,proto3" json:"estimated_start_time_delta,omitempty"`
-	State                   *State                    `protobuf:"bytes,27,opt,name=state,proto3,oneof" json:"state,omitempty"`
-	FlowRunName             *string                   `protobuf:"bytes,28,opt,name=flow_run_name,json=flowRunName,proto3,oneof" json:"flow_run_name,omitempty"`
-	unknownFields           protoimpl.UnknownFields
-	sizeCache               protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the task run.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// Name of the task run; the server generates one when absent.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// UUID of the flow run; null for a task run outside a flow.
+	FlowRunId *string `protobuf:"bytes,5,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
+	// Key that identifies the task.
+	TaskKey string `protobuf:"bytes,6,opt,name=task_key,json=taskKey,proto3" json:"task_key,omitempty"`
+	// Key that distinguishes runs of the same task within a flow run.
+	DynamicKey string `protobuf:"bytes,7,opt,name=dynamic_key,json=dynamicKey,proto3" json:"dynamic_key,omitempty"`
+	// Key under which the result is cached; null disables caching.
+	CacheKey *string `protobuf:"bytes,8,opt,name=cache_key,json=cacheKey,proto3,oneof" json:"cache_key,omitempty"`
+	// Time at which the cached result expires, in UTC; null means never.
+	CacheExpiration *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=cache_expiration,json=cacheExpiration,proto3,oneof" json:"cache_expiration,omitempty"`
+	// Version of the task's code; null when unknown.
+	TaskVersion *string `protobuf:"bytes,10,opt,name=task_version,json=taskVersion,proto3,oneof" json:"task_version,omitempty"`
+	// Retry configuration of the run.
+	EmpiricalPolicy *TaskRunPolicy `protobuf:"bytes,11,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
+	// Tags for filtering and for tag concurrency limits.
+	Tags []string `protobuf:"bytes,12,rep,name=tags,proto3" json:"tags,omitempty"`
+	// Labels with string, number or Boolean values; null for none.
+	Labels *Labels `protobuf:"bytes,13,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
+	// UUID of the current state; null before the first.
+	StateId *string `protobuf:"bytes,14,opt,name=state_id,json=stateId,proto3,oneof" json:"state_id,omitempty"`
+	// Sources of the parameters' values, by parameter name.
+	TaskInputs map[string]*TaskInputList `protobuf:"bytes,15,rep,name=task_inputs,json=taskInputs,proto3" json:"task_inputs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Type of the current state; null before the first.
+	StateType *StateType `protobuf:"varint,16,opt,name=state_type,json=stateType,proto3,enum=orch.v1.StateType,oneof" json:"state_type,omitempty"`
+	// Name of the current state; null before the first.
+	StateName *string `protobuf:"bytes,17,opt,name=state_name,json=stateName,proto3,oneof" json:"state_name,omitempty"`
+	// Number of times the run entered RUNNING; default 0.
+	RunCount int64 `protobuf:"varint,18,opt,name=run_count,json=runCount,proto3" json:"run_count,omitempty"`
+	// Attempt of the flow run in which the task run last entered RUNNING; default 0.
+	FlowRunRunCount int64 `protobuf:"varint,19,opt,name=flow_run_run_count,json=flowRunRunCount,proto3" json:"flow_run_run_count,omitempty"`
+	// Time of the expected start, in UTC; null when unknown.
+	ExpectedStartTime *timestamppb.Timestamp `protobuf:"bytes,20,opt,name=expected_start_time,json=expectedStartTime,proto3,oneof" json:"expected_start_time,omitempty"`
+	// Time of the next scheduled start, in UTC; null unless the state is SCHEDULED.
+	NextScheduledStartTime *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=next_scheduled_start_time,json=nextScheduledStartTime,proto3,oneof" json:"next_scheduled_start_time,omitempty"`
+	// Time of the first RUNNING state, in UTC; null before it.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=start_time,json=startTime,proto3,oneof" json:"start_time,omitempty"`
+	// Time of the terminal state, in UTC; null while the run is unfinished.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=end_time,json=endTime,proto3,oneof" json:"end_time,omitempty"`
+	// Time spent in RUNNING states that have ended, in seconds.
+	TotalRunTime float64 `protobuf:"fixed64,24,opt,name=total_run_time,json=totalRunTime,proto3" json:"total_run_time,omitempty"`
+	// Time spent in RUNNING states, including the current one, in seconds.
+	EstimatedRunTime float64 `protobuf:"fixed64,25,opt,name=estimated_run_time,json=estimatedRunTime,proto3" json:"estimated_run_time,omitempty"`
+	// Lateness of the start in seconds, growing while the run is due; 0 when on time.
+	EstimatedStartTimeDelta float64 `protobuf:"fixed64,26,opt,name=estimated_start_time_delta,json=estimatedStartTimeDelta,proto3" json:"estimated_start_time_delta,omitempty"`
+	// Current state; null before the first.
+	State *State `protobuf:"bytes,27,opt,name=state,proto3,oneof" json:"state,omitempty"`
+	// Name of the flow run; null for a task run outside a flow.
+	FlowRunName   *string `protobuf:"bytes,28,opt,name=flow_run_name,json=flowRunName,proto3,oneof" json:"flow_run_name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UiTaskRun) Reset() {
@@ -727,8 +775,9 @@ func (x *ReadTaskRunCountsByStateRequest) GetQuery() *TaskRunCountByStateQuery {
 }
 
 type ReadTaskRunWithFlowRunNameRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the task run.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -30,13 +30,13 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// UiTaskRunService answers the user interface about task runs.
+// User interface queries return the summaries that charts and lists show.
 type UiTaskRunServiceClient interface {
-	// Count the task runs that match and have ended, in twenty stretches of time.
+	// Count ended task runs over time. Returns completed and failed counts for twenty equal intervals up to now.
 	ReadDashboardTaskRunCounts(ctx context.Context, in *ReadDashboardTaskRunCountsRequest, opts ...grpc.CallOption) (*TaskRunOutcomesList, error)
-	// Count the task runs that match by the type of their state.
+	// Count task runs per state type. Returns a count for each state type, including zeros.
 	ReadTaskRunCountsByState(ctx context.Context, in *ReadTaskRunCountsByStateRequest, opts ...grpc.CallOption) (*CountByState, error)
-	// Read a task run with the name of its flow run.
+	// Read a task run with its flow run's name. Returns 404 when the task run does not exist.
 	ReadTaskRunWithFlowRunName(ctx context.Context, in *ReadTaskRunWithFlowRunNameRequest, opts ...grpc.CallOption) (*UiTaskRun, error)
 }
 
@@ -82,13 +82,13 @@ func (c *uiTaskRunServiceClient) ReadTaskRunWithFlowRunName(ctx context.Context,
 // All implementations must embed UnimplementedUiTaskRunServiceServer
 // for forward compatibility.
 //
-// UiTaskRunService answers the user interface about task runs.
+// User interface queries return the summaries that charts and lists show.
 type UiTaskRunServiceServer interface {
-	// Count the task runs that match and have ended, in twenty stretches of time.
+	// Count ended task runs over time. Returns completed and failed counts for twenty equal intervals up to now.
 	ReadDashboardTaskRunCounts(context.Context, *ReadDashboardTaskRunCountsRequest) (*TaskRunOutcomesList, error)
-	// Count the task runs that match by the type of their state.
+	// Count task runs per state type. Returns a count for each state type, including zeros.
 	ReadTaskRunCountsByState(context.Context, *ReadTaskRunCountsByStateRequest) (*CountByState, error)
-	// Read a task run with the name of its flow run.
+	// Read a task run with its flow run's name. Returns 404 when the task run does not exist.
 	ReadTaskRunWithFlowRunName(context.Context, *ReadTaskRunWithFlowRunNameRequest) (*UiTaskRun, error)
 	mustEmbedUnimplementedUiTaskRunServiceServer()
 }

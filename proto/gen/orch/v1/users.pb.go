@@ -27,17 +27,20 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ApiKey lets its owner in. Only a digest of the key is stored.
+// ApiKey authenticates its owner; the server stores only a digest.
 type ApiKey struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Id      string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the API key.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
 	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3" json:"created,omitempty"`
-	Name    string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// Null = never.
+	// Name of the key, 1 to 255 characters.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// Time at which the key expires, in UTC; null means never.
 	Expiration *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=expiration,proto3,oneof" json:"expiration,omitempty"`
-	// The key itself, in the answer that made it and nowhere else.
+	// Secret value of the key; present only in the response that created it.
 	Key *string `protobuf:"bytes,5,opt,name=key,proto3,oneof" json:"key,omitempty"`
-	// SHA-256 of the key, in hexadecimal digits.
+	// SHA-256 digest of the key in hexadecimal.
 	Digest        string `protobuf:"bytes,6,opt,name=digest,proto3" json:"digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -115,9 +118,12 @@ func (x *ApiKey) GetDigest() string {
 	return ""
 }
 
+// ApiKeyCreate holds the fields of a new API key.
 type ApiKeyCreate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the key, 1 to 255 characters.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Time at which the key expires, in UTC; null means never.
 	Expiration    *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=expiration,proto3,oneof" json:"expiration,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -167,6 +173,7 @@ func (x *ApiKeyCreate) GetExpiration() *timestamppb.Timestamp {
 	return nil
 }
 
+// ApiKeyList is a JSON array of API keys.
 type ApiKeyList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ApiKeys       []*ApiKey              `protobuf:"bytes,1,rep,name=api_keys,json=apiKeys,proto3" json:"api_keys,omitempty"`
@@ -213,20 +220,28 @@ func (x *ApiKeyList) GetApiKeys() []*ApiKey {
 
 // User is a person.
 type User struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Id      string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the user.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
 	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
 	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	// Who acts, in access lists and events.
-	ActorId   string    `protobuf:"bytes,4,opt,name=actor_id,json=actorId,proto3" json:"actor_id,omitempty"`
-	Handle    string    `protobuf:"bytes,5,opt,name=handle,proto3" json:"handle,omitempty"`
-	FirstName string    `protobuf:"bytes,6,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
-	LastName  string    `protobuf:"bytes,7,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
-	Email     string    `protobuf:"bytes,8,opt,name=email,proto3" json:"email,omitempty"`
-	Keys      []*ApiKey `protobuf:"bytes,9,rep,name=keys,proto3" json:"keys,omitempty"`
-	// May administer the whole server.
+	// UUID that identifies the user in access lists and events.
+	ActorId string `protobuf:"bytes,4,opt,name=actor_id,json=actorId,proto3" json:"actor_id,omitempty"`
+	// Unique login name, 1 to 255 characters.
+	Handle string `protobuf:"bytes,5,opt,name=handle,proto3" json:"handle,omitempty"`
+	// First name, at most 255 characters.
+	FirstName string `protobuf:"bytes,6,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
+	// Last name, at most 255 characters.
+	LastName string `protobuf:"bytes,7,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
+	// E-mail address, 3 to 320 characters.
+	Email string `protobuf:"bytes,8,opt,name=email,proto3" json:"email,omitempty"`
+	// API keys of the user.
+	Keys []*ApiKey `protobuf:"bytes,9,rep,name=keys,proto3" json:"keys,omitempty"`
+	// Whether the user may administer the server.
 	Administrator bool `protobuf:"varint,10,opt,name=administrator,proto3" json:"administrator,omitempty"`
-	// Had its first key shown on the console.
+	// Whether the console has shown the user's first API key.
 	Welcomed      bool `protobuf:"varint,11,opt,name=welcomed,proto3" json:"welcomed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -339,12 +354,17 @@ func (x *User) GetWelcomed() bool {
 	return false
 }
 
+// UserUpdate holds the changes to a user; absent fields keep their values.
 type UserUpdate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Handle        *string                `protobuf:"bytes,1,opt,name=handle,proto3,oneof" json:"handle,omitempty"`
-	FirstName     *string                `protobuf:"bytes,2,opt,name=first_name,json=firstName,proto3,oneof" json:"first_name,omitempty"`
-	LastName      *string                `protobuf:"bytes,3,opt,name=last_name,json=lastName,proto3,oneof" json:"last_name,omitempty"`
-	Email         *string                `protobuf:"bytes,4,opt,name=email,proto3,oneof" json:"email,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unique login name, 1 to 255 characters.
+	Handle *string `protobuf:"bytes,1,opt,name=handle,proto3,oneof" json:"handle,omitempty"`
+	// First name, at most 255 characters.
+	FirstName *string `protobuf:"bytes,2,opt,name=first_name,json=firstName,proto3,oneof" json:"first_name,omitempty"`
+	// Last name, at most 255 characters.
+	LastName *string `protobuf:"bytes,3,opt,name=last_name,json=lastName,proto3,oneof" json:"last_name,omitempty"`
+	// E-mail address, 3 to 320 characters.
+	Email         *string `protobuf:"bytes,4,opt,name=email,proto3,oneof" json:"email,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -407,16 +427,22 @@ func (x *UserUpdate) GetEmail() string {
 	return ""
 }
 
-// Profile is the caller: a user, or a service account.
+// Profile is the authenticated user or service account.
 type Profile struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Id      string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	ActorId string                 `protobuf:"bytes,2,opt,name=actor_id,json=actorId,proto3" json:"actor_id,omitempty"`
-	// user or service_account.
-	Type          string  `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
-	Handle        string  `protobuf:"bytes,4,opt,name=handle,proto3" json:"handle,omitempty"`
-	FirstName     string  `protobuf:"bytes,5,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
-	LastName      string  `protobuf:"bytes,6,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the user or service account.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// UUID that identifies the caller in access lists and events.
+	ActorId string `protobuf:"bytes,2,opt,name=actor_id,json=actorId,proto3" json:"actor_id,omitempty"`
+	// Kind of the caller: user or service_account.
+	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
+	// Login name of the user, or name of the service account.
+	Handle string `protobuf:"bytes,4,opt,name=handle,proto3" json:"handle,omitempty"`
+	// First name, at most 255 characters.
+	FirstName string `protobuf:"bytes,5,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
+	// Last name, at most 255 characters.
+	LastName string `protobuf:"bytes,6,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
+	// E-mail address; null for a service account.
 	Email         *string `protobuf:"bytes,7,opt,name=email,proto3,oneof" json:"email,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -501,18 +527,25 @@ func (x *Profile) GetEmail() string {
 	return ""
 }
 
-// MyWorkspace is a workspace and its account in one, for choosing among them.
+// MyWorkspace is a workspace with its account.
 type MyWorkspace struct {
-	state                protoimpl.MessageState `protogen:"open.v1"`
-	AccountId            string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	AccountName          string                 `protobuf:"bytes,2,opt,name=account_name,json=accountName,proto3" json:"account_name,omitempty"`
-	AccountHandle        string                 `protobuf:"bytes,3,opt,name=account_handle,json=accountHandle,proto3" json:"account_handle,omitempty"`
-	WorkspaceId          string                 `protobuf:"bytes,4,opt,name=workspace_id,json=workspaceId,proto3" json:"workspace_id,omitempty"`
-	WorkspaceName        string                 `protobuf:"bytes,5,opt,name=workspace_name,json=workspaceName,proto3" json:"workspace_name,omitempty"`
-	WorkspaceDescription string                 `protobuf:"bytes,6,opt,name=workspace_description,json=workspaceDescription,proto3" json:"workspace_description,omitempty"`
-	WorkspaceHandle      string                 `protobuf:"bytes,7,opt,name=workspace_handle,json=workspaceHandle,proto3" json:"workspace_handle,omitempty"`
-	unknownFields        protoimpl.UnknownFields
-	sizeCache            protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// Display name of the account.
+	AccountName string `protobuf:"bytes,2,opt,name=account_name,json=accountName,proto3" json:"account_name,omitempty"`
+	// Unique name of the account for URLs.
+	AccountHandle string `protobuf:"bytes,3,opt,name=account_handle,json=accountHandle,proto3" json:"account_handle,omitempty"`
+	// UUID of the workspace.
+	WorkspaceId string `protobuf:"bytes,4,opt,name=workspace_id,json=workspaceId,proto3" json:"workspace_id,omitempty"`
+	// Display name of the workspace.
+	WorkspaceName string `protobuf:"bytes,5,opt,name=workspace_name,json=workspaceName,proto3" json:"workspace_name,omitempty"`
+	// Free text that explains the workspace; empty for none.
+	WorkspaceDescription string `protobuf:"bytes,6,opt,name=workspace_description,json=workspaceDescription,proto3" json:"workspace_description,omitempty"`
+	// Name of the workspace for URLs, unique within the account.
+	WorkspaceHandle string `protobuf:"bytes,7,opt,name=workspace_handle,json=workspaceHandle,proto3" json:"workspace_handle,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *MyWorkspace) Reset() {
@@ -594,6 +627,7 @@ func (x *MyWorkspace) GetWorkspaceHandle() string {
 	return ""
 }
 
+// MyWorkspaceList is a JSON array of workspaces.
 type MyWorkspaceList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Workspaces    []*MyWorkspace         `protobuf:"bytes,1,rep,name=workspaces,proto3" json:"workspaces,omitempty"`
@@ -638,22 +672,34 @@ func (x *MyWorkspaceList) GetWorkspaces() []*MyWorkspace {
 	return nil
 }
 
-// AccountMembership is a user in an account.
+// AccountMembership is a user's membership in an account.
 type AccountMembership struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	Id              string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	ActorId         string                 `protobuf:"bytes,4,opt,name=actor_id,json=actorId,proto3" json:"actor_id,omitempty"`
-	UserId          string                 `protobuf:"bytes,5,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	FirstName       string                 `protobuf:"bytes,6,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
-	LastName        string                 `protobuf:"bytes,7,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
-	Handle          string                 `protobuf:"bytes,8,opt,name=handle,proto3" json:"handle,omitempty"`
-	Email           string                 `protobuf:"bytes,9,opt,name=email,proto3" json:"email,omitempty"`
-	AccountRoleName string                 `protobuf:"bytes,10,opt,name=account_role_name,json=accountRoleName,proto3" json:"account_role_name,omitempty"`
-	AccountRoleId   string                 `protobuf:"bytes,11,opt,name=account_role_id,json=accountRoleId,proto3" json:"account_role_id,omitempty"`
-	LastLogin       *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=last_login,json=lastLogin,proto3,oneof" json:"last_login,omitempty"`
-	// The user's first key, in the answer that made the user and nowhere else.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the membership.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// UUID that identifies the user in access lists and events.
+	ActorId string `protobuf:"bytes,4,opt,name=actor_id,json=actorId,proto3" json:"actor_id,omitempty"`
+	// UUID of the user.
+	UserId string `protobuf:"bytes,5,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// First name, at most 255 characters.
+	FirstName string `protobuf:"bytes,6,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
+	// Last name, at most 255 characters.
+	LastName string `protobuf:"bytes,7,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
+	// Unique login name, 1 to 255 characters.
+	Handle string `protobuf:"bytes,8,opt,name=handle,proto3" json:"handle,omitempty"`
+	// E-mail address, 3 to 320 characters.
+	Email string `protobuf:"bytes,9,opt,name=email,proto3" json:"email,omitempty"`
+	// Name of the member's account role.
+	AccountRoleName string `protobuf:"bytes,10,opt,name=account_role_name,json=accountRoleName,proto3" json:"account_role_name,omitempty"`
+	// UUID of the member's account role.
+	AccountRoleId string `protobuf:"bytes,11,opt,name=account_role_id,json=accountRoleId,proto3" json:"account_role_id,omitempty"`
+	// Time of the last login, in UTC; null when unknown.
+	LastLogin *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=last_login,json=lastLogin,proto3,oneof" json:"last_login,omitempty"`
+	// First API key; present only in the response that created the user.
 	ApiKey        *ApiKey `protobuf:"bytes,13,opt,name=api_key,json=apiKey,proto3,oneof" json:"api_key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -780,14 +826,18 @@ func (x *AccountMembership) GetApiKey() *ApiKey {
 	return nil
 }
 
+// AccountMembershipCreate holds the fields of a new member.
 type AccountMembershipCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Email string                 `protobuf:"bytes,1,opt,name=email,proto3" json:"email,omitempty"`
-	// The part of the address before the @ when absent.
-	Handle    *string `protobuf:"bytes,2,opt,name=handle,proto3,oneof" json:"handle,omitempty"`
-	FirstName string  `protobuf:"bytes,3,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
-	LastName  string  `protobuf:"bytes,4,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
-	// Member when absent.
+	// E-mail address, 3 to 320 characters.
+	Email string `protobuf:"bytes,1,opt,name=email,proto3" json:"email,omitempty"`
+	// Unique login name, 1 to 255 characters; absent uses the part of email before the @.
+	Handle *string `protobuf:"bytes,2,opt,name=handle,proto3,oneof" json:"handle,omitempty"`
+	// First name, at most 255 characters.
+	FirstName string `protobuf:"bytes,3,opt,name=first_name,json=firstName,proto3" json:"first_name,omitempty"`
+	// Last name, at most 255 characters.
+	LastName string `protobuf:"bytes,4,opt,name=last_name,json=lastName,proto3" json:"last_name,omitempty"`
+	// UUID of the member's account role; absent means Member.
 	AccountRoleId *string `protobuf:"bytes,5,opt,name=account_role_id,json=accountRoleId,proto3,oneof" json:"account_role_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -858,9 +908,11 @@ func (x *AccountMembershipCreate) GetAccountRoleId() string {
 	return ""
 }
 
+// AccountMembershipUpdate holds the new role of a member.
 type AccountMembershipUpdate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountRoleId string                 `protobuf:"bytes,1,opt,name=account_role_id,json=accountRoleId,proto3" json:"account_role_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the member's account role.
+	AccountRoleId string `protobuf:"bytes,1,opt,name=account_role_id,json=accountRoleId,proto3" json:"account_role_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -902,6 +954,7 @@ func (x *AccountMembershipUpdate) GetAccountRoleId() string {
 	return ""
 }
 
+// AccountMembershipList is a JSON array of members.
 type AccountMembershipList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Memberships   []*AccountMembership   `protobuf:"bytes,1,rep,name=memberships,proto3" json:"memberships,omitempty"`
@@ -946,10 +999,11 @@ func (x *AccountMembershipList) GetMemberships() []*AccountMembership {
 	return nil
 }
 
-// AccountMembershipFilter selects members.
+// AccountMembershipFilter selects members; absent criteria match everything.
 type AccountMembershipFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Email         *AnyStringFilter       `protobuf:"bytes,1,opt,name=email,proto3,oneof" json:"email,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects by e-mail address.
+	Email         *AnyStringFilter `protobuf:"bytes,1,opt,name=email,proto3,oneof" json:"email,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -991,8 +1045,10 @@ func (x *AccountMembershipFilter) GetEmail() *AnyStringFilter {
 	return nil
 }
 
+// AccountMembershipQuery selects members.
 type AccountMembershipQuery struct {
-	state              protoimpl.MessageState   `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the members; null selects all.
 	AccountMemberships *AccountMembershipFilter `protobuf:"bytes,1,opt,name=account_memberships,json=accountMemberships,proto3,oneof" json:"account_memberships,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -1036,8 +1092,9 @@ func (x *AccountMembershipQuery) GetAccountMemberships() *AccountMembershipFilte
 }
 
 type ReadUserRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the user.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1080,7 +1137,8 @@ func (x *ReadUserRequest) GetId() string {
 }
 
 type UpdateUserRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the user.
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	User          *UserUpdate            `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -1140,9 +1198,10 @@ func (x *UpdateUserRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 }
 
 type CreateUserApiKeyRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	UserId        string                 `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	ApiKey        *ApiKeyCreate          `protobuf:"bytes,2,opt,name=api_key,json=apiKey,proto3" json:"api_key,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the user.
+	UserId        string        `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	ApiKey        *ApiKeyCreate `protobuf:"bytes,2,opt,name=api_key,json=apiKey,proto3" json:"api_key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1192,8 +1251,9 @@ func (x *CreateUserApiKeyRequest) GetApiKey() *ApiKeyCreate {
 }
 
 type ReadUserApiKeysRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	UserId        string                 `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the user.
+	UserId        string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1236,9 +1296,11 @@ func (x *ReadUserApiKeysRequest) GetUserId() string {
 }
 
 type ReadUserApiKeyRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	UserId        string                 `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the user.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// UUID of the API key.
+	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1288,9 +1350,11 @@ func (x *ReadUserApiKeyRequest) GetId() string {
 }
 
 type DeleteUserApiKeyRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	UserId        string                 `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the user.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// UUID of the API key.
+	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1340,7 +1404,8 @@ func (x *DeleteUserApiKeyRequest) GetId() string {
 }
 
 type CreateAccountMembershipRequest struct {
-	state         protoimpl.MessageState   `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
 	AccountId     string                   `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
 	Membership    *AccountMembershipCreate `protobuf:"bytes,2,opt,name=membership,proto3" json:"membership,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1392,7 +1457,8 @@ func (x *CreateAccountMembershipRequest) GetMembership() *AccountMembershipCreat
 }
 
 type ReadAccountMembershipsRequest struct {
-	state         protoimpl.MessageState  `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
 	AccountId     string                  `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
 	Query         *AccountMembershipQuery `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1444,8 +1510,10 @@ func (x *ReadAccountMembershipsRequest) GetQuery() *AccountMembershipQuery {
 }
 
 type UpdateAccountMembershipRequest struct {
-	state         protoimpl.MessageState   `protogen:"open.v1"`
-	AccountId     string                   `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// UUID of the membership.
 	Id            string                   `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	Membership    *AccountMembershipUpdate `protobuf:"bytes,3,opt,name=membership,proto3" json:"membership,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1504,9 +1572,11 @@ func (x *UpdateAccountMembershipRequest) GetMembership() *AccountMembershipUpdat
 }
 
 type DeleteAccountMembershipRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// UUID of the membership.
+	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

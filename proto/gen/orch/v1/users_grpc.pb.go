@@ -40,31 +40,31 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// UserService stores users and who they are in accounts.
+// Users are people; memberships and API keys give them access.
 type UserServiceClient interface {
-	// Read who the caller is.
+	// Read the caller. Returns the user or service account that the request authenticates as.
 	ReadMe(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*Profile, error)
-	// List the workspaces that the caller may enter.
+	// List the caller's workspaces. Returns every workspace in which the caller has a role.
 	ReadMyWorkspaces(ctx context.Context, in *emptypb.Empty, opts ...grpc.CallOption) (*MyWorkspaceList, error)
-	// Read a user.
+	// Read a user. Returns the caller's own record; another user's id returns 404.
 	ReadUser(ctx context.Context, in *ReadUserRequest, opts ...grpc.CallOption) (*User, error)
-	// Change a user; what is not sent stays.
+	// Update a user. Absent fields keep their values; another user's id returns 404.
 	UpdateUser(ctx context.Context, in *UpdateUserRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Create an API key. This answer alone shows it.
+	// Create an API key. Only this response shows the key.
 	CreateUserApiKey(ctx context.Context, in *CreateUserApiKeyRequest, opts ...grpc.CallOption) (*ApiKey, error)
-	// List the API keys of a user.
+	// List API keys. Returns the user's keys without their secret values.
 	ReadUserApiKeys(ctx context.Context, in *ReadUserApiKeysRequest, opts ...grpc.CallOption) (*ApiKeyList, error)
-	// Read an API key, without the key itself.
+	// Read an API key. Returns the key's name and expiry without its secret value.
 	ReadUserApiKey(ctx context.Context, in *ReadUserApiKeyRequest, opts ...grpc.CallOption) (*ApiKey, error)
-	// Delete an API key: it is refused everywhere within seconds.
+	// Delete an API key. Replicas refuse the key as soon as the directory update reaches them, within seconds.
 	DeleteUserApiKey(ctx context.Context, in *DeleteUserApiKeyRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Make a new user a member of the account. The answer alone shows the user's first API key.
+	// Add a member. Creates a user with this e-mail address as a member; only this response shows the first API key.
 	CreateAccountMembership(ctx context.Context, in *CreateAccountMembershipRequest, opts ...grpc.CallOption) (*AccountMembership, error)
-	// Read the members that match.
+	// Filter members. Returns the members of the account that match.
 	ReadAccountMemberships(ctx context.Context, in *ReadAccountMembershipsRequest, opts ...grpc.CallOption) (*AccountMembershipList, error)
-	// Give a member another role.
+	// Change a member's role. Replaces the account role of the member.
 	UpdateAccountMembership(ctx context.Context, in *UpdateAccountMembershipRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// End a membership. The user remains.
+	// Remove a member. The user continues to exist without access to this account.
 	DeleteAccountMembership(ctx context.Context, in *DeleteAccountMembershipRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
@@ -200,31 +200,31 @@ func (c *userServiceClient) DeleteAccountMembership(ctx context.Context, in *Del
 // All implementations must embed UnimplementedUserServiceServer
 // for forward compatibility.
 //
-// UserService stores users and who they are in accounts.
+// Users are people; memberships and API keys give them access.
 type UserServiceServer interface {
-	// Read who the caller is.
+	// Read the caller. Returns the user or service account that the request authenticates as.
 	ReadMe(context.Context, *emptypb.Empty) (*Profile, error)
-	// List the workspaces that the caller may enter.
+	// List the caller's workspaces. Returns every workspace in which the caller has a role.
 	ReadMyWorkspaces(context.Context, *emptypb.Empty) (*MyWorkspaceList, error)
-	// Read a user.
+	// Read a user. Returns the caller's own record; another user's id returns 404.
 	ReadUser(context.Context, *ReadUserRequest) (*User, error)
-	// Change a user; what is not sent stays.
+	// Update a user. Absent fields keep their values; another user's id returns 404.
 	UpdateUser(context.Context, *UpdateUserRequest) (*emptypb.Empty, error)
-	// Create an API key. This answer alone shows it.
+	// Create an API key. Only this response shows the key.
 	CreateUserApiKey(context.Context, *CreateUserApiKeyRequest) (*ApiKey, error)
-	// List the API keys of a user.
+	// List API keys. Returns the user's keys without their secret values.
 	ReadUserApiKeys(context.Context, *ReadUserApiKeysRequest) (*ApiKeyList, error)
-	// Read an API key, without the key itself.
+	// Read an API key. Returns the key's name and expiry without its secret value.
 	ReadUserApiKey(context.Context, *ReadUserApiKeyRequest) (*ApiKey, error)
-	// Delete an API key: it is refused everywhere within seconds.
+	// Delete an API key. Replicas refuse the key as soon as the directory update reaches them, within seconds.
 	DeleteUserApiKey(context.Context, *DeleteUserApiKeyRequest) (*emptypb.Empty, error)
-	// Make a new user a member of the account. The answer alone shows the user's first API key.
+	// Add a member. Creates a user with this e-mail address as a member; only this response shows the first API key.
 	CreateAccountMembership(context.Context, *CreateAccountMembershipRequest) (*AccountMembership, error)
-	// Read the members that match.
+	// Filter members. Returns the members of the account that match.
 	ReadAccountMemberships(context.Context, *ReadAccountMembershipsRequest) (*AccountMembershipList, error)
-	// Give a member another role.
+	// Change a member's role. Replaces the account role of the member.
 	UpdateAccountMembership(context.Context, *UpdateAccountMembershipRequest) (*emptypb.Empty, error)
-	// End a membership. The user remains.
+	// Remove a member. The user continues to exist without access to this account.
 	DeleteAccountMembership(context.Context, *DeleteAccountMembershipRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedUserServiceServer()
 }

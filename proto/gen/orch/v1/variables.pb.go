@@ -27,6 +27,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// VariableSort is the order of variables.
 type VariableSort int32
 
 const (
@@ -82,15 +83,21 @@ func (VariableSort) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_variables_proto_rawDescGZIP(), []int{0}
 }
 
-// Variable is a named value.
+// Variable is a named JSON value.
 type Variable struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created       *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	Name          string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	Value         []byte                 `protobuf:"bytes,5,opt,name=value,proto3,oneof" json:"value,omitempty"`
-	Tags          []string               `protobuf:"bytes,6,rep,name=tags,proto3" json:"tags,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the variable.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// Unique name of the variable, at most 255 characters.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// Value of the variable as any JSON value.
+	Value []byte `protobuf:"bytes,5,opt,name=value,proto3,oneof" json:"value,omitempty"`
+	// Tags for searching and filtering variables.
+	Tags          []string `protobuf:"bytes,6,rep,name=tags,proto3" json:"tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -167,11 +174,15 @@ func (x *Variable) GetTags() []string {
 	return nil
 }
 
+// VariableCreate holds the fields of a new variable.
 type VariableCreate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Value         []byte                 `protobuf:"bytes,2,opt,name=value,proto3,oneof" json:"value,omitempty"`
-	Tags          []string               `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unique name of the variable, at most 255 characters.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Value of the variable as any JSON value.
+	Value []byte `protobuf:"bytes,2,opt,name=value,proto3,oneof" json:"value,omitempty"`
+	// Tags for searching and filtering variables.
+	Tags          []string `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -227,11 +238,15 @@ func (x *VariableCreate) GetTags() []string {
 	return nil
 }
 
+// VariableUpdate holds the changes to a variable; absent fields keep their values.
 type VariableUpdate struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          *string                `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	Value         []byte                 `protobuf:"bytes,2,opt,name=value,proto3,oneof" json:"value,omitempty"`
-	Tags          *StringList            `protobuf:"bytes,3,opt,name=tags,proto3,oneof" json:"tags,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unique name of the variable, at most 255 characters.
+	Name *string `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Value of the variable as any JSON value.
+	Value []byte `protobuf:"bytes,2,opt,name=value,proto3,oneof" json:"value,omitempty"`
+	// Tags for searching and filtering variables.
+	Tags          *StringList `protobuf:"bytes,3,opt,name=tags,proto3,oneof" json:"tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -287,6 +302,7 @@ func (x *VariableUpdate) GetTags() *StringList {
 	return nil
 }
 
+// VariableList is a JSON array of variables.
 type VariableList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Variables     []*Variable            `protobuf:"bytes,1,rep,name=variables,proto3" json:"variables,omitempty"`
@@ -331,13 +347,17 @@ func (x *VariableList) GetVariables() []*Variable {
 	return nil
 }
 
-// VariableFilter selects variables.
+// VariableFilter selects variables; absent criteria match everything.
 type VariableFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operator      Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Id            *AnyUuidFilter         `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	Name          *NameFilter            `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	Tags          *AllTagsFilter         `protobuf:"bytes,4,opt,name=tags,proto3,oneof" json:"tags,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects by UUID.
+	Id *AnyUuidFilter `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Selects by name.
+	Name *NameFilter `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Selects by tags.
+	Tags          *AllTagsFilter `protobuf:"bytes,4,opt,name=tags,proto3,oneof" json:"tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -400,13 +420,17 @@ func (x *VariableFilter) GetTags() *AllTagsFilter {
 	return nil
 }
 
-// VariableQuery selects and orders variables.
+// VariableQuery selects, orders and paginates variables.
 type VariableQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Variables     *VariableFilter        `protobuf:"bytes,1,opt,name=variables,proto3,oneof" json:"variables,omitempty"`
-	Sort          VariableSort           `protobuf:"varint,2,opt,name=sort,proto3,enum=orch.v1.VariableSort" json:"sort,omitempty"`
-	Limit         *PageLimit             `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the variables themselves; absent selects all.
+	Variables *VariableFilter `protobuf:"bytes,1,opt,name=variables,proto3,oneof" json:"variables,omitempty"`
+	// Order of the variables; default NAME_ASC.
+	Sort VariableSort `protobuf:"varint,2,opt,name=sort,proto3,enum=orch.v1.VariableSort" json:"sort,omitempty"`
+	// Maximum number of variables, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of variables to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -469,10 +493,11 @@ func (x *VariableQuery) GetOffset() int64 {
 	return 0
 }
 
-// VariableCountQuery selects variables.
+// VariableCountQuery selects the variables to count.
 type VariableCountQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Variables     *VariableFilter        `protobuf:"bytes,1,opt,name=variables,proto3,oneof" json:"variables,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the variables themselves; absent selects all.
+	Variables     *VariableFilter `protobuf:"bytes,1,opt,name=variables,proto3,oneof" json:"variables,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -559,8 +584,9 @@ func (x *CreateVariableRequest) GetVariable() *VariableCreate {
 }
 
 type ReadVariableRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the variable.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -603,8 +629,9 @@ func (x *ReadVariableRequest) GetId() string {
 }
 
 type ReadVariableByNameRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the variable.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -735,9 +762,11 @@ func (x *CountVariablesRequest) GetQuery() *VariableCountQuery {
 }
 
 type ListVariablesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Limit         *PageLimit             `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Maximum number of variables, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of variables to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -787,7 +816,8 @@ func (x *ListVariablesRequest) GetOffset() int64 {
 }
 
 type UpdateVariableRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the variable.
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Variable      *VariableUpdate        `protobuf:"bytes,2,opt,name=variable,proto3" json:"variable,omitempty"`
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -847,7 +877,8 @@ func (x *UpdateVariableRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 }
 
 type UpdateVariableByNameRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the variable.
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Variable      *VariableUpdate        `protobuf:"bytes,2,opt,name=variable,proto3" json:"variable,omitempty"`
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -907,9 +938,10 @@ func (x *UpdateVariableByNameRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 }
 
 type ReplaceVariableRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Variable      *VariableCreate        `protobuf:"bytes,2,opt,name=variable,proto3" json:"variable,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the variable.
+	Id            string          `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Variable      *VariableCreate `protobuf:"bytes,2,opt,name=variable,proto3" json:"variable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -959,8 +991,9 @@ func (x *ReplaceVariableRequest) GetVariable() *VariableCreate {
 }
 
 type DeleteVariableRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the variable.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1003,8 +1036,9 @@ func (x *DeleteVariableRequest) GetId() string {
 }
 
 type DeleteVariableByNameRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the variable.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

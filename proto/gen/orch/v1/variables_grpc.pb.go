@@ -39,29 +39,29 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// VariableService stores variables. A variable is known by its name as well as by its id.
+// Variables are named JSON values that flows read.
 type VariableServiceClient interface {
-	// Create a variable.
+	// Create a variable. A taken name returns 409.
 	CreateVariable(ctx context.Context, in *CreateVariableRequest, opts ...grpc.CallOption) (*Variable, error)
-	// Read a variable by its id.
+	// Read a variable. Returns the variable with this UUID, or 404.
 	ReadVariable(ctx context.Context, in *ReadVariableRequest, opts ...grpc.CallOption) (*Variable, error)
-	// Read a variable by its name.
+	// Read a variable by name. Returns the variable with this name, or 404.
 	ReadVariableByName(ctx context.Context, in *ReadVariableByNameRequest, opts ...grpc.CallOption) (*Variable, error)
-	// Read the variables that match.
+	// Filter variables. Returns a page of the variables that match.
 	ReadVariables(ctx context.Context, in *ReadVariablesRequest, opts ...grpc.CallOption) (*VariableList, error)
-	// Count the variables that match.
+	// Count variables. Returns the number of variables that match.
 	CountVariables(ctx context.Context, in *CountVariablesRequest, opts ...grpc.CallOption) (*CountResponse, error)
-	// Read a page of variables.
+	// List variables. Returns a page of all variables of the workspace, by name.
 	ListVariables(ctx context.Context, in *ListVariablesRequest, opts ...grpc.CallOption) (*VariableList, error)
-	// Change a variable; what is not sent stays.
+	// Update a variable. Absent fields keep their values; a taken name returns 409.
 	UpdateVariable(ctx context.Context, in *UpdateVariableRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Change the variable of a name; what is not sent stays.
+	// Update a variable by name. Absent fields keep their values; a taken new name returns 409.
 	UpdateVariableByName(ctx context.Context, in *UpdateVariableByNameRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Create a variable of this id, or replace it; what is not sent is as in a new variable.
+	// Create or replace a variable. Uses the UUID of the path; absent fields take the defaults of a new variable.
 	ReplaceVariable(ctx context.Context, in *ReplaceVariableRequest, opts ...grpc.CallOption) (*Variable, error)
-	// Delete a variable.
+	// Delete a variable. Returns 404 when it does not exist.
 	DeleteVariable(ctx context.Context, in *DeleteVariableRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Delete the variable of a name.
+	// Delete a variable by name. Returns 404 when it does not exist.
 	DeleteVariableByName(ctx context.Context, in *DeleteVariableByNameRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
@@ -187,29 +187,29 @@ func (c *variableServiceClient) DeleteVariableByName(ctx context.Context, in *De
 // All implementations must embed UnimplementedVariableServiceServer
 // for forward compatibility.
 //
-// VariableService stores variables. A variable is known by its name as well as by its id.
+// Variables are named JSON values that flows read.
 type VariableServiceServer interface {
-	// Create a variable.
+	// Create a variable. A taken name returns 409.
 	CreateVariable(context.Context, *CreateVariableRequest) (*Variable, error)
-	// Read a variable by its id.
+	// Read a variable. Returns the variable with this UUID, or 404.
 	ReadVariable(context.Context, *ReadVariableRequest) (*Variable, error)
-	// Read a variable by its name.
+	// Read a variable by name. Returns the variable with this name, or 404.
 	ReadVariableByName(context.Context, *ReadVariableByNameRequest) (*Variable, error)
-	// Read the variables that match.
+	// Filter variables. Returns a page of the variables that match.
 	ReadVariables(context.Context, *ReadVariablesRequest) (*VariableList, error)
-	// Count the variables that match.
+	// Count variables. Returns the number of variables that match.
 	CountVariables(context.Context, *CountVariablesRequest) (*CountResponse, error)
-	// Read a page of variables.
+	// List variables. Returns a page of all variables of the workspace, by name.
 	ListVariables(context.Context, *ListVariablesRequest) (*VariableList, error)
-	// Change a variable; what is not sent stays.
+	// Update a variable. Absent fields keep their values; a taken name returns 409.
 	UpdateVariable(context.Context, *UpdateVariableRequest) (*emptypb.Empty, error)
-	// Change the variable of a name; what is not sent stays.
+	// Update a variable by name. Absent fields keep their values; a taken new name returns 409.
 	UpdateVariableByName(context.Context, *UpdateVariableByNameRequest) (*emptypb.Empty, error)
-	// Create a variable of this id, or replace it; what is not sent is as in a new variable.
+	// Create or replace a variable. Uses the UUID of the path; absent fields take the defaults of a new variable.
 	ReplaceVariable(context.Context, *ReplaceVariableRequest) (*Variable, error)
-	// Delete a variable.
+	// Delete a variable. Returns 404 when it does not exist.
 	DeleteVariable(context.Context, *DeleteVariableRequest) (*emptypb.Empty, error)
-	// Delete the variable of a name.
+	// Delete a variable by name. Returns 404 when it does not exist.
 	DeleteVariableByName(context.Context, *DeleteVariableByNameRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedVariableServiceServer()
 }

@@ -27,24 +27,24 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// WebhookScheme is how a sender proves that a request is its own. All but gitlab sign the bytes of the body.
+// WebhookScheme is the form of a signature; all except gitlab sign the body's bytes.
 type WebhookScheme int32
 
 const (
 	WebhookScheme_WEBHOOK_SCHEME_UNSPECIFIED WebhookScheme = 0
-	// X-Hub-Signature-256, as GitHub, Meta and many others send it.
+	// X-Hub-Signature-256, as GitHub, Meta and others send it.
 	WebhookScheme_WEBHOOK_SCHEME_GITHUB WebhookScheme = 1
-	// X-Gitlab-Token: the secret itself.
+	// X-Gitlab-Token, which holds the secret itself.
 	WebhookScheme_WEBHOOK_SCHEME_GITLAB WebhookScheme = 2
 	// Stripe-Signature, with a timestamp.
 	WebhookScheme_WEBHOOK_SCHEME_STRIPE WebhookScheme = 3
 	// X-Slack-Signature, with a timestamp.
 	WebhookScheme_WEBHOOK_SCHEME_SLACK WebhookScheme = 4
-	// webhook-signature with webhook-id and webhook-timestamp (or svix-…): the Standard Webhooks specification.
+	// webhook-signature with webhook-id and webhook-timestamp, or their svix- forms, as Standard Webhooks defines.
 	WebhookScheme_WEBHOOK_SCHEME_STANDARD_WEBHOOKS WebhookScheme = 5
 	// X-Shopify-Hmac-Sha256.
 	WebhookScheme_WEBHOOK_SCHEME_SHOPIFY WebhookScheme = 6
-	// An HMAC as the other fields of the verification describe it.
+	// An HMAC configured by the other fields of the verification.
 	WebhookScheme_WEBHOOK_SCHEME_HMAC WebhookScheme = 7
 )
 
@@ -99,6 +99,7 @@ func (WebhookScheme) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{0}
 }
 
+// WebhookDigest is the hash function of an HMAC.
 type WebhookDigest int32
 
 const (
@@ -151,6 +152,7 @@ func (WebhookDigest) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{1}
 }
 
+// WebhookEncoding is the text encoding of a signature.
 type WebhookEncoding int32
 
 const (
@@ -200,16 +202,16 @@ func (WebhookEncoding) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{2}
 }
 
-// WebhookDeduplication is what a repeated delivery is known by. A repeat is answered with 204 and makes no event.
+// WebhookDeduplication is the identity of a delivery; a duplicate returns 204 without an event.
 type WebhookDeduplication int32
 
 const (
 	WebhookDeduplication_WEBHOOK_DEDUPLICATION_UNSPECIFIED WebhookDeduplication = 0
-	// Every request makes an event.
+	// Every request publishes an event.
 	WebhookDeduplication_WEBHOOK_DEDUPLICATION_NONE WebhookDeduplication = 1
-	// By the id that the sender gives each delivery.
+	// The delivery id that the sender assigns.
 	WebhookDeduplication_WEBHOOK_DEDUPLICATION_DELIVERY_ID WebhookDeduplication = 2
-	// By what is signed: equal requests are one delivery, whatever id they carry.
+	// The signed content: equal requests are duplicates whatever id they carry.
 	WebhookDeduplication_WEBHOOK_DEDUPLICATION_CONTENT WebhookDeduplication = 3
 )
 
@@ -256,16 +258,16 @@ func (WebhookDeduplication) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{3}
 }
 
-// WebhookHandshake is a handshake that must be asked for.
+// WebhookHandshake is a provider handshake that must be enabled.
 type WebhookHandshake int32
 
 const (
 	WebhookHandshake_WEBHOOK_HANDSHAKE_UNSPECIFIED WebhookHandshake = 0
-	// url_verification: the challenge is sent back.
+	// Returns the challenge of url_verification.
 	WebhookHandshake_WEBHOOK_HANDSHAKE_SLACK WebhookHandshake = 1
-	// SubscriptionConfirmation of Amazon SNS: recorded in the delivery log with its address, which is never fetched.
+	// Records the SubscriptionConfirmation of Amazon SNS with its URL, which the server never fetches.
 	WebhookHandshake_WEBHOOK_HANDSHAKE_SNS WebhookHandshake = 2
-	// GET with hub.challenge, sent back when hub.verify_token is the webhook's verify_token.
+	// Returns hub.challenge of a GET request whose hub.verify_token equals the webhook's verify_token.
 	WebhookHandshake_WEBHOOK_HANDSHAKE_META WebhookHandshake = 3
 )
 
@@ -312,6 +314,7 @@ func (WebhookHandshake) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{4}
 }
 
+// WebhookSort is the order of webhooks.
 type WebhookSort int32
 
 const (
@@ -367,6 +370,7 @@ func (WebhookSort) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{5}
 }
 
+// WebhookDeliverySort is the order of deliveries.
 type WebhookDeliverySort int32
 
 const (
@@ -416,6 +420,7 @@ func (WebhookDeliverySort) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{6}
 }
 
+// WebhookRenderingStage is the text that holds an error.
 type WebhookRenderingStage int32
 
 const (
@@ -465,37 +470,46 @@ func (WebhookRenderingStage) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{7}
 }
 
-// Webhook is an address with a template.
+// Webhook is a URL with a template that renders requests to events.
 type Webhook struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Id      string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
 	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
 	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	// The account and the workspace that own it.
-	Account     string `protobuf:"bytes,4,opt,name=account,proto3" json:"account,omitempty"`
-	Workspace   string `protobuf:"bytes,5,opt,name=workspace,proto3" json:"workspace,omitempty"`
-	Name        string `protobuf:"bytes,6,opt,name=name,proto3" json:"name,omitempty"`
+	// UUID of the account that owns the webhook.
+	Account string `protobuf:"bytes,4,opt,name=account,proto3" json:"account,omitempty"`
+	// UUID of the workspace that owns the webhook.
+	Workspace string `protobuf:"bytes,5,opt,name=workspace,proto3" json:"workspace,omitempty"`
+	// Display name of the webhook, 1 to 1,024 characters.
+	Name string `protobuf:"bytes,6,opt,name=name,proto3" json:"name,omitempty"`
+	// Free text that explains the webhook; default empty.
 	Description string `protobuf:"bytes,7,opt,name=description,proto3" json:"description,omitempty"`
-	Enabled     bool   `protobuf:"varint,8,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	// Jinja2; must render to a JSON object.
+	// Whether the webhook accepts requests; default true.
+	Enabled bool `protobuf:"varint,8,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	// Jinja2 template that renders a request to the JSON object of an event.
 	Template string `protobuf:"bytes,9,opt,name=template,proto3" json:"template,omitempty"`
-	// The last part of its address: 128 random bits, base64 for URLs. Whoever knows it can post.
-	Slug             string  `protobuf:"bytes,10,opt,name=slug,proto3" json:"slug,omitempty"`
+	// Secret last part of the URL: 128 random bits in URL-safe base64.
+	Slug string `protobuf:"bytes,10,opt,name=slug,proto3" json:"slug,omitempty"`
+	// UUID of the service account whose API key requests must carry; null for none.
 	ServiceAccountId *string `protobuf:"bytes,11,opt,name=service_account_id,json=serviceAccountId,proto3,oneof" json:"service_account_id,omitempty"`
-	// Its whole address.
+	// Absolute URL that receives requests.
 	Url string `protobuf:"bytes,12,opt,name=url,proto3" json:"url,omitempty"`
-	// How requests prove that they come from the sender; null when they need not.
-	Verification  *WebhookVerification `protobuf:"bytes,13,opt,name=verification,proto3,oneof" json:"verification,omitempty"`
+	// Signature verification of requests; null for none.
+	Verification *WebhookVerification `protobuf:"bytes,13,opt,name=verification,proto3,oneof" json:"verification,omitempty"`
+	// Identity by which duplicate deliveries are recognized.
 	Deduplication WebhookDeduplication `protobuf:"varint,14,opt,name=deduplication,proto3,enum=orch.v1.WebhookDeduplication" json:"deduplication,omitempty"`
-	// The handshakes that are answered beside those that always are.
+	// Provider handshakes that the webhook supports in addition to the default ones, at most 10.
 	Handshakes []WebhookHandshake `protobuf:"varint,15,rep,packed,name=handshakes,proto3,enum=orch.v1.WebhookHandshake" json:"handshakes,omitempty"`
-	// How many requests are taken; null for any number.
+	// Maximum request rate; null means no limit.
 	RateLimit *WebhookRateLimit `protobuf:"bytes,16,opt,name=rate_limit,json=rateLimit,proto3,oneof" json:"rate_limit,omitempty"`
-	// The addresses and networks that may post; empty for all.
+	// Addresses and CIDR networks that may post, at most 100; empty allows all.
 	AllowedIps []string `protobuf:"bytes,17,rep,name=allowed_ips,json=allowedIps,proto3" json:"allowed_ips,omitempty"`
-	// The secrets of verification, sealed; the first is the newest.
+	// Verification secrets, encrypted, newest first.
 	SealedSecrets []string `protobuf:"bytes,18,rep,name=sealed_secrets,json=sealedSecrets,proto3" json:"sealed_secrets,omitempty"`
-	// What the handshake of Meta must name, sealed.
+	// Token of Meta's handshake, encrypted.
 	SealedVerifyToken *string `protobuf:"bytes,19,opt,name=sealed_verify_token,json=sealedVerifyToken,proto3,oneof" json:"sealed_verify_token,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -664,23 +678,28 @@ func (x *Webhook) GetSealedVerifyToken() string {
 	return ""
 }
 
-// WebhookVerification is how signatures are verified, without the secrets.
+// WebhookVerification configures signature verification, without the secrets.
 type WebhookVerification struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Scheme WebhookScheme          `protobuf:"varint,1,opt,name=scheme,proto3,enum=orch.v1.WebhookScheme" json:"scheme,omitempty"`
-	// How far a signed timestamp may be from the time of receipt, in seconds.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Form of the signature.
+	Scheme WebhookScheme `protobuf:"varint,1,opt,name=scheme,proto3,enum=orch.v1.WebhookScheme" json:"scheme,omitempty"`
+	// Maximum difference between a signed timestamp and the time of receipt, in seconds, 1 to 86,400; default 300.
 	Tolerance int64 `protobuf:"varint,2,opt,name=tolerance,proto3" json:"tolerance,omitempty"`
-	// For hmac: the header that carries the signature, and what stands before it there, such as "sha256=".
-	Header   *string          `protobuf:"bytes,3,opt,name=header,proto3,oneof" json:"header,omitempty"`
-	Prefix   *string          `protobuf:"bytes,4,opt,name=prefix,proto3,oneof" json:"prefix,omitempty"`
-	Digest   *WebhookDigest   `protobuf:"varint,5,opt,name=digest,proto3,enum=orch.v1.WebhookDigest,oneof" json:"digest,omitempty"`
+	// Name of the header with the signature, for scheme hmac.
+	Header *string `protobuf:"bytes,3,opt,name=header,proto3,oneof" json:"header,omitempty"`
+	// Text before the signature in its header, such as "sha256=", for scheme hmac.
+	Prefix *string `protobuf:"bytes,4,opt,name=prefix,proto3,oneof" json:"prefix,omitempty"`
+	// Hash function of the HMAC, for scheme hmac; default sha256.
+	Digest *WebhookDigest `protobuf:"varint,5,opt,name=digest,proto3,enum=orch.v1.WebhookDigest,oneof" json:"digest,omitempty"`
+	// Text encoding of the signature, for scheme hmac; default hex.
 	Encoding *WebhookEncoding `protobuf:"varint,6,opt,name=encoding,proto3,enum=orch.v1.WebhookEncoding,oneof" json:"encoding,omitempty"`
-	// For hmac: the headers of a timestamp (Unix seconds) and of the delivery's id.
+	// Name of the header with the time in Unix seconds, for scheme hmac; null for none.
 	TimestampHeader *string `protobuf:"bytes,7,opt,name=timestamp_header,json=timestampHeader,proto3,oneof" json:"timestamp_header,omitempty"`
-	IdHeader        *string `protobuf:"bytes,8,opt,name=id_header,json=idHeader,proto3,oneof" json:"id_header,omitempty"`
-	// For hmac: what is signed, of {id}, {timestamp} and {body}.
+	// Name of the header with the delivery id, for scheme hmac; null for none.
+	IdHeader *string `protobuf:"bytes,8,opt,name=id_header,json=idHeader,proto3,oneof" json:"id_header,omitempty"`
+	// Signed text, composed of {id}, {timestamp} and {body}, for scheme hmac; null signs the body.
 	SignedContent *string `protobuf:"bytes,9,opt,name=signed_content,json=signedContent,proto3,oneof" json:"signed_content,omitempty"`
-	// How many secrets are live.
+	// Number of valid secrets.
 	SecretCount   int64 `protobuf:"varint,10,opt,name=secret_count,json=secretCount,proto3" json:"secret_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -786,20 +805,28 @@ func (x *WebhookVerification) GetSecretCount() int64 {
 	return 0
 }
 
-// WebhookVerificationInput is how signatures are to be verified.
+// WebhookVerificationInput configures signature verification with its secrets.
 type WebhookVerificationInput struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	Scheme          WebhookScheme          `protobuf:"varint,1,opt,name=scheme,proto3,enum=orch.v1.WebhookScheme" json:"scheme,omitempty"`
-	Tolerance       int64                  `protobuf:"varint,2,opt,name=tolerance,proto3" json:"tolerance,omitempty"`
-	Header          *string                `protobuf:"bytes,3,opt,name=header,proto3,oneof" json:"header,omitempty"`
-	Prefix          *string                `protobuf:"bytes,4,opt,name=prefix,proto3,oneof" json:"prefix,omitempty"`
-	Digest          WebhookDigest          `protobuf:"varint,5,opt,name=digest,proto3,enum=orch.v1.WebhookDigest" json:"digest,omitempty"`
-	Encoding        WebhookEncoding        `protobuf:"varint,6,opt,name=encoding,proto3,enum=orch.v1.WebhookEncoding" json:"encoding,omitempty"`
-	TimestampHeader *string                `protobuf:"bytes,7,opt,name=timestamp_header,json=timestampHeader,proto3,oneof" json:"timestamp_header,omitempty"`
-	IdHeader        *string                `protobuf:"bytes,8,opt,name=id_header,json=idHeader,proto3,oneof" json:"id_header,omitempty"`
-	SignedContent   *string                `protobuf:"bytes,9,opt,name=signed_content,json=signedContent,proto3,oneof" json:"signed_content,omitempty"`
-	// One or two secrets, the newest first: while a sender changes from one to the other both are good. They are never
-	// returned. Left out, those that the webhook has stay.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Form of the signature.
+	Scheme WebhookScheme `protobuf:"varint,1,opt,name=scheme,proto3,enum=orch.v1.WebhookScheme" json:"scheme,omitempty"`
+	// Maximum difference between a signed timestamp and the time of receipt, in seconds, 1 to 86,400; default 300.
+	Tolerance int64 `protobuf:"varint,2,opt,name=tolerance,proto3" json:"tolerance,omitempty"`
+	// Name of the header with the signature, for scheme hmac.
+	Header *string `protobuf:"bytes,3,opt,name=header,proto3,oneof" json:"header,omitempty"`
+	// Text before the signature in its header, such as "sha256=", for scheme hmac.
+	Prefix *string `protobuf:"bytes,4,opt,name=prefix,proto3,oneof" json:"prefix,omitempty"`
+	// Hash function of the HMAC, for scheme hmac; default sha256.
+	Digest WebhookDigest `protobuf:"varint,5,opt,name=digest,proto3,enum=orch.v1.WebhookDigest" json:"digest,omitempty"`
+	// Text encoding of the signature, for scheme hmac; default hex.
+	Encoding WebhookEncoding `protobuf:"varint,6,opt,name=encoding,proto3,enum=orch.v1.WebhookEncoding" json:"encoding,omitempty"`
+	// Name of the header with the time in Unix seconds, for scheme hmac; null for none.
+	TimestampHeader *string `protobuf:"bytes,7,opt,name=timestamp_header,json=timestampHeader,proto3,oneof" json:"timestamp_header,omitempty"`
+	// Name of the header with the delivery id, for scheme hmac; null for none.
+	IdHeader *string `protobuf:"bytes,8,opt,name=id_header,json=idHeader,proto3,oneof" json:"id_header,omitempty"`
+	// Signed text, composed of {id}, {timestamp} and {body}, for scheme hmac, 1 to 200 characters; null signs the body.
+	SignedContent *string `protobuf:"bytes,9,opt,name=signed_content,json=signedContent,proto3,oneof" json:"signed_content,omitempty"`
+	// One or two valid secrets, newest first; they are never returned, and an absent list keeps the stored ones.
 	Secrets       []string `protobuf:"bytes,10,rep,name=secrets,proto3" json:"secrets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -905,11 +932,13 @@ func (x *WebhookVerificationInput) GetSecrets() []string {
 	return nil
 }
 
-// WebhookRateLimit takes at most so many requests in any span of so many seconds.
+// WebhookRateLimit is a maximum number of requests within a sliding time window.
 type WebhookRateLimit struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Requests      int64                  `protobuf:"varint,1,opt,name=requests,proto3" json:"requests,omitempty"`
-	Seconds       int64                  `protobuf:"varint,2,opt,name=seconds,proto3" json:"seconds,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Maximum number of requests in the window, 1 to 100,000.
+	Requests int64 `protobuf:"varint,1,opt,name=requests,proto3" json:"requests,omitempty"`
+	// Length of the window in seconds, 1 to 86,400; default 60.
+	Seconds       int64 `protobuf:"varint,2,opt,name=seconds,proto3" json:"seconds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -958,23 +987,30 @@ func (x *WebhookRateLimit) GetSeconds() int64 {
 	return 0
 }
 
-// WebhookCreate names no url and no slug: they are the server's to give.
+// WebhookCreate holds the fields of a new webhook; the server assigns url and slug.
 type WebhookCreate struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Name             string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Description      string                 `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	Enabled          bool                   `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	Template         string                 `protobuf:"bytes,4,opt,name=template,proto3" json:"template,omitempty"`
-	ServiceAccountId *string                `protobuf:"bytes,5,opt,name=service_account_id,json=serviceAccountId,proto3,oneof" json:"service_account_id,omitempty"`
-	// How requests prove that they come from the sender. Left out when a webhook is changed it stays, null removes it.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Display name of the webhook, 1 to 1,024 characters.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Free text that explains the webhook; default empty.
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// Whether the webhook accepts requests; default true.
+	Enabled bool `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	// Jinja2 template that renders a request to the JSON object of an event.
+	Template string `protobuf:"bytes,4,opt,name=template,proto3" json:"template,omitempty"`
+	// UUID of the service account whose API key requests must carry; null for none.
+	ServiceAccountId *string `protobuf:"bytes,5,opt,name=service_account_id,json=serviceAccountId,proto3,oneof" json:"service_account_id,omitempty"`
+	// Signature verification of requests; null for none.
 	Verification *WebhookVerificationInput `protobuf:"bytes,6,opt,name=verification,proto3,oneof" json:"verification,omitempty"`
-	// By default delivery_id where requests are verified, else none.
+	// Identity of duplicate deliveries; default delivery_id with verification, otherwise none.
 	Deduplication *WebhookDeduplication `protobuf:"varint,7,opt,name=deduplication,proto3,enum=orch.v1.WebhookDeduplication,oneof" json:"deduplication,omitempty"`
-	Handshakes    []WebhookHandshake    `protobuf:"varint,8,rep,packed,name=handshakes,proto3,enum=orch.v1.WebhookHandshake" json:"handshakes,omitempty"`
-	RateLimit     *WebhookRateLimit     `protobuf:"bytes,9,opt,name=rate_limit,json=rateLimit,proto3,oneof" json:"rate_limit,omitempty"`
-	// Addresses or networks, such as "192.30.252.0/22".
+	// Provider handshakes that the webhook supports in addition to the default ones, at most 10.
+	Handshakes []WebhookHandshake `protobuf:"varint,8,rep,packed,name=handshakes,proto3,enum=orch.v1.WebhookHandshake" json:"handshakes,omitempty"`
+	// Maximum request rate; null means no limit.
+	RateLimit *WebhookRateLimit `protobuf:"bytes,9,opt,name=rate_limit,json=rateLimit,proto3,oneof" json:"rate_limit,omitempty"`
+	// Addresses and CIDR networks that may post, at most 100; empty allows all.
 	AllowedIps []string `protobuf:"bytes,10,rep,name=allowed_ips,json=allowedIps,proto3" json:"allowed_ips,omitempty"`
-	// What the handshake of Meta must name. It is never returned.
+	// Token that Meta's handshake must present, 1 to 1,024 characters; it is never returned.
 	VerifyToken   *string `protobuf:"bytes,11,opt,name=verify_token,json=verifyToken,proto3,oneof" json:"verify_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1087,22 +1123,30 @@ func (x *WebhookCreate) GetVerifyToken() string {
 	return ""
 }
 
+// WebhookReplace holds all fields of a webhook.
 type WebhookReplace struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Name             string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Description      string                 `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	Enabled          bool                   `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	Template         string                 `protobuf:"bytes,4,opt,name=template,proto3" json:"template,omitempty"`
-	ServiceAccountId *string                `protobuf:"bytes,5,opt,name=service_account_id,json=serviceAccountId,proto3,oneof" json:"service_account_id,omitempty"`
-	// How requests prove that they come from the sender. Left out when a webhook is changed it stays, null removes it.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Display name of the webhook, 1 to 1,024 characters.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Free text that explains the webhook; default empty.
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// Whether the webhook accepts requests; default true.
+	Enabled bool `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	// Jinja2 template that renders a request to the JSON object of an event.
+	Template string `protobuf:"bytes,4,opt,name=template,proto3" json:"template,omitempty"`
+	// UUID of the service account whose API key requests must carry; null for none.
+	ServiceAccountId *string `protobuf:"bytes,5,opt,name=service_account_id,json=serviceAccountId,proto3,oneof" json:"service_account_id,omitempty"`
+	// Signature verification of requests; an absent value is kept and null removes it.
 	Verification *WebhookVerificationInput `protobuf:"bytes,6,opt,name=verification,proto3,oneof" json:"verification,omitempty"`
-	// By default delivery_id where requests are verified, else none.
+	// Identity of duplicate deliveries; default delivery_id with verification, otherwise none.
 	Deduplication *WebhookDeduplication `protobuf:"varint,7,opt,name=deduplication,proto3,enum=orch.v1.WebhookDeduplication,oneof" json:"deduplication,omitempty"`
-	Handshakes    []WebhookHandshake    `protobuf:"varint,8,rep,packed,name=handshakes,proto3,enum=orch.v1.WebhookHandshake" json:"handshakes,omitempty"`
-	RateLimit     *WebhookRateLimit     `protobuf:"bytes,9,opt,name=rate_limit,json=rateLimit,proto3,oneof" json:"rate_limit,omitempty"`
-	// Addresses or networks, such as "192.30.252.0/22".
+	// Provider handshakes that the webhook supports in addition to the default ones, at most 10.
+	Handshakes []WebhookHandshake `protobuf:"varint,8,rep,packed,name=handshakes,proto3,enum=orch.v1.WebhookHandshake" json:"handshakes,omitempty"`
+	// Maximum request rate; null means no limit.
+	RateLimit *WebhookRateLimit `protobuf:"bytes,9,opt,name=rate_limit,json=rateLimit,proto3,oneof" json:"rate_limit,omitempty"`
+	// Addresses and CIDR networks that may post, at most 100; empty allows all.
 	AllowedIps []string `protobuf:"bytes,10,rep,name=allowed_ips,json=allowedIps,proto3" json:"allowed_ips,omitempty"`
-	// What the handshake of Meta must name. It is never returned.
+	// Token that Meta's handshake must present, 1 to 1,024 characters; it is never returned.
 	VerifyToken   *string `protobuf:"bytes,11,opt,name=verify_token,json=verifyToken,proto3,oneof" json:"verify_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1215,22 +1259,30 @@ func (x *WebhookReplace) GetVerifyToken() string {
 	return ""
 }
 
+// WebhookUpdate holds the changes to a webhook; absent fields keep their values.
 type WebhookUpdate struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Name             string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Description      string                 `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
-	Enabled          bool                   `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	Template         string                 `protobuf:"bytes,4,opt,name=template,proto3" json:"template,omitempty"`
-	ServiceAccountId *string                `protobuf:"bytes,5,opt,name=service_account_id,json=serviceAccountId,proto3,oneof" json:"service_account_id,omitempty"`
-	// How requests prove that they come from the sender. Left out when a webhook is changed it stays, null removes it.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Display name of the webhook, 1 to 1,024 characters.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Free text that explains the webhook; default empty.
+	Description string `protobuf:"bytes,2,opt,name=description,proto3" json:"description,omitempty"`
+	// Whether the webhook accepts requests; default true.
+	Enabled bool `protobuf:"varint,3,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	// Jinja2 template that renders a request to the JSON object of an event.
+	Template string `protobuf:"bytes,4,opt,name=template,proto3" json:"template,omitempty"`
+	// UUID of the service account whose API key requests must carry; null for none.
+	ServiceAccountId *string `protobuf:"bytes,5,opt,name=service_account_id,json=serviceAccountId,proto3,oneof" json:"service_account_id,omitempty"`
+	// Signature verification of requests; an absent value is kept and null removes it.
 	Verification *WebhookVerificationInput `protobuf:"bytes,6,opt,name=verification,proto3,oneof" json:"verification,omitempty"`
-	// By default delivery_id where requests are verified, else none.
+	// Identity of duplicate deliveries; default delivery_id with verification, otherwise none.
 	Deduplication *WebhookDeduplication `protobuf:"varint,7,opt,name=deduplication,proto3,enum=orch.v1.WebhookDeduplication,oneof" json:"deduplication,omitempty"`
-	Handshakes    []WebhookHandshake    `protobuf:"varint,8,rep,packed,name=handshakes,proto3,enum=orch.v1.WebhookHandshake" json:"handshakes,omitempty"`
-	RateLimit     *WebhookRateLimit     `protobuf:"bytes,9,opt,name=rate_limit,json=rateLimit,proto3,oneof" json:"rate_limit,omitempty"`
-	// Addresses or networks, such as "192.30.252.0/22".
+	// Provider handshakes that the webhook supports in addition to the default ones, at most 10.
+	Handshakes []WebhookHandshake `protobuf:"varint,8,rep,packed,name=handshakes,proto3,enum=orch.v1.WebhookHandshake" json:"handshakes,omitempty"`
+	// Maximum request rate; null means no limit.
+	RateLimit *WebhookRateLimit `protobuf:"bytes,9,opt,name=rate_limit,json=rateLimit,proto3,oneof" json:"rate_limit,omitempty"`
+	// Addresses and CIDR networks that may post, at most 100; empty allows all.
 	AllowedIps []string `protobuf:"bytes,10,rep,name=allowed_ips,json=allowedIps,proto3" json:"allowed_ips,omitempty"`
-	// What the handshake of Meta must name. It is never returned.
+	// Token that Meta's handshake must present, 1 to 1,024 characters; it is never returned.
 	VerifyToken   *string `protobuf:"bytes,11,opt,name=verify_token,json=verifyToken,proto3,oneof" json:"verify_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1343,6 +1395,7 @@ func (x *WebhookUpdate) GetVerifyToken() string {
 	return ""
 }
 
+// WebhookList is a JSON array of webhooks.
 type WebhookList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Webhooks      []*Webhook             `protobuf:"bytes,1,rep,name=webhooks,proto3" json:"webhooks,omitempty"`
@@ -1387,14 +1440,19 @@ func (x *WebhookList) GetWebhooks() []*Webhook {
 	return nil
 }
 
-// WebhookFilter selects webhooks.
+// WebhookFilter selects webhooks; absent criteria match everything.
 type WebhookFilter struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Operator         Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Id               *UuidFilter            `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	Name             *NameFilter            `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	Enabled          *BoolFilter            `protobuf:"bytes,4,opt,name=enabled,proto3,oneof" json:"enabled,omitempty"`
-	ServiceAccountId *OptionalUuidFilter    `protobuf:"bytes,5,opt,name=service_account_id,json=serviceAccountId,proto3,oneof" json:"service_account_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects by UUID.
+	Id *UuidFilter `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Selects by name.
+	Name *NameFilter `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Selects enabled or disabled webhooks.
+	Enabled *BoolFilter `protobuf:"bytes,4,opt,name=enabled,proto3,oneof" json:"enabled,omitempty"`
+	// Selects by service account, or webhooks without one.
+	ServiceAccountId *OptionalUuidFilter `protobuf:"bytes,5,opt,name=service_account_id,json=serviceAccountId,proto3,oneof" json:"service_account_id,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -1464,12 +1522,17 @@ func (x *WebhookFilter) GetServiceAccountId() *OptionalUuidFilter {
 	return nil
 }
 
+// WebhookQuery selects, orders and paginates webhooks.
 type WebhookQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Webhooks      *WebhookFilter         `protobuf:"bytes,1,opt,name=webhooks,proto3,oneof" json:"webhooks,omitempty"`
-	Sort          WebhookSort            `protobuf:"varint,2,opt,name=sort,proto3,enum=orch.v1.WebhookSort" json:"sort,omitempty"`
-	Limit         *PageLimit             `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the webhooks themselves; absent selects all.
+	Webhooks *WebhookFilter `protobuf:"bytes,1,opt,name=webhooks,proto3,oneof" json:"webhooks,omitempty"`
+	// Order of the webhooks; default NAME_ASC.
+	Sort WebhookSort `protobuf:"varint,2,opt,name=sort,proto3,enum=orch.v1.WebhookSort" json:"sort,omitempty"`
+	// Maximum number of webhooks, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of webhooks to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,4,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1532,9 +1595,11 @@ func (x *WebhookQuery) GetOffset() int64 {
 	return 0
 }
 
+// WebhookCountQuery selects the webhooks to count.
 type WebhookCountQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Webhooks      *WebhookFilter         `protobuf:"bytes,1,opt,name=webhooks,proto3,oneof" json:"webhooks,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the webhooks themselves; absent selects all.
+	Webhooks      *WebhookFilter `protobuf:"bytes,1,opt,name=webhooks,proto3,oneof" json:"webhooks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1576,26 +1641,39 @@ func (x *WebhookCountQuery) GetWebhooks() *WebhookFilter {
 	return nil
 }
 
-// WebhookDefinition is what the hooks service must know of a webhook, as the catalogue carries it.
+// WebhookDefinition is the part of a webhook that the hooks service caches.
 type WebhookDefinition struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Id               string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Account          string                 `protobuf:"bytes,2,opt,name=account,proto3" json:"account,omitempty"`
-	Workspace        string                 `protobuf:"bytes,3,opt,name=workspace,proto3" json:"workspace,omitempty"`
-	Name             string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	Template         string                 `protobuf:"bytes,5,opt,name=template,proto3" json:"template,omitempty"`
-	Enabled          bool                   `protobuf:"varint,6,opt,name=enabled,proto3" json:"enabled,omitempty"`
-	ServiceAccountId *string                `protobuf:"bytes,7,opt,name=service_account_id,json=serviceAccountId,proto3,oneof" json:"service_account_id,omitempty"`
-	// The webhook's revision: an older definition never replaces a newer one.
-	Revision      int64                 `protobuf:"varint,8,opt,name=revision,proto3" json:"revision,omitempty"`
-	Verification  *WebhookVerification  `protobuf:"bytes,9,opt,name=verification,proto3,oneof" json:"verification,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook definition.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// UUID of the owning account.
+	Account string `protobuf:"bytes,2,opt,name=account,proto3" json:"account,omitempty"`
+	// UUID of the owning workspace.
+	Workspace string `protobuf:"bytes,3,opt,name=workspace,proto3" json:"workspace,omitempty"`
+	// Display name of the webhook, 1 to 1,024 characters.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// Jinja2 template that renders a request to the JSON object of an event.
+	Template string `protobuf:"bytes,5,opt,name=template,proto3" json:"template,omitempty"`
+	// Whether the webhook accepts requests; default true.
+	Enabled bool `protobuf:"varint,6,opt,name=enabled,proto3" json:"enabled,omitempty"`
+	// UUID of the service account whose API key requests must carry; null for none.
+	ServiceAccountId *string `protobuf:"bytes,7,opt,name=service_account_id,json=serviceAccountId,proto3,oneof" json:"service_account_id,omitempty"`
+	// Revision of the webhook; an older definition never replaces a newer one.
+	Revision int64 `protobuf:"varint,8,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Signature verification of requests; null for none.
+	Verification *WebhookVerification `protobuf:"bytes,9,opt,name=verification,proto3,oneof" json:"verification,omitempty"`
+	// Identity by which duplicate deliveries are recognized.
 	Deduplication *WebhookDeduplication `protobuf:"varint,10,opt,name=deduplication,proto3,enum=orch.v1.WebhookDeduplication,oneof" json:"deduplication,omitempty"`
-	Handshakes    []WebhookHandshake    `protobuf:"varint,11,rep,packed,name=handshakes,proto3,enum=orch.v1.WebhookHandshake" json:"handshakes,omitempty"`
-	RateLimit     *WebhookRateLimit     `protobuf:"bytes,12,opt,name=rate_limit,json=rateLimit,proto3,oneof" json:"rate_limit,omitempty"`
-	AllowedIps    []string              `protobuf:"bytes,13,rep,name=allowed_ips,json=allowedIps,proto3" json:"allowed_ips,omitempty"`
-	// Sealed for the webhook's id; whoever reads the catalogue learns nothing from them.
-	SealedSecrets     []string `protobuf:"bytes,14,rep,name=sealed_secrets,json=sealedSecrets,proto3" json:"sealed_secrets,omitempty"`
-	SealedVerifyToken *string  `protobuf:"bytes,15,opt,name=sealed_verify_token,json=sealedVerifyToken,proto3,oneof" json:"sealed_verify_token,omitempty"`
+	// Provider handshakes that the webhook supports in addition to the default ones, at most 10.
+	Handshakes []WebhookHandshake `protobuf:"varint,11,rep,packed,name=handshakes,proto3,enum=orch.v1.WebhookHandshake" json:"handshakes,omitempty"`
+	// Maximum request rate; null means no limit.
+	RateLimit *WebhookRateLimit `protobuf:"bytes,12,opt,name=rate_limit,json=rateLimit,proto3,oneof" json:"rate_limit,omitempty"`
+	// Addresses and CIDR networks that may post, at most 100; empty allows all.
+	AllowedIps []string `protobuf:"bytes,13,rep,name=allowed_ips,json=allowedIps,proto3" json:"allowed_ips,omitempty"`
+	// Secrets encrypted for the webhook's id, unreadable without the key.
+	SealedSecrets []string `protobuf:"bytes,14,rep,name=sealed_secrets,json=sealedSecrets,proto3" json:"sealed_secrets,omitempty"`
+	// Token of Meta's handshake, encrypted.
+	SealedVerifyToken *string `protobuf:"bytes,15,opt,name=sealed_verify_token,json=sealedVerifyToken,proto3,oneof" json:"sealed_verify_token,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -1735,14 +1813,16 @@ func (x *WebhookDefinition) GetSealedVerifyToken() string {
 	return ""
 }
 
-// AccountDefinition is what the hooks service must know of an account beside its webhooks.
+// AccountDefinition is the part of an account that the hooks service caches.
 type AccountDefinition struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Id       string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Revision int64                  `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Over all webhooks of the account.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account definition.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Revision of the account; an older definition never replaces a newer one.
+	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Rate limit across all webhooks of the account.
 	RateLimit *WebhookRateLimit `protobuf:"bytes,3,opt,name=rate_limit,json=rateLimit,proto3,oneof" json:"rate_limit,omitempty"`
-	// The addresses and networks that may post to any of its webhooks; empty for all.
+	// Addresses and networks that may post to the account's webhooks; empty allows all.
 	AllowedIps    []string `protobuf:"bytes,4,rep,name=allowed_ips,json=allowedIps,proto3" json:"allowed_ips,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1806,52 +1886,61 @@ func (x *AccountDefinition) GetAllowedIps() []string {
 	return nil
 }
 
-// WebhookDelivery is a request that a webhook got, and what became of it. The log of deliveries is bounded: it holds the
-// last ones of each webhook, and a sample of them where they come very fast.
+// WebhookDelivery is a recorded request with its outcome; the log is bounded and sampled under high load.
 type WebhookDelivery struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	WebhookId string                 `protobuf:"bytes,2,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
-	// When the request came.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the delivery.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// UUID of the webhook.
+	WebhookId string `protobuf:"bytes,2,opt,name=webhook_id,json=webhookId,proto3" json:"webhook_id,omitempty"`
+	// Time at which the request arrived, in UTC.
 	Received *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=received,proto3,oneof" json:"received,omitempty"`
-	// The status of the answer.
+	// HTTP status of the response.
 	Status int64 `protobuf:"varint,4,opt,name=status,proto3" json:"status,omitempty"`
-	// How long the answer took, in seconds.
+	// Time from arrival to response, in seconds.
 	Latency float64 `protobuf:"fixed64,5,opt,name=latency,proto3" json:"latency,omitempty"`
-	// The length of the body as it was sent, in bytes.
+	// Length of the request body in bytes.
 	Size int64 `protobuf:"varint,6,opt,name=size,proto3" json:"size,omitempty"`
-	// What was wrong, with the place in the template or in what it rendered.
-	Error       *string `protobuf:"bytes,7,opt,name=error,proto3,oneof" json:"error,omitempty"`
-	ErrorLine   *int64  `protobuf:"varint,8,opt,name=error_line,json=errorLine,proto3,oneof" json:"error_line,omitempty"`
-	ErrorColumn *int64  `protobuf:"varint,9,opt,name=error_column,json=errorColumn,proto3,oneof" json:"error_column,omitempty"`
-	// The event that was made; for a repeated delivery the one that it repeats.
+	// Reason of the failure; null on success.
+	Error *string `protobuf:"bytes,7,opt,name=error,proto3,oneof" json:"error,omitempty"`
+	// Line of the error in the template or the rendered text, from 1; null for none.
+	ErrorLine *int64 `protobuf:"varint,8,opt,name=error_line,json=errorLine,proto3,oneof" json:"error_line,omitempty"`
+	// Column of the error, from 1; null for none.
+	ErrorColumn *int64 `protobuf:"varint,9,opt,name=error_column,json=errorColumn,proto3,oneof" json:"error_column,omitempty"`
+	// UUID of the published event; for a duplicate, the original's event; null for none.
 	EventId *string `protobuf:"bytes,10,opt,name=event_id,json=eventId,proto3,oneof" json:"event_id,omitempty"`
-	Event   *string `protobuf:"bytes,11,opt,name=event,proto3,oneof" json:"event,omitempty"`
-	// Whether it repeated a delivery that had made its event already.
+	// Name of the published event; null for none.
+	Event *string `protobuf:"bytes,11,opt,name=event,proto3,oneof" json:"event,omitempty"`
+	// Whether the request duplicates a delivery that already published its event.
 	Duplicate bool `protobuf:"varint,12,opt,name=duplicate,proto3" json:"duplicate,omitempty"`
-	// The handshake that it was, if it was one.
+	// Provider handshake that the request performed; null for an ordinary request.
 	Handshake *string `protobuf:"bytes,13,opt,name=handshake,proto3,oneof" json:"handshake,omitempty"`
-	// The address that the request came from.
+	// Address of the sender; null when unknown.
 	RemoteAddress *string `protobuf:"bytes,14,opt,name=remote_address,json=remoteAddress,proto3,oneof" json:"remote_address,omitempty"`
-	Method        string  `protobuf:"bytes,15,opt,name=method,proto3" json:"method,omitempty"`
-	// What followed the slug in the address.
-	Path  string `protobuf:"bytes,16,opt,name=path,proto3" json:"path,omitempty"`
+	// HTTP method of the request.
+	Method string `protobuf:"bytes,15,opt,name=method,proto3" json:"method,omitempty"`
+	// Path of the request after the slug.
+	Path string `protobuf:"bytes,16,opt,name=path,proto3" json:"path,omitempty"`
+	// Query string of the request, without the question mark.
 	Query string `protobuf:"bytes,17,opt,name=query,proto3" json:"query,omitempty"`
-	// The header without credentials.
+	// Headers of the request by lower-case name, without credentials.
 	Headers map[string]string `protobuf:"bytes,18,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// The body as text. It is cut when it is long; the delivery can then not be replayed.
-	Body          string `protobuf:"bytes,19,opt,name=body,proto3" json:"body,omitempty"`
-	BodyTruncated bool   `protobuf:"varint,20,opt,name=body_truncated,json=bodyTruncated,proto3" json:"body_truncated,omitempty"`
-	// What the template rendered, of deliveries that failed.
-	Rendered          *string `protobuf:"bytes,21,opt,name=rendered,proto3,oneof" json:"rendered,omitempty"`
-	RenderedTruncated bool    `protobuf:"varint,22,opt,name=rendered_truncated,json=renderedTruncated,proto3" json:"rendered_truncated,omitempty"`
-	// The delivery whose request this one processed again.
+	// Request body as text; a truncated body prevents replay.
+	Body string `protobuf:"bytes,19,opt,name=body,proto3" json:"body,omitempty"`
+	// Whether the recorded body is truncated.
+	BodyTruncated bool `protobuf:"varint,20,opt,name=body_truncated,json=bodyTruncated,proto3" json:"body_truncated,omitempty"`
+	// Output of the template for failed deliveries; null for others.
+	Rendered *string `protobuf:"bytes,21,opt,name=rendered,proto3,oneof" json:"rendered,omitempty"`
+	// Whether the recorded output is truncated.
+	RenderedTruncated bool `protobuf:"varint,22,opt,name=rendered_truncated,json=renderedTruncated,proto3" json:"rendered_truncated,omitempty"`
+	// UUID of the delivery that this one replays; null for an original.
 	ReplayOf *string `protobuf:"bytes,23,opt,name=replay_of,json=replayOf,proto3,oneof" json:"replay_of,omitempty"`
-	// The event of the last replay that made one.
+	// UUID of the event of the last successful replay; null for none.
 	ReplayedEventId *string `protobuf:"bytes,24,opt,name=replayed_event_id,json=replayedEventId,proto3,oneof" json:"replayed_event_id,omitempty"`
-	RawBody         []byte  `protobuf:"bytes,25,opt,name=raw_body,json=rawBody,proto3" json:"raw_body,omitempty"`
-	Workspace       string  `protobuf:"bytes,26,opt,name=workspace,proto3" json:"workspace,omitempty"`
-	// The id that its event gets however often the delivery is processed.
+	// Request body as received.
+	RawBody   []byte `protobuf:"bytes,25,opt,name=raw_body,json=rawBody,proto3" json:"raw_body,omitempty"`
+	Workspace string `protobuf:"bytes,26,opt,name=workspace,proto3" json:"workspace,omitempty"`
+	// Id of the event, equal for every processing of the delivery.
 	DeduplicationId *string `protobuf:"bytes,27,opt,name=deduplication_id,json=deduplicationId,proto3,oneof" json:"deduplication_id,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -2076,7 +2165,7 @@ func (x *WebhookDelivery) GetDeduplicationId() string {
 	return ""
 }
 
-// WebhookDeliveryBatch is how deliveries travel from the hooks service to the store.
+// WebhookDeliveryBatch carries deliveries from the hooks service to the store.
 type WebhookDeliveryBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Deliveries    []*WebhookDelivery     `protobuf:"bytes,1,rep,name=deliveries,proto3" json:"deliveries,omitempty"`
@@ -2121,6 +2210,7 @@ func (x *WebhookDeliveryBatch) GetDeliveries() []*WebhookDelivery {
 	return nil
 }
 
+// WebhookDeliveryList is a JSON array of deliveries.
 type WebhookDeliveryList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Deliveries    []*WebhookDelivery     `protobuf:"bytes,1,rep,name=deliveries,proto3" json:"deliveries,omitempty"`
@@ -2165,11 +2255,13 @@ func (x *WebhookDeliveryList) GetDeliveries() []*WebhookDelivery {
 	return nil
 }
 
-// WebhookDeliveryStatusFilter selects by the status of the answer: 400 and more are failures.
+// WebhookDeliveryStatusFilter selects by response status; 400 and above are failures.
 type WebhookDeliveryStatusFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Ge_           *int64                 `protobuf:"varint,1,opt,name=ge_,json=ge,proto3,oneof" json:"ge_,omitempty"`
-	Le_           *int64                 `protobuf:"varint,2,opt,name=le_,json=le,proto3,oneof" json:"le_,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Lowest HTTP status to select.
+	Ge_ *int64 `protobuf:"varint,1,opt,name=ge_,json=ge,proto3,oneof" json:"ge_,omitempty"`
+	// Highest HTTP status to select.
+	Le_           *int64 `protobuf:"varint,2,opt,name=le_,json=le,proto3,oneof" json:"le_,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2218,15 +2310,20 @@ func (x *WebhookDeliveryStatusFilter) GetLe_() int64 {
 	return 0
 }
 
-// WebhookDeliveryFilter selects deliveries of one webhook.
+// WebhookDeliveryFilter selects deliveries of one webhook; absent criteria match everything.
 type WebhookDeliveryFilter struct {
-	state           protoimpl.MessageState       `protogen:"open.v1"`
-	Id              *UuidFilter                  `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	Status          *WebhookDeliveryStatusFilter `protobuf:"bytes,2,opt,name=status,proto3,oneof" json:"status,omitempty"`
-	Received        *TimeFilter                  `protobuf:"bytes,3,opt,name=received,proto3,oneof" json:"received,omitempty"`
-	Duplicate       *BoolFilter                  `protobuf:"bytes,4,opt,name=duplicate,proto3,oneof" json:"duplicate,omitempty"`
-	ReplayedEventId *OptionalUuidFilter          `protobuf:"bytes,5,opt,name=replayed_event_id,json=replayedEventId,proto3,oneof" json:"replayed_event_id,omitempty"`
-	WebhookId       *UuidFilter                  `protobuf:"bytes,6,opt,name=webhook_id,json=webhookId,proto3,oneof" json:"webhook_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects by UUID.
+	Id *UuidFilter `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Selects by response status.
+	Status *WebhookDeliveryStatusFilter `protobuf:"bytes,2,opt,name=status,proto3,oneof" json:"status,omitempty"`
+	// Selects by time of arrival.
+	Received *TimeFilter `protobuf:"bytes,3,opt,name=received,proto3,oneof" json:"received,omitempty"`
+	// Selects duplicates or originals.
+	Duplicate *BoolFilter `protobuf:"bytes,4,opt,name=duplicate,proto3,oneof" json:"duplicate,omitempty"`
+	// Selects by the event of a successful replay, or deliveries without one.
+	ReplayedEventId *OptionalUuidFilter `protobuf:"bytes,5,opt,name=replayed_event_id,json=replayedEventId,proto3,oneof" json:"replayed_event_id,omitempty"`
+	WebhookId       *UuidFilter         `protobuf:"bytes,6,opt,name=webhook_id,json=webhookId,proto3,oneof" json:"webhook_id,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -2303,12 +2400,17 @@ func (x *WebhookDeliveryFilter) GetWebhookId() *UuidFilter {
 	return nil
 }
 
+// WebhookDeliveryQuery selects, orders and paginates deliveries.
 type WebhookDeliveryQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Deliveries    *WebhookDeliveryFilter `protobuf:"bytes,1,opt,name=deliveries,proto3,oneof" json:"deliveries,omitempty"`
-	Sort          WebhookDeliverySort    `protobuf:"varint,4,opt,name=sort,proto3,enum=orch.v1.WebhookDeliverySort" json:"sort,omitempty"`
-	Limit         *PageLimit             `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the deliveries themselves; absent selects all.
+	Deliveries *WebhookDeliveryFilter `protobuf:"bytes,1,opt,name=deliveries,proto3,oneof" json:"deliveries,omitempty"`
+	// Order of the deliveries; default RECEIVED_DESC.
+	Sort WebhookDeliverySort `protobuf:"varint,4,opt,name=sort,proto3,enum=orch.v1.WebhookDeliverySort" json:"sort,omitempty"`
+	// Maximum number of deliveries, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of deliveries to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2371,11 +2473,13 @@ func (x *WebhookDeliveryQuery) GetOffset() int64 {
 	return 0
 }
 
-// WebhookReplayQuery selects what is to be replayed.
+// WebhookReplayQuery selects the deliveries to replay.
 type WebhookReplayQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Deliveries    *WebhookDeliveryFilter `protobuf:"bytes,1,opt,name=deliveries,proto3,oneof" json:"deliveries,omitempty"`
-	Limit         *PageLimit             `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the deliveries; null selects failed ones without a successful replay.
+	Deliveries *WebhookDeliveryFilter `protobuf:"bytes,1,opt,name=deliveries,proto3,oneof" json:"deliveries,omitempty"`
+	// Maximum number of deliveries, 0 to 200; default 200.
+	Limit         *PageLimit `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2424,16 +2528,20 @@ func (x *WebhookReplayQuery) GetLimit() *PageLimit {
 	return nil
 }
 
-// WebhookDraft is a template and the request that it is tried on.
+// WebhookDraft is a template with a sample request.
 type WebhookDraft struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Template string                 `protobuf:"bytes,1,opt,name=template,proto3" json:"template,omitempty"`
-	Method   string                 `protobuf:"bytes,2,opt,name=method,proto3" json:"method,omitempty"`
-	Headers  map[string]string      `protobuf:"bytes,3,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Any JSON: a text is the body as it is, another value its JSON.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Jinja2 template to render.
+	Template string `protobuf:"bytes,1,opt,name=template,proto3" json:"template,omitempty"`
+	// HTTP method of the sample request: GET, HEAD, POST, PUT, PATCH or DELETE; default POST.
+	Method string `protobuf:"bytes,2,opt,name=method,proto3" json:"method,omitempty"`
+	// Headers of the sample request by name.
+	Headers map[string]string `protobuf:"bytes,3,rep,name=headers,proto3" json:"headers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Body of the sample request: a string is sent as is, another JSON value as its JSON text.
 	Body []byte `protobuf:"bytes,4,opt,name=body,proto3,oneof" json:"body,omitempty"`
-	// The query string, without the question mark, and what follows the slug in the address.
-	Query         string `protobuf:"bytes,5,opt,name=query,proto3" json:"query,omitempty"`
+	// Query string of the sample request, without the question mark.
+	Query string `protobuf:"bytes,5,opt,name=query,proto3" json:"query,omitempty"`
+	// Path of the sample request after the slug.
 	Path          string `protobuf:"bytes,6,opt,name=path,proto3" json:"path,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2511,14 +2619,14 @@ func (x *WebhookDraft) GetPath() string {
 	return ""
 }
 
-// WebhookRendering is what became of a draft.
+// WebhookRendering is the outcome of rendering a draft.
 type WebhookRendering struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the template rendered; null when it did not.
+	// Output of the template; null when rendering failed.
 	Rendered *string `protobuf:"bytes,1,opt,name=rendered,proto3,oneof" json:"rendered,omitempty"`
-	// The event that would be published; null when there is none.
+	// Event that would be published; null for none.
 	Event []byte `protobuf:"bytes,2,opt,name=event,proto3,oneof" json:"event,omitempty"`
-	// What is wrong; null when nothing is.
+	// Error of the template or of its output; null for none.
 	Error         *WebhookRenderingError `protobuf:"bytes,3,opt,name=error,proto3,oneof" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2575,13 +2683,16 @@ func (x *WebhookRendering) GetError() *WebhookRenderingError {
 	return nil
 }
 
+// WebhookRenderingError is an error of a template or of its output.
 type WebhookRenderingError struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Message string                 `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
-	// Where it is: in the template, or in what it rendered.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Error text for a person.
+	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	// Place of the error: the template or its output.
 	Stage WebhookRenderingStage `protobuf:"varint,2,opt,name=stage,proto3,enum=orch.v1.WebhookRenderingStage" json:"stage,omitempty"`
-	// Counted from one; null when the fault is in no single place.
-	Line          *int64 `protobuf:"varint,3,opt,name=line,proto3,oneof" json:"line,omitempty"`
+	// Line of the error, from 1; null when it has no single place.
+	Line *int64 `protobuf:"varint,3,opt,name=line,proto3,oneof" json:"line,omitempty"`
+	// Column of the error, from 1; null when it has no single place.
 	Column        *int64 `protobuf:"varint,4,opt,name=column,proto3,oneof" json:"column,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2690,10 +2801,13 @@ func (x *CreateWebhookRequest) GetWebhook() *WebhookCreate {
 }
 
 type ListWebhooksRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          *string                `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	Limit         *PageLimit             `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Selects webhooks by exact name; absent selects all.
+	Name *string `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Maximum number of webhooks, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of webhooks to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2838,8 +2952,9 @@ func (x *CountWebhooksRequest) GetQuery() *WebhookCountQuery {
 }
 
 type ReadWebhookRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2882,7 +2997,8 @@ func (x *ReadWebhookRequest) GetId() string {
 }
 
 type ReplaceWebhookRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Webhook       *WebhookReplace        `protobuf:"bytes,2,opt,name=webhook,proto3" json:"webhook,omitempty"`
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -2942,7 +3058,8 @@ func (x *ReplaceWebhookRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 }
 
 type UpdateWebhookRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Webhook       *WebhookUpdate         `protobuf:"bytes,2,opt,name=webhook,proto3" json:"webhook,omitempty"`
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -3002,8 +3119,9 @@ func (x *UpdateWebhookRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 }
 
 type DeleteWebhookRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3046,8 +3164,9 @@ func (x *DeleteWebhookRequest) GetId() string {
 }
 
 type RotateWebhookRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3134,10 +3253,13 @@ func (x *RenderWebhookRequest) GetDraft() *WebhookDraft {
 }
 
 type ListDeliveriesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Limit         *PageLimit             `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Maximum number of deliveries, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of deliveries to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3194,9 +3316,10 @@ func (x *ListDeliveriesRequest) GetOffset() int64 {
 }
 
 type ReadDeliveriesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Query         *WebhookDeliveryQuery  `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	Id            string                `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Query         *WebhookDeliveryQuery `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3246,9 +3369,11 @@ func (x *ReadDeliveriesRequest) GetQuery() *WebhookDeliveryQuery {
 }
 
 type ReadDeliveryRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	DeliveryId    string                 `protobuf:"bytes,2,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// UUID of the delivery.
+	DeliveryId    string `protobuf:"bytes,2,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3298,9 +3423,11 @@ func (x *ReadDeliveryRequest) GetDeliveryId() string {
 }
 
 type ReplayDeliveryRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	DeliveryId    string                 `protobuf:"bytes,2,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// UUID of the delivery.
+	DeliveryId    string `protobuf:"bytes,2,opt,name=delivery_id,json=deliveryId,proto3" json:"delivery_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3350,9 +3477,10 @@ func (x *ReplayDeliveryRequest) GetDeliveryId() string {
 }
 
 type ReplayDeliveriesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Query         *WebhookReplayQuery    `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	Id            string              `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Query         *WebhookReplayQuery `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -43,39 +43,39 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// WebhookService stores webhooks. Their addresses are made by the server and can only be rotated.
+// Webhooks receive HTTP requests and turn them into events by a Jinja2 template.
 type WebhookServiceClient interface {
-	// Create a webhook; its template is compiled first.
+	// Create a webhook. The server compiles the template first and assigns the slug and the URL.
 	CreateWebhook(ctx context.Context, in *CreateWebhookRequest, opts ...grpc.CallOption) (*Webhook, error)
-	// List webhooks.
+	// List webhooks. Returns a page of the workspace's webhooks, by name.
 	ListWebhooks(ctx context.Context, in *ListWebhooksRequest, opts ...grpc.CallOption) (*WebhookList, error)
-	// Read the webhooks that match.
+	// Filter webhooks. Returns a page of the webhooks that match.
 	ReadWebhooks(ctx context.Context, in *ReadWebhooksRequest, opts ...grpc.CallOption) (*WebhookList, error)
-	// Count the webhooks that match.
+	// Count webhooks. Returns the number of webhooks that match.
 	CountWebhooks(ctx context.Context, in *CountWebhooksRequest, opts ...grpc.CallOption) (*CountResponse, error)
-	// Read a webhook.
+	// Read a webhook. Returns the webhook with this UUID, or 404; secrets are never returned.
 	ReadWebhook(ctx context.Context, in *ReadWebhookRequest, opts ...grpc.CallOption) (*Webhook, error)
-	// Replace a webhook. An absent enabled or service_account_id stays; a null service_account_id is removed.
+	// Replace a webhook. An absent enabled or service_account_id keeps its value; a null service_account_id removes it.
 	ReplaceWebhook(ctx context.Context, in *ReplaceWebhookRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Change a webhook; what is not sent stays.
+	// Update a webhook. Absent fields keep their values; null removes an optional value.
 	UpdateWebhook(ctx context.Context, in *UpdateWebhookRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Delete a webhook; its address is gone at once.
+	// Delete a webhook. Its URL returns 404 as soon as the update reaches the hooks service.
 	DeleteWebhook(ctx context.Context, in *DeleteWebhookRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Give a webhook a new address; the old one is gone at once.
+	// Rotate the URL. Assigns a new slug; the old URL stops working.
 	RotateWebhook(ctx context.Context, in *RotateWebhookRequest, opts ...grpc.CallOption) (*Webhook, error)
-	// Render a template with a request, without saving the one or publishing the other. What is wrong with them is part
-	// of the answer.
+	// Render a template. Renders a request without storing or publishing anything; template errors are part of the 200
+	// response.
 	RenderWebhook(ctx context.Context, in *RenderWebhookRequest, opts ...grpc.CallOption) (*WebhookRendering, error)
-	// List the last deliveries of a webhook, newest first.
+	// List deliveries. Returns a page of the webhook's recorded deliveries, newest first.
 	ListDeliveries(ctx context.Context, in *ListDeliveriesRequest, opts ...grpc.CallOption) (*WebhookDeliveryList, error)
-	// Read the deliveries of a webhook that match.
+	// Filter deliveries. Returns a page of the webhook's deliveries that match.
 	ReadDeliveries(ctx context.Context, in *ReadDeliveriesRequest, opts ...grpc.CallOption) (*WebhookDeliveryList, error)
-	// Read a delivery with its request.
+	// Read a delivery. Returns the delivery with its recorded request, or 404.
 	ReadDelivery(ctx context.Context, in *ReadDeliveryRequest, opts ...grpc.CallOption) (*WebhookDelivery, error)
-	// Process the request of a delivery again, by the webhook's template of now. The answer is the new delivery.
+	// Replay a delivery. Processes the recorded request with the current template and returns the new delivery.
 	ReplayDelivery(ctx context.Context, in *ReplayDeliveryRequest, opts ...grpc.CallOption) (*WebhookDelivery, error)
-	// Process again the deliveries that match, oldest first: by default those that failed and were not replayed with
-	// success yet. The answer are the new deliveries.
+	// Replay deliveries. Processes matching deliveries with the current template, oldest first; default failed ones
+	// without a successful replay.
 	ReplayDeliveries(ctx context.Context, in *ReplayDeliveriesRequest, opts ...grpc.CallOption) (*WebhookDeliveryList, error)
 }
 
@@ -241,39 +241,39 @@ func (c *webhookServiceClient) ReplayDeliveries(ctx context.Context, in *ReplayD
 // All implementations must embed UnimplementedWebhookServiceServer
 // for forward compatibility.
 //
-// WebhookService stores webhooks. Their addresses are made by the server and can only be rotated.
+// Webhooks receive HTTP requests and turn them into events by a Jinja2 template.
 type WebhookServiceServer interface {
-	// Create a webhook; its template is compiled first.
+	// Create a webhook. The server compiles the template first and assigns the slug and the URL.
 	CreateWebhook(context.Context, *CreateWebhookRequest) (*Webhook, error)
-	// List webhooks.
+	// List webhooks. Returns a page of the workspace's webhooks, by name.
 	ListWebhooks(context.Context, *ListWebhooksRequest) (*WebhookList, error)
-	// Read the webhooks that match.
+	// Filter webhooks. Returns a page of the webhooks that match.
 	ReadWebhooks(context.Context, *ReadWebhooksRequest) (*WebhookList, error)
-	// Count the webhooks that match.
+	// Count webhooks. Returns the number of webhooks that match.
 	CountWebhooks(context.Context, *CountWebhooksRequest) (*CountResponse, error)
-	// Read a webhook.
+	// Read a webhook. Returns the webhook with this UUID, or 404; secrets are never returned.
 	ReadWebhook(context.Context, *ReadWebhookRequest) (*Webhook, error)
-	// Replace a webhook. An absent enabled or service_account_id stays; a null service_account_id is removed.
+	// Replace a webhook. An absent enabled or service_account_id keeps its value; a null service_account_id removes it.
 	ReplaceWebhook(context.Context, *ReplaceWebhookRequest) (*emptypb.Empty, error)
-	// Change a webhook; what is not sent stays.
+	// Update a webhook. Absent fields keep their values; null removes an optional value.
 	UpdateWebhook(context.Context, *UpdateWebhookRequest) (*emptypb.Empty, error)
-	// Delete a webhook; its address is gone at once.
+	// Delete a webhook. Its URL returns 404 as soon as the update reaches the hooks service.
 	DeleteWebhook(context.Context, *DeleteWebhookRequest) (*emptypb.Empty, error)
-	// Give a webhook a new address; the old one is gone at once.
+	// Rotate the URL. Assigns a new slug; the old URL stops working.
 	RotateWebhook(context.Context, *RotateWebhookRequest) (*Webhook, error)
-	// Render a template with a request, without saving the one or publishing the other. What is wrong with them is part
-	// of the answer.
+	// Render a template. Renders a request without storing or publishing anything; template errors are part of the 200
+	// response.
 	RenderWebhook(context.Context, *RenderWebhookRequest) (*WebhookRendering, error)
-	// List the last deliveries of a webhook, newest first.
+	// List deliveries. Returns a page of the webhook's recorded deliveries, newest first.
 	ListDeliveries(context.Context, *ListDeliveriesRequest) (*WebhookDeliveryList, error)
-	// Read the deliveries of a webhook that match.
+	// Filter deliveries. Returns a page of the webhook's deliveries that match.
 	ReadDeliveries(context.Context, *ReadDeliveriesRequest) (*WebhookDeliveryList, error)
-	// Read a delivery with its request.
+	// Read a delivery. Returns the delivery with its recorded request, or 404.
 	ReadDelivery(context.Context, *ReadDeliveryRequest) (*WebhookDelivery, error)
-	// Process the request of a delivery again, by the webhook's template of now. The answer is the new delivery.
+	// Replay a delivery. Processes the recorded request with the current template and returns the new delivery.
 	ReplayDelivery(context.Context, *ReplayDeliveryRequest) (*WebhookDelivery, error)
-	// Process again the deliveries that match, oldest first: by default those that failed and were not replayed with
-	// success yet. The answer are the new deliveries.
+	// Replay deliveries. Processes matching deliveries with the current template, oldest first; default failed ones
+	// without a successful replay.
 	ReplayDeliveries(context.Context, *ReplayDeliveriesRequest) (*WebhookDeliveryList, error)
 	mustEmbedUnimplementedWebhookServiceServer()
 }

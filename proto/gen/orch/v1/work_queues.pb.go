@@ -24,20 +24,30 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// WorkQueue is a queue of runs.
+// WorkQueue is a queue of scheduled runs for workers.
 type WorkQueue struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Id               string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated          *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	Name             string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
-	Description      *string                `protobuf:"bytes,5,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	IsPaused         bool                   `protobuf:"varint,6,opt,name=is_paused,json=isPaused,proto3" json:"is_paused,omitempty"`
-	ConcurrencyLimit *int64                 `protobuf:"varint,7,opt,name=concurrency_limit,json=concurrencyLimit,proto3,oneof" json:"concurrency_limit,omitempty"`
-	// Queues of a smaller number are served first.
-	Priority      int64                  `protobuf:"varint,8,opt,name=priority,proto3" json:"priority,omitempty"`
-	WorkPoolId    *string                `protobuf:"bytes,9,opt,name=work_pool_id,json=workPoolId,proto3,oneof" json:"work_pool_id,omitempty"`
-	Filter        *QueueFilter           `protobuf:"bytes,10,opt,name=filter,proto3,oneof" json:"filter,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the work queue.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// Name of the work queue, unique within its pool; it must not contain any of / % & > <.
+	Name string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// Free text that explains the work queue; default empty.
+	Description *string `protobuf:"bytes,5,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	// Whether workers receive no runs from the queue; default false.
+	IsPaused bool `protobuf:"varint,6,opt,name=is_paused,json=isPaused,proto3" json:"is_paused,omitempty"`
+	// Maximum number of concurrent runs, 0 or more; null means no limit.
+	ConcurrencyLimit *int64 `protobuf:"varint,7,opt,name=concurrency_limit,json=concurrencyLimit,proto3,oneof" json:"concurrency_limit,omitempty"`
+	// Priority of the queue, 1 or more; lower numbers are served first; default 1.
+	Priority int64 `protobuf:"varint,8,opt,name=priority,proto3" json:"priority,omitempty"`
+	// UUID of the work pool; null for none.
+	WorkPoolId *string `protobuf:"bytes,9,opt,name=work_pool_id,json=workPoolId,proto3,oneof" json:"work_pool_id,omitempty"`
+	// Selection of runs in the deprecated form without work pools; null for none.
+	Filter *QueueFilter `protobuf:"bytes,10,opt,name=filter,proto3,oneof" json:"filter,omitempty"`
+	// Time of the last poll, in UTC; null if never polled.
 	LastPolled    *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=last_polled,json=lastPolled,proto3,oneof" json:"last_polled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -150,11 +160,13 @@ func (x *WorkQueue) GetLastPolled() *timestamppb.Timestamp {
 	return nil
 }
 
-// QueueFilter chose the runs of a queue before there were pools.
+// QueueFilter selects the runs of a queue without a work pool.
 type QueueFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tags          *StringList            `protobuf:"bytes,1,opt,name=tags,proto3,oneof" json:"tags,omitempty"`
-	DeploymentIds *UuidList              `protobuf:"bytes,2,opt,name=deployment_ids,json=deploymentIds,proto3,oneof" json:"deployment_ids,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tags of which a run must have at least one; null applies no condition.
+	Tags *StringList `protobuf:"bytes,1,opt,name=tags,proto3,oneof" json:"tags,omitempty"`
+	// UUIDs of deployments whose runs are selected; null applies no condition.
+	DeploymentIds *UuidList `protobuf:"bytes,2,opt,name=deployment_ids,json=deploymentIds,proto3,oneof" json:"deployment_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -203,6 +215,7 @@ func (x *QueueFilter) GetDeploymentIds() *UuidList {
 	return nil
 }
 
+// WorkQueueList is a JSON array of work queues.
 type WorkQueueList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	WorkQueues    []*WorkQueue           `protobuf:"bytes,1,rep,name=work_queues,json=workQueues,proto3" json:"work_queues,omitempty"`

@@ -26,20 +26,29 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// WorkspaceAccess is the role that one actor has in a workspace.
+// WorkspaceAccess is the role of one actor in a workspace.
 type WorkspaceAccess struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	Id              string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	WorkspaceId     string                 `protobuf:"bytes,4,opt,name=workspace_id,json=workspaceId,proto3" json:"workspace_id,omitempty"`
-	WorkspaceRoleId string                 `protobuf:"bytes,5,opt,name=workspace_role_id,json=workspaceRoleId,proto3" json:"workspace_role_id,omitempty"`
-	ActorId         string                 `protobuf:"bytes,6,opt,name=actor_id,json=actorId,proto3" json:"actor_id,omitempty"`
-	BotId           *string                `protobuf:"bytes,7,opt,name=bot_id,json=botId,proto3,oneof" json:"bot_id,omitempty"`
-	TeamId          *string                `protobuf:"bytes,8,opt,name=team_id,json=teamId,proto3,oneof" json:"team_id,omitempty"`
-	UserId          *string                `protobuf:"bytes,9,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the access entry.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// UUID of the workspace.
+	WorkspaceId string `protobuf:"bytes,4,opt,name=workspace_id,json=workspaceId,proto3" json:"workspace_id,omitempty"`
+	// UUID of the workspace role.
+	WorkspaceRoleId string `protobuf:"bytes,5,opt,name=workspace_role_id,json=workspaceRoleId,proto3" json:"workspace_role_id,omitempty"`
+	// UUID that identifies the actor in access lists and events.
+	ActorId string `protobuf:"bytes,6,opt,name=actor_id,json=actorId,proto3" json:"actor_id,omitempty"`
+	// UUID of the service account; null for other actors.
+	BotId *string `protobuf:"bytes,7,opt,name=bot_id,json=botId,proto3,oneof" json:"bot_id,omitempty"`
+	// UUID of the team; null for other actors.
+	TeamId *string `protobuf:"bytes,8,opt,name=team_id,json=teamId,proto3,oneof" json:"team_id,omitempty"`
+	// UUID of the user; null for other actors.
+	UserId        *string `protobuf:"bytes,9,opt,name=user_id,json=userId,proto3,oneof" json:"user_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WorkspaceAccess) Reset() {
@@ -135,6 +144,7 @@ func (x *WorkspaceAccess) GetUserId() string {
 	return ""
 }
 
+// WorkspaceAccessList is a JSON array of access entries.
 type WorkspaceAccessList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Accesses      []*WorkspaceAccess     `protobuf:"bytes,1,rep,name=accesses,proto3" json:"accesses,omitempty"`
@@ -179,12 +189,15 @@ func (x *WorkspaceAccessList) GetAccesses() []*WorkspaceAccess {
 	return nil
 }
 
+// UserAccessGrant assigns a workspace role to a user.
 type UserAccessGrant struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	WorkspaceRoleId string                 `protobuf:"bytes,1,opt,name=workspace_role_id,json=workspaceRoleId,proto3" json:"workspace_role_id,omitempty"`
-	UserId          string                 `protobuf:"bytes,2,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the workspace role.
+	WorkspaceRoleId string `protobuf:"bytes,1,opt,name=workspace_role_id,json=workspaceRoleId,proto3" json:"workspace_role_id,omitempty"`
+	// UUID of the user.
+	UserId        string `protobuf:"bytes,2,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *UserAccessGrant) Reset() {
@@ -231,6 +244,7 @@ func (x *UserAccessGrant) GetUserId() string {
 	return ""
 }
 
+// UserAccessGrantList is a JSON array of grants.
 type UserAccessGrantList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        []*UserAccessGrant     `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
@@ -275,7 +289,7 @@ func (x *UserAccessGrantList) GetValues() []*UserAccessGrant {
 	return nil
 }
 
-// UserAccessGrants are one grant or a list of them.
+// UserAccessGrants is one grant or a JSON array of grants.
 type UserAccessGrants struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -403,8 +417,9 @@ func (x *GrantUserAccessRequest) GetGrants() *UserAccessGrants {
 }
 
 type ReadUserAccessRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the access entry.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -447,8 +462,9 @@ func (x *ReadUserAccessRequest) GetId() string {
 }
 
 type RevokeUserAccessRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the access entry.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -490,12 +506,15 @@ func (x *RevokeUserAccessRequest) GetId() string {
 	return ""
 }
 
+// BotAccessGrant assigns a workspace role to a service account.
 type BotAccessGrant struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	WorkspaceRoleId string                 `protobuf:"bytes,1,opt,name=workspace_role_id,json=workspaceRoleId,proto3" json:"workspace_role_id,omitempty"`
-	BotId           string                 `protobuf:"bytes,2,opt,name=bot_id,json=botId,proto3" json:"bot_id,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the workspace role.
+	WorkspaceRoleId string `protobuf:"bytes,1,opt,name=workspace_role_id,json=workspaceRoleId,proto3" json:"workspace_role_id,omitempty"`
+	// UUID of the service account.
+	BotId         string `protobuf:"bytes,2,opt,name=bot_id,json=botId,proto3" json:"bot_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BotAccessGrant) Reset() {
@@ -542,6 +561,7 @@ func (x *BotAccessGrant) GetBotId() string {
 	return ""
 }
 
+// BotAccessGrantList is a JSON array of grants.
 type BotAccessGrantList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        []*BotAccessGrant      `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
@@ -586,7 +606,7 @@ func (x *BotAccessGrantList) GetValues() []*BotAccessGrant {
 	return nil
 }
 
-// BotAccessGrants are one grant or a list of them.
+// BotAccessGrants is one grant or a JSON array of grants.
 type BotAccessGrants struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -714,8 +734,9 @@ func (x *GrantBotAccessRequest) GetGrants() *BotAccessGrants {
 }
 
 type ReadBotAccessRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the access entry.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -758,8 +779,9 @@ func (x *ReadBotAccessRequest) GetId() string {
 }
 
 type RevokeBotAccessRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the access entry.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -801,12 +823,15 @@ func (x *RevokeBotAccessRequest) GetId() string {
 	return ""
 }
 
+// TeamAccessGrant assigns a workspace role to a team.
 type TeamAccessGrant struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	WorkspaceRoleId string                 `protobuf:"bytes,1,opt,name=workspace_role_id,json=workspaceRoleId,proto3" json:"workspace_role_id,omitempty"`
-	TeamId          string                 `protobuf:"bytes,2,opt,name=team_id,json=teamId,proto3" json:"team_id,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the workspace role.
+	WorkspaceRoleId string `protobuf:"bytes,1,opt,name=workspace_role_id,json=workspaceRoleId,proto3" json:"workspace_role_id,omitempty"`
+	// UUID of the team.
+	TeamId        string `protobuf:"bytes,2,opt,name=team_id,json=teamId,proto3" json:"team_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TeamAccessGrant) Reset() {
@@ -853,6 +878,7 @@ func (x *TeamAccessGrant) GetTeamId() string {
 	return ""
 }
 
+// TeamAccessGrantList is a JSON array of grants.
 type TeamAccessGrantList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Values        []*TeamAccessGrant     `protobuf:"bytes,1,rep,name=values,proto3" json:"values,omitempty"`
@@ -897,7 +923,7 @@ func (x *TeamAccessGrantList) GetValues() []*TeamAccessGrant {
 	return nil
 }
 
-// TeamAccessGrants are one grant or a list of them.
+// TeamAccessGrants is one grant or a JSON array of grants.
 type TeamAccessGrants struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -1024,10 +1050,13 @@ func (x *GrantTeamAccessRequest) GetGrants() *TeamAccessGrants {
 	return nil
 }
 
+// TeamAccessQuery paginates team access.
 type TeamAccessQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Limit         *PageLimit             `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Maximum number of access entries, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of access entries to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1121,8 +1150,9 @@ func (x *ReadTeamAccessesRequest) GetQuery() *TeamAccessQuery {
 }
 
 type RevokeTeamAccessRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	TeamId        string                 `protobuf:"bytes,1,opt,name=team_id,json=teamId,proto3" json:"team_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the team.
+	TeamId        string `protobuf:"bytes,1,opt,name=team_id,json=teamId,proto3" json:"team_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

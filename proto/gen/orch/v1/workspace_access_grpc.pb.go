@@ -37,26 +37,25 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// WorkspaceAccessService stores the roles that users, service accounts and teams have in a workspace. Owners and
-// administrators of the account need none: they may do everything in all of its workspaces.
+// Workspace access assigns workspace roles to users, service accounts and teams.
 type WorkspaceAccessServiceClient interface {
-	// Give a user a role in the workspace; one that has a role there gets the other one, under the same id.
+	// Grant access to users. Assigns a workspace role; an existing role is replaced under the same id.
 	GrantUserAccess(ctx context.Context, in *GrantUserAccessRequest, opts ...grpc.CallOption) (*WorkspaceAccessList, error)
-	// Read what a user may do in the workspace.
+	// Read a user's access. Returns the access entry with this UUID, or 404.
 	ReadUserAccess(ctx context.Context, in *ReadUserAccessRequest, opts ...grpc.CallOption) (*WorkspaceAccess, error)
-	// Take the role in the workspace away.
+	// Revoke a user's access. Removes the user's role in the workspace.
 	RevokeUserAccess(ctx context.Context, in *RevokeUserAccessRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Give a service account a role in the workspace; one that has a role there gets the other one, under the same id.
+	// Grant access to service accounts. Assigns a workspace role; an existing role is replaced under the same id.
 	GrantBotAccess(ctx context.Context, in *GrantBotAccessRequest, opts ...grpc.CallOption) (*WorkspaceAccessList, error)
-	// Read what a service account may do in the workspace.
+	// Read a service account's access. Returns the access entry with this UUID, or 404.
 	ReadBotAccess(ctx context.Context, in *ReadBotAccessRequest, opts ...grpc.CallOption) (*WorkspaceAccess, error)
-	// Take the role in the workspace away.
+	// Revoke a service account's access. Removes the service account's role in the workspace.
 	RevokeBotAccess(ctx context.Context, in *RevokeBotAccessRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Give a team a role in the workspace; one that has a role there gets the other one, under the same id.
+	// Grant access to teams. Assigns a workspace role; an existing role is replaced under the same id.
 	GrantTeamAccess(ctx context.Context, in *GrantTeamAccessRequest, opts ...grpc.CallOption) (*WorkspaceAccessList, error)
-	// Read what teams may do in the workspace.
+	// List team access. Returns a page of the teams that have a role in the workspace.
 	ReadTeamAccesses(ctx context.Context, in *ReadTeamAccessesRequest, opts ...grpc.CallOption) (*WorkspaceAccessList, error)
-	// Take a team's role in the workspace away. The address names the team.
+	// Revoke a team's access. Removes the team's role in the workspace; the path names the team.
 	RevokeTeamAccess(ctx context.Context, in *RevokeTeamAccessRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
@@ -162,26 +161,25 @@ func (c *workspaceAccessServiceClient) RevokeTeamAccess(ctx context.Context, in 
 // All implementations must embed UnimplementedWorkspaceAccessServiceServer
 // for forward compatibility.
 //
-// WorkspaceAccessService stores the roles that users, service accounts and teams have in a workspace. Owners and
-// administrators of the account need none: they may do everything in all of its workspaces.
+// Workspace access assigns workspace roles to users, service accounts and teams.
 type WorkspaceAccessServiceServer interface {
-	// Give a user a role in the workspace; one that has a role there gets the other one, under the same id.
+	// Grant access to users. Assigns a workspace role; an existing role is replaced under the same id.
 	GrantUserAccess(context.Context, *GrantUserAccessRequest) (*WorkspaceAccessList, error)
-	// Read what a user may do in the workspace.
+	// Read a user's access. Returns the access entry with this UUID, or 404.
 	ReadUserAccess(context.Context, *ReadUserAccessRequest) (*WorkspaceAccess, error)
-	// Take the role in the workspace away.
+	// Revoke a user's access. Removes the user's role in the workspace.
 	RevokeUserAccess(context.Context, *RevokeUserAccessRequest) (*emptypb.Empty, error)
-	// Give a service account a role in the workspace; one that has a role there gets the other one, under the same id.
+	// Grant access to service accounts. Assigns a workspace role; an existing role is replaced under the same id.
 	GrantBotAccess(context.Context, *GrantBotAccessRequest) (*WorkspaceAccessList, error)
-	// Read what a service account may do in the workspace.
+	// Read a service account's access. Returns the access entry with this UUID, or 404.
 	ReadBotAccess(context.Context, *ReadBotAccessRequest) (*WorkspaceAccess, error)
-	// Take the role in the workspace away.
+	// Revoke a service account's access. Removes the service account's role in the workspace.
 	RevokeBotAccess(context.Context, *RevokeBotAccessRequest) (*emptypb.Empty, error)
-	// Give a team a role in the workspace; one that has a role there gets the other one, under the same id.
+	// Grant access to teams. Assigns a workspace role; an existing role is replaced under the same id.
 	GrantTeamAccess(context.Context, *GrantTeamAccessRequest) (*WorkspaceAccessList, error)
-	// Read what teams may do in the workspace.
+	// List team access. Returns a page of the teams that have a role in the workspace.
 	ReadTeamAccesses(context.Context, *ReadTeamAccessesRequest) (*WorkspaceAccessList, error)
-	// Take a team's role in the workspace away. The address names the team.
+	// Revoke a team's access. Removes the team's role in the workspace; the path names the team.
 	RevokeTeamAccess(context.Context, *RevokeTeamAccessRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedWorkspaceAccessServiceServer()
 }

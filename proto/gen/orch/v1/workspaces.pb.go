@@ -27,22 +27,29 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Workspace holds flows, runs, webhooks and everything else that is not an account's.
+// Workspace separates flows, runs, webhooks and other resources within an account.
 type Workspace struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	Id          string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Created     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
-	Updated     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
-	AccountId   string                 `protobuf:"bytes,4,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Name        string                 `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
-	Description *string                `protobuf:"bytes,6,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	// Its name in paths that people type, unique in the account.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the workspace.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Time of creation, in UTC.
+	Created *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created,proto3,oneof" json:"created,omitempty"`
+	// Time of the last change, in UTC.
+	Updated *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=updated,proto3,oneof" json:"updated,omitempty"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,4,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// Display name of the workspace, 1 to 255 characters.
+	Name string `protobuf:"bytes,5,opt,name=name,proto3" json:"name,omitempty"`
+	// Free text that explains the workspace, at most 1,024 characters.
+	Description *string `protobuf:"bytes,6,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	// Name for URLs, unique within the account: lower-case letters, digits and hyphens, at most 100 characters.
 	Handle string `protobuf:"bytes,7,opt,name=handle,proto3" json:"handle,omitempty"`
-	// The role of those who are given access without one.
+	// UUID of the role for actors that gain access without a stated role.
 	DefaultWorkspaceRoleId string `protobuf:"bytes,8,opt,name=default_workspace_role_id,json=defaultWorkspaceRoleId,proto3" json:"default_workspace_role_id,omitempty"`
-	IsPublic               bool   `protobuf:"varint,9,opt,name=is_public,json=isPublic,proto3" json:"is_public,omitempty"`
-	unknownFields          protoimpl.UnknownFields
-	sizeCache              protoimpl.SizeCache
+	// Whether the workspace is public; always false.
+	IsPublic      bool `protobuf:"varint,9,opt,name=is_public,json=isPublic,proto3" json:"is_public,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Workspace) Reset() {
@@ -138,11 +145,14 @@ func (x *Workspace) GetIsPublic() bool {
 	return false
 }
 
+// WorkspaceCreate holds the fields of a new workspace.
 type WorkspaceCreate struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	Name        string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Description *string                `protobuf:"bytes,2,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	// Made of the name when absent or null.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Display name of the workspace, 1 to 255 characters.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Free text that explains the workspace, at most 1,024 characters.
+	Description *string `protobuf:"bytes,2,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	// Name for URLs, at most 100 lower-case letters, digits and hyphens; absent or null derives it from name.
 	Handle        *string `protobuf:"bytes,3,opt,name=handle,proto3,oneof" json:"handle,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -199,12 +209,17 @@ func (x *WorkspaceCreate) GetHandle() string {
 	return ""
 }
 
+// WorkspaceUpdate holds the changes to a workspace; absent fields keep their values.
 type WorkspaceUpdate struct {
-	state                  protoimpl.MessageState `protogen:"open.v1"`
-	Name                   *string                `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	Description            *string                `protobuf:"bytes,2,opt,name=description,proto3,oneof" json:"description,omitempty"`
-	Handle                 *string                `protobuf:"bytes,3,opt,name=handle,proto3,oneof" json:"handle,omitempty"`
-	DefaultWorkspaceRoleId *string                `protobuf:"bytes,4,opt,name=default_workspace_role_id,json=defaultWorkspaceRoleId,proto3,oneof" json:"default_workspace_role_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Display name of the workspace, 1 to 255 characters.
+	Name *string `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Free text that explains the workspace, at most 1,024 characters.
+	Description *string `protobuf:"bytes,2,opt,name=description,proto3,oneof" json:"description,omitempty"`
+	// Name for URLs, unique within the account: lower-case letters, digits and hyphens, at most 100 characters.
+	Handle *string `protobuf:"bytes,3,opt,name=handle,proto3,oneof" json:"handle,omitempty"`
+	// UUID of the role for actors that gain access without a stated role.
+	DefaultWorkspaceRoleId *string `protobuf:"bytes,4,opt,name=default_workspace_role_id,json=defaultWorkspaceRoleId,proto3,oneof" json:"default_workspace_role_id,omitempty"`
 	unknownFields          protoimpl.UnknownFields
 	sizeCache              protoimpl.SizeCache
 }
@@ -267,6 +282,7 @@ func (x *WorkspaceUpdate) GetDefaultWorkspaceRoleId() string {
 	return ""
 }
 
+// WorkspaceList is a JSON array of workspaces.
 type WorkspaceList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Workspaces    []*Workspace           `protobuf:"bytes,1,rep,name=workspaces,proto3" json:"workspaces,omitempty"`
@@ -311,13 +327,17 @@ func (x *WorkspaceList) GetWorkspaces() []*Workspace {
 	return nil
 }
 
-// WorkspaceFilter selects workspaces.
+// WorkspaceFilter selects workspaces; absent criteria match everything.
 type WorkspaceFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Operator      Operator               `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
-	Id            *AnyUuidFilter         `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
-	Name          *NameFilter            `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	Handle        *NameFilter            `protobuf:"bytes,4,opt,name=handle,proto3,oneof" json:"handle,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Combination of the criteria: and_ requires all, or_ requires one; default and_.
+	Operator Operator `protobuf:"varint,1,opt,name=operator,proto3,enum=orch.v1.Operator" json:"operator,omitempty"`
+	// Selects by UUID.
+	Id *AnyUuidFilter `protobuf:"bytes,2,opt,name=id,proto3,oneof" json:"id,omitempty"`
+	// Selects by name.
+	Name *NameFilter `protobuf:"bytes,3,opt,name=name,proto3,oneof" json:"name,omitempty"`
+	// Selects by handle.
+	Handle        *NameFilter `protobuf:"bytes,4,opt,name=handle,proto3,oneof" json:"handle,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -380,11 +400,15 @@ func (x *WorkspaceFilter) GetHandle() *NameFilter {
 	return nil
 }
 
+// WorkspaceQuery selects and paginates workspaces.
 type WorkspaceQuery struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Workspaces    *WorkspaceFilter       `protobuf:"bytes,1,opt,name=workspaces,proto3,oneof" json:"workspaces,omitempty"`
-	Limit         *PageLimit             `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
-	Offset        int64                  `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Filter on the workspaces themselves; absent selects all.
+	Workspaces *WorkspaceFilter `protobuf:"bytes,1,opt,name=workspaces,proto3,oneof" json:"workspaces,omitempty"`
+	// Maximum number of workspaces, 0 to 200; default 200.
+	Limit *PageLimit `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Number of workspaces to skip, 0 or more; default 0.
+	Offset        int64 `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -441,9 +465,10 @@ func (x *WorkspaceQuery) GetOffset() int64 {
 }
 
 type CreateWorkspaceRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Workspace     *WorkspaceCreate       `protobuf:"bytes,2,opt,name=workspace,proto3" json:"workspace,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId     string           `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	Workspace     *WorkspaceCreate `protobuf:"bytes,2,opt,name=workspace,proto3" json:"workspace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -493,9 +518,10 @@ func (x *CreateWorkspaceRequest) GetWorkspace() *WorkspaceCreate {
 }
 
 type ReadWorkspacesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Query         *WorkspaceQuery        `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId     string          `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	Query         *WorkspaceQuery `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -545,9 +571,11 @@ func (x *ReadWorkspacesRequest) GetQuery() *WorkspaceQuery {
 }
 
 type ReadWorkspaceRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// UUID of the workspace.
+	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -597,8 +625,10 @@ func (x *ReadWorkspaceRequest) GetId() string {
 }
 
 type UpdateWorkspaceRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// UUID of the workspace.
 	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	Workspace     *WorkspaceUpdate       `protobuf:"bytes,3,opt,name=workspace,proto3" json:"workspace,omitempty"`
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,4,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
@@ -665,9 +695,11 @@ func (x *UpdateWorkspaceRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
 }
 
 type DeleteWorkspaceRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	AccountId     string                 `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
-	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the account.
+	AccountId string `protobuf:"bytes,1,opt,name=account_id,json=accountId,proto3" json:"account_id,omitempty"`
+	// UUID of the workspace.
+	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

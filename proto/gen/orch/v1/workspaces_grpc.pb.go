@@ -33,17 +33,17 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// WorkspaceService stores workspaces.
+// Workspaces separate flows, runs, webhooks and other resources within an account.
 type WorkspaceServiceClient interface {
-	// Create a workspace.
+	// Create a workspace. A taken handle returns 409.
 	CreateWorkspace(ctx context.Context, in *CreateWorkspaceRequest, opts ...grpc.CallOption) (*Workspace, error)
-	// Read those of the matching workspaces that the caller may see.
+	// Filter workspaces. Returns a page of the matching workspaces that the caller may see.
 	ReadWorkspaces(ctx context.Context, in *ReadWorkspacesRequest, opts ...grpc.CallOption) (*WorkspaceList, error)
-	// Read a workspace.
+	// Read a workspace. Returns the workspace with this UUID, or 404.
 	ReadWorkspace(ctx context.Context, in *ReadWorkspaceRequest, opts ...grpc.CallOption) (*Workspace, error)
-	// Change a workspace; what is not sent stays.
+	// Update a workspace. Absent fields keep their values; a taken handle returns 409.
 	UpdateWorkspace(ctx context.Context, in *UpdateWorkspaceRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Delete a workspace with everything in it.
+	// Delete a workspace. This also deletes every resource in it.
 	DeleteWorkspace(ctx context.Context, in *DeleteWorkspaceRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
@@ -109,17 +109,17 @@ func (c *workspaceServiceClient) DeleteWorkspace(ctx context.Context, in *Delete
 // All implementations must embed UnimplementedWorkspaceServiceServer
 // for forward compatibility.
 //
-// WorkspaceService stores workspaces.
+// Workspaces separate flows, runs, webhooks and other resources within an account.
 type WorkspaceServiceServer interface {
-	// Create a workspace.
+	// Create a workspace. A taken handle returns 409.
 	CreateWorkspace(context.Context, *CreateWorkspaceRequest) (*Workspace, error)
-	// Read those of the matching workspaces that the caller may see.
+	// Filter workspaces. Returns a page of the matching workspaces that the caller may see.
 	ReadWorkspaces(context.Context, *ReadWorkspacesRequest) (*WorkspaceList, error)
-	// Read a workspace.
+	// Read a workspace. Returns the workspace with this UUID, or 404.
 	ReadWorkspace(context.Context, *ReadWorkspaceRequest) (*Workspace, error)
-	// Change a workspace; what is not sent stays.
+	// Update a workspace. Absent fields keep their values; a taken handle returns 409.
 	UpdateWorkspace(context.Context, *UpdateWorkspaceRequest) (*emptypb.Empty, error)
-	// Delete a workspace with everything in it.
+	// Delete a workspace. This also deletes every resource in it.
 	DeleteWorkspace(context.Context, *DeleteWorkspaceRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedWorkspaceServiceServer()
 }
