@@ -15,7 +15,7 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
 )
 
-// bound is what is known of a request before its operation is.
+// bound is what the gateway knows of a request before it matches an operation.
 type bound struct {
 	info  request.Info
 	place address.Place
@@ -23,7 +23,7 @@ type bound struct {
 
 type boundKey struct{}
 
-// admit decides whether a call may be made, and binds it to its account and workspace.
+// admit authorizes a call and binds it to its account and workspace.
 func (g *Gateway) admit(r *http.Request, op *transcode.Operation, vars map[string]string) (context.Context, error) {
 	of, _ := r.Context().Value(boundKey{}).(bound)
 	need, err := needOf(op, of.place, vars)
@@ -47,10 +47,10 @@ func (g *Gateway) admit(r *http.Request, op *transcode.Operation, vars map[strin
 	return request.Outgoing(r.Context(), of.info), nil
 }
 
-// permit decides whether a call that was admitted may use a scope more, held where the operation's own is.
+// permit authorizes an additional scope for an admitted call, in the same realm as the operation's own scope.
 func (g *Gateway) permit(r *http.Request, op *transcode.Operation, vars map[string]string, scope string) error {
 	if g.mode != authn.ByKey {
-		return nil // Whoever is let in may do everything.
+		return nil // Without keys, every authenticated caller has every scope.
 	}
 	of, _ := r.Context().Value(boundKey{}).(bound)
 	need, err := needOf(op, of.place, vars)
@@ -61,7 +61,7 @@ func (g *Gateway) permit(r *http.Request, op *transcode.Operation, vars map[stri
 	return g.authorize(r, nil, need)
 }
 
-// needOf says what a call needs: its operation names scope and realm, its path what they are held in.
+// needOf returns what a call requires: scope and realm come from its operation, account and workspace from its path.
 func needOf(op *transcode.Operation, place address.Place, vars map[string]string) (authn.Need, error) {
 	need := authn.Need{Account: request.DefaultAccount, Workspace: request.DefaultWorkspace}
 	if place.Account != uuid.Nil {
@@ -74,7 +74,7 @@ func needOf(op *transcode.Operation, place address.Place, vars map[string]string
 	if op.Realm == orchv1.Realm_REALM_UNSPECIFIED {
 		return need, nil
 	}
-	// What is no workspace's is not there below a workspace.
+	// Operations without a workspace return 404 under a workspace path.
 	if need.Named {
 		return need, notThere
 	}
@@ -91,8 +91,8 @@ func needOf(op *transcode.Operation, place address.Place, vars map[string]string
 
 var notThere = rpc.Detail(http.StatusNotFound, "Not Found")
 
-// authorize finds out who sends a request, writes it into info, which may be nil, and checks that they may. Its error is
-// the answer.
+// authorize authenticates the caller, writes the caller into info (which may be nil) and checks the permission. Its
+// error is the response.
 func (g *Gateway) authorize(r *http.Request, info *request.Info, need authn.Need) error {
 	if g.mode != authn.ByKey {
 		if err := g.guard.Credentials(r); err != nil {
@@ -104,7 +104,7 @@ func (g *Gateway) authorize(r *http.Request, info *request.Info, need authn.Need
 	return g.authorizeToken(r, token, info, need)
 }
 
-// authorizeToken is authorize for a key that did not come in the header, as websockets' do.
+// authorizeToken is authorize for a key from a websocket's first message instead of a header.
 func (g *Gateway) authorizeToken(r *http.Request, token string, info *request.Info, need authn.Need) error {
 	caller, err := authn.Keys{Directory: g.known}.Admit(r.Context(), token, need)
 	if err != nil {
@@ -112,22 +112,22 @@ func (g *Gateway) authorizeToken(r *http.Request, token string, info *request.In
 	}
 	of := need.Account
 	if need.Realm == orchv1.Realm_REALM_SELF {
-		of = caller.Account // A program's; what people do to themselves is done in no account.
+		of = caller.Account // A service account belongs to one account; self-service operations of users belong to none.
 	}
 	if err := g.admitAddress(r, of); err != nil {
 		return err
 	}
 	if info != nil {
 		info.Caller = caller
-		if need.Realm == orchv1.Realm_REALM_SELF { // Programs are of one account, people of many.
+		if need.Realm == orchv1.Realm_REALM_SELF { // A service account belongs to one account, a user to several.
 			info.Account = caller.Account
 		}
 	}
 	return nil
 }
 
-// admitWithoutKey checks, on a server without keys, what a request is bound to: it must be there, and usable from where
-// the client is.
+// admitWithoutKey checks the binding of a request on a server without keys: the account and workspace must exist and
+// allow the client's address.
 func (g *Gateway) admitWithoutKey(r *http.Request, need authn.Need) error {
 	if err := g.exists(r.Context(), need); err != nil {
 		return err
@@ -135,7 +135,7 @@ func (g *Gateway) admitWithoutKey(r *http.Request, need authn.Need) error {
 	return g.admitAddress(r, need.Account)
 }
 
-// exists checks, on a server without keys, that what a path names is there.
+// exists checks, on a server without keys, that the account and workspace of a path exist.
 func (g *Gateway) exists(ctx context.Context, need authn.Need) error {
 	if !need.Named || need.Account == request.DefaultAccount && (need.Workspace == request.DefaultWorkspace || need.Workspace == uuid.Nil) {
 		return nil

@@ -18,23 +18,23 @@ import (
 )
 
 const (
-	// tellEvery is how often an account is told that it was used from an address that is not allowed.
+	// tellEvery is the minimum interval between two events of an account about refused addresses.
 	tellEvery = time.Minute
-	// tellTimeout bounds how long the refusal waits for the broker to have it.
+	// tellTimeout bounds the wait for the broker's acknowledgement of such an event.
 	tellTimeout = time.Second
 )
 
-// tellers keep each account from being told too often. Only accounts that enforce a list are in it.
+// tellers limits the event rate per account. It holds only accounts that enforce an allow list.
 type tellers struct{ of sync.Map }
 
-// do calls tell unless it was called for the account a moment ago.
+// do calls tell unless it called tell for the account within the last interval.
 func (t *tellers) do(account uuid.UUID, tell func()) {
 	sometimes, _ := t.of.LoadOrStore(account, &rate.Sometimes{Interval: tellEvery})
 	sometimes.(*rate.Sometimes).Do(tell)
 }
 
-// admitAddress refuses to use an account from an address that is not on its list, if it enforces one. Whoever asks has
-// shown who they are before: strangers learn nothing of the list. The error is the answer.
+// admitAddress returns the response for a client address that the account's allow list excludes, nil if the address is
+// allowed. It runs after authentication, so strangers learn nothing about the list.
 func (g *Gateway) admitAddress(r *http.Request, account uuid.UUID) error {
 	if g.known == nil || account == uuid.Nil {
 		return nil
@@ -47,7 +47,7 @@ func (g *Gateway) admitAddress(r *http.Request, account uuid.UUID) error {
 	return err
 }
 
-// tellOfAddress makes an event of the account that it was used from an address that is not allowed.
+// tellOfAddress publishes an event of the account about a refused client address.
 func (g *Gateway) tellOfAddress(ctx context.Context, account uuid.UUID, from netip.Addr) {
 	vocab, now := g.cfg.Vocabulary, timestamppb.Now()
 	id, err := uuid.NewV7()

@@ -14,32 +14,32 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/authn"
 )
 
-// Config are the gateway's settings. The tags are read by package config.
+// Config holds the gateway's settings. Package config reads the tags.
 type Config struct {
 	Listen         string                `env:"ORCH_GATEWAY_LISTEN" envDefault:"127.0.0.1:4200" desc:"The address of API, dashboard and webhooks."`
-	Published      string                `env:"ORCH_GATEWAY_PUBLISHED" desc:"Where a container's address is published on its host, such as 127.0.0.1:4200: without authentication that must be loopback, rather than the address it listens on."`
+	Published      string                `env:"ORCH_GATEWAY_PUBLISHED" desc:"The host address that publishes a container's port, such as 127.0.0.1:4200. Without authentication it must be a loopback address."`
 	InternalListen string                `env:"ORCH_GATEWAY_INTERNAL_LISTEN" envDefault:"127.0.0.1:9400" desc:"The address of metrics, profiles and health; never expose it."`
-	Vocabulary     vocabulary.Vocabulary `env:"ORCH_VOCABULARY" envDefault:"orch" desc:"The server's choice of words; see the guide for existing clients."`
+	Vocabulary     vocabulary.Vocabulary `env:"ORCH_VOCABULARY" envDefault:"orch" desc:"The names that the server uses: orch, or prefect for existing Prefect clients."`
 
 	OrchestrationAddr string `env:"ORCH_ORCHESTRATION_ADDR" envDefault:"127.0.0.1:4202" desc:"The gRPC address of the orchestration service."`
 	HooksAddr         string `env:"ORCH_HOOKS_ADDR" envDefault:"127.0.0.1:4201" desc:"The HTTP address of the hooks service."`
 
 	Broker broker.Settings
 
-	PublicURL      string   `env:"ORCH_PUBLIC_URL" desc:"The root of the server as clients see it, such as https://orch.example.com; else each request's Host tells."`
-	HooksURL       string   `env:"ORCH_HOOKS_URL" desc:"The root of webhook addresses, such as https://hooks.example.com/hooks; else /hooks below the public URL."`
-	TrustedProxies []string `env:"ORCH_TRUSTED_PROXIES" desc:"Addresses or networks (CIDR) of proxies whose X-Forwarded headers are believed."`
+	PublicURL      string   `env:"ORCH_PUBLIC_URL" desc:"The root of the server as clients see it, such as https://orch.example.com; without it, the server uses each request's Host header."`
+	HooksURL       string   `env:"ORCH_HOOKS_URL" desc:"The root of webhook addresses, such as https://hooks.example.com/hooks; the default is /hooks below the public URL."`
+	TrustedProxies []string `env:"ORCH_TRUSTED_PROXIES" desc:"Addresses or networks (CIDR) of proxies whose X-Forwarded headers the server trusts."`
 
-	Auth         string   `env:"ORCH_AUTH" desc:"How the server learns who asks: none, basic (one user and password), or keys (API keys of users and service accounts); empty is basic where ORCH_AUTH_BASIC is set, else none."`
-	AuthBasic    string   `env:"ORCH_AUTH_BASIC" secret:"true" desc:"The user:password that every request must carry; no authentication when empty."`
-	Insecure     bool     `env:"ORCH_INSECURE" envDefault:"false" desc:"Allow an address that other machines reach without authentication."`
-	AllowedHosts []string `env:"ORCH_ALLOWED_HOSTS" desc:"Host names that requests may name when there is no authentication, beside loopback and the configured URLs; * allows all."`
+	Auth         string   `env:"ORCH_AUTH" desc:"The authentication mode: none, basic (one user and password), or keys (API keys of users and service accounts). The default is basic if ORCH_AUTH_BASIC is set, else none."`
+	AuthBasic    string   `env:"ORCH_AUTH_BASIC" secret:"true" desc:"The user:password that every request must carry; empty turns basic authentication off."`
+	Insecure     bool     `env:"ORCH_INSECURE" envDefault:"false" desc:"Allow other machines to reach the server without authentication."`
+	AllowedHosts []string `env:"ORCH_ALLOWED_HOSTS" desc:"Host names accepted without authentication, in addition to loopback and the configured URLs; * accepts all."`
 	CORSOrigins  []string `env:"ORCH_CORS_ORIGINS" desc:"Origins of web pages that may use the API; * allows all."`
 
-	MaxSockets int `env:"ORCH_GATEWAY_MAX_SOCKETS" envDefault:"20000" desc:"How many websockets may be open at a time; further ones are answered with 503."`
+	MaxSockets int `env:"ORCH_GATEWAY_MAX_SOCKETS" envDefault:"20000" desc:"The maximum number of open websockets; the server refuses further ones with 503."`
 
-	SlowRequest time.Duration `env:"ORCH_SLOW_REQUEST" envDefault:"1s" desc:"Requests that take longer are logged at info."`
-	DrainDelay  time.Duration `env:"ORCH_GATEWAY_DRAIN_DELAY" envDefault:"0s" desc:"How long requests are still taken after readiness turned false, for load balancers to notice."`
+	SlowRequest time.Duration `env:"ORCH_SLOW_REQUEST" envDefault:"1s" desc:"The duration above which a request is logged at level info."`
+	DrainDelay  time.Duration `env:"ORCH_GATEWAY_DRAIN_DELAY" envDefault:"0s" desc:"How long the server still accepts requests after readiness turns false, so that load balancers notice."`
 }
 
 // Validate implements config.Validator.
@@ -61,20 +61,20 @@ func (c *Config) Validate() error {
 	}
 	switch {
 	case c.MaxSockets == 0:
-		c.MaxSockets = 20000 // Settings made in code need not name it.
+		c.MaxSockets = 20000 // Settings built in code may leave it zero.
 	case c.MaxSockets < 0:
 		errs = append(errs, errors.New("ORCH_GATEWAY_MAX_SOCKETS: must not be negative"))
 	}
 	switch {
 	case c.SlowRequest == 0:
-		c.SlowRequest = time.Second // Settings made in code need not name it.
+		c.SlowRequest = time.Second // Settings built in code may leave it zero.
 	case c.SlowRequest < 0:
 		errs = append(errs, errors.New("ORCH_SLOW_REQUEST: must not be negative"))
 	}
 	return errors.Join(errs...)
 }
 
-// mode is the authentication, of settings that were validated.
+// mode returns the authentication mode of validated settings.
 func (c *Config) mode() authn.Mode {
 	mode, _ := authn.ParseMode(c.Auth, c.AuthBasic != "")
 	return mode

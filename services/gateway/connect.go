@@ -15,13 +15,13 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/hooksproxy"
 )
 
-// openTimeout bounds how long New waits for the broker to open the directory.
+// openTimeout bounds the wait for the broker when New opens the directory.
 const openTimeout = 10 * time.Second
 
-// errNoBroker means that keys were asked for where nobody tells of them.
+// errNoBroker reports that key authentication needs the directory, which needs a broker.
 var errNoBroker = errors.New("ORCH_AUTH=keys needs a broker")
 
-// openDirectory opens the memory of who may do what.
+// openDirectory opens the in-memory directory of accounts, roles and keys.
 func (g *Gateway) openDirectory() error {
 	if g.deps.Broker == nil {
 		if g.cfg.mode() == authn.ByKey {
@@ -39,7 +39,7 @@ func (g *Gateway) openDirectory() error {
 	return nil
 }
 
-// connect reaches the services that are not in this process.
+// connect dials the services that run in other processes.
 func (g *Gateway) connect() error {
 	if err := g.openDirectory(); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (g *Gateway) connect() error {
 		if err != nil {
 			return fmt.Errorf("connect to the orchestration service: %w", err)
 		}
-		g.closers = append(g.closers, func() { _ = conn.Close() }) // Nothing in flight is left.
+		g.closers = append(g.closers, func() { _ = conn.Close() }) // No call is in flight at this point.
 		g.caller = rpc.NewRemote(conn)
 		conn.Connect()
 		g.ready = append(g.ready, func() error {

@@ -1,15 +1,15 @@
-// Package gateway is the front door of Orch: the REST API, authentication, the dashboard, and the way to the hooks
-// service.
+// Package gateway serves the public HTTP interface of Orch: the REST API, authentication, the dashboard, and a proxy to
+// the hooks service.
 //
 //	             ┌─ /hooks/… ─────────────────────────────────▶ hooks service
-//	observe ─────┤
+//	requestlog ──┤
 //	             │            ┌─ /api, /api/v1 ─┬▶ transcode ──▶ orchestration service
 //	             └─ guard ────┤                 │      └───────▶ about (in this process)
 //	                          │                 └▶ stream (websockets) ──▶ broker, orchestration service
 //	                          └─ /, /docs ───────▶ web
 //
-// observe gives every request its id, log line and metrics; guard checks Host, Origin and credentials. Webhooks pass
-// the guard by: the secret in their path is their credential.
+// requestlog gives every request its id, log line and metrics. guard checks Host, Origin and credentials. Webhook
+// requests bypass the guard: the secret in their path is their credential.
 package gateway
 
 import (
@@ -39,26 +39,26 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/web"
 )
 
-// Deps are what the gateway works with. The zero value means: all services in other processes.
+// Deps are the gateway's dependencies. The zero value means that all other services run in other processes.
 type Deps struct {
-	// Caller serves all rpcs but the gateway's own; nil dials Config.OrchestrationAddr.
+	// Caller serves all rpcs except the gateway's own; nil dials Config.OrchestrationAddr.
 	Caller rpc.Caller
-	// Broker is the process's connection; it stays the caller's to close. Without one there are no websockets, no API keys
-	// and no accounts and workspaces but the default ones.
+	// Broker is the process's connection; the caller closes it. Without a broker there are no websockets, no API keys,
+	// and only the default account and workspace.
 	Broker *broker.Conn
-	// Hooks serves /hooks/; nil passes requests on to Config.HooksAddr.
+	// Hooks serves /hooks/; nil forwards requests to Config.HooksAddr.
 	Hooks http.Handler
 	// Log defaults to slog.Default().
 	Log *slog.Logger
-	// Registry gets the metrics; nil means that nobody reads them.
+	// Registry collects the metrics; nil disables them.
 	Registry *prometheus.Registry
-	// Health is the state of the process that the gateway is a part of; nil when it is alone.
+	// Health reports the state of the process that embeds the gateway; nil for a gateway of its own process.
 	Health *run.Health
-	// Version is the server's own.
+	// Version is the server's version.
 	Version string
-	// Settings are those of the process, as a JSON object of names and values without secrets; nil shows the gateway's own.
+	// Settings are the process's settings without secrets, as a JSON object; nil shows the gateway's own.
 	Settings []byte
-	// InternalURL is where metrics are, for the status page; empty when unknown.
+	// InternalURL is the address of the metrics, for the status page; empty when unknown.
 	InternalURL string
 }
 
@@ -85,8 +85,8 @@ type Gateway struct {
 	draining  atomic.Bool
 }
 
-// New builds a gateway and listens on its address, so that a busy port or an unsafe setting is an error before anything
-// starts. Run it, or Close it.
+// New builds a gateway and listens on its address, so a busy port or an unsafe setting is an error before anything
+// starts. The caller either runs it or closes it.
 func New(cfg Config, deps Deps) (_ *Gateway, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure the gateway: %w", err)
@@ -100,7 +100,7 @@ func New(cfg Config, deps Deps) (_ *Gateway, err error) {
 	g := &Gateway{cfg: cfg, deps: deps, log: deps.Log.With("component", "gateway")}
 	defer func() {
 		if err != nil {
-			_ = g.Close() // The error at hand says more.
+			_ = g.Close() // The first error explains more.
 		}
 	}()
 	if err := g.connect(); err != nil {
@@ -115,7 +115,7 @@ func New(cfg Config, deps Deps) (_ *Gateway, err error) {
 	return g, nil
 }
 
-// build makes the handlers, from the inside out.
+// build constructs the handlers, innermost first.
 func (g *Gateway) build() error {
 	var err error
 	if g.addresses, err = g.cfg.addresses(); err != nil {
@@ -123,7 +123,7 @@ func (g *Gateway) build() error {
 	}
 	options := authn.Options{
 		Insecure: g.cfg.Insecure,
-		// The name that it listens on is its own.
+		// Requests may always name the listen host.
 		AllowedHosts: append(slices.Clone(g.cfg.AllowedHosts), g.cfg.Listen),
 		Origins:      g.cfg.CORSOrigins,
 		Resolver:     g.addresses,
@@ -135,7 +135,7 @@ func (g *Gateway) build() error {
 		}
 		options.Basic = &basic
 		if basic.Guessable() {
-			g.log.Warn("the password of ORCH_AUTH_BASIC is short and guesses are not slowed: make a random one, or use keys")
+			g.log.Warn("ORCH_AUTH_BASIC has a short password and attempts are not rate-limited; use a random password or API keys")
 		}
 	}
 	g.mode = g.cfg.mode()
@@ -187,7 +187,7 @@ func (g *Gateway) build() error {
 	return nil
 }
 
-// callerOf serves the gateway's own rpcs here.
+// callerOf returns the caller that serves the gateway's own rpcs in this process.
 func (g *Gateway) callerOf(method string) rpc.Caller {
 	if g.about.Has(method) {
 		return g.about
@@ -195,7 +195,7 @@ func (g *Gateway) callerOf(method string) rpc.Caller {
 	return g.caller
 }
 
-// Handler serves everything that the gateway serves, for those who listen themselves.
+// Handler serves every route of the gateway, for callers that listen themselves.
 func (g *Gateway) Handler() http.Handler { return g.handler }
 
 // Addr is the address that the gateway listens on.
@@ -204,7 +204,7 @@ func (g *Gateway) Addr() net.Addr { return g.ln.Addr() }
 // Name implements run.Worker.
 func (g *Gateway) Name() string { return "gateway" }
 
-// Ready returns why requests cannot be served, nil when they can.
+// Ready returns why the gateway cannot serve requests, nil when it can.
 func (g *Gateway) Ready() error {
 	if g.draining.Load() {
 		return errDraining
@@ -228,7 +228,7 @@ func (g *Gateway) Ready() error {
 	return g.Reachable()
 }
 
-// Reachable returns which service that the gateway depends on cannot be reached, nil when all can.
+// Reachable returns which dependency cannot be reached, nil when all can.
 func (g *Gateway) Reachable() error {
 	for _, check := range g.ready {
 		if err := check(); err != nil {
@@ -238,7 +238,7 @@ func (g *Gateway) Reachable() error {
 	return nil
 }
 
-// Close frees what New took, for a gateway that was not run.
+// Close releases what New acquired, for a gateway that never ran.
 func (g *Gateway) Close() error {
 	for _, c := range g.closers {
 		c()

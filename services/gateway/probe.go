@@ -6,7 +6,7 @@ import (
 	"github.com/orch-project/orch/pkg/telemetry"
 )
 
-// Probe asks the gateway that runs with these settings on this machine whether it is ready.
+// Probe reports whether the gateway that runs with these settings on this machine is ready.
 func Probe(ctx context.Context, cfg Config) error {
 	return telemetry.Probe(ctx, cfg.Listen, "/api/ready")
 }

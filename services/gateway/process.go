@@ -11,7 +11,7 @@ import (
 	"github.com/orch-project/orch/pkg/telemetry"
 )
 
-// RunProcess runs the gateway as a process of its own, with its internal address, until ctx ends.
+// RunProcess runs the gateway as its own process, with its internal address, until ctx ends.
 func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logger) (err error) {
 	conn, err := broker.Connect(ctx, cfg.Broker.Config("orch-gateway", log))
 	if err != nil {
@@ -34,7 +34,7 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 		InternalURL: "http://" + internal.Addr().String(),
 	})
 	if err != nil {
-		_ = internal.Close() // The error at hand says more.
+		_ = internal.Close() // The first error explains more.
 		return fmt.Errorf("start the gateway: %w", err)
 	}
 	group.Health().Check("orchestration", g.Reachable)

@@ -18,7 +18,7 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/web"
 )
 
-// route sends a request to the part that answers it.
+// route dispatches a request to the handler of its path.
 func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 	if below(r.URL.Path, "/hooks") {
 		requestlog.SetRoute(w, "/hooks/{slug}")
@@ -39,7 +39,7 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 	info := g.info(w, r, "/api")
 	if err := g.authorize(r, &info, authn.Need{Scope: siteScope, Account: info.Account, Workspace: info.Workspace}); err != nil {
 		answer := rpc.HTTPError(err)
-		if g.mode == authn.ByKey && answer.GetStatus() == http.StatusUnauthorized { // A browser asks for a password: the key.
+		if g.mode == authn.ByKey && answer.GetStatus() == http.StatusUnauthorized { // The browser then prompts for a password, which is the key.
 			w.Header().Set("WWW-Authenticate", `Basic realm="Orch", charset="UTF-8"`)
 			answer = &orchv1.HttpError{Status: answer.GetStatus(), Form: answer.GetForm()}
 		}
@@ -49,16 +49,16 @@ func (g *Gateway) route(w http.ResponseWriter, r *http.Request) {
 	g.site.ServeHTTP(w, r.WithContext(request.Outgoing(r.Context(), info)))
 }
 
-// siteScope is what the dashboard's readers need in the default workspace.
+// siteScope is the scope that dashboard readers need in the default workspace.
 const siteScope = "see_flow_runs"
 
-// below tells whether a path is the root or under it.
+// below reports whether a path is the root or under it.
 func below(path, root string) bool {
 	rest, found := strings.CutPrefix(path, root)
 	return found && (rest == "" || rest[0] == '/')
 }
 
-// serveAPI takes the prefix away, binds the request to its workspace and transcodes it.
+// serveAPI removes the prefix, binds the request to its workspace and transcodes it.
 func (g *Gateway) serveAPI(w http.ResponseWriter, r *http.Request) {
 	place, ok := address.Split(r.URL)
 	if !ok {
@@ -88,7 +88,7 @@ func (g *Gateway) serveAPI(w http.ResponseWriter, r *http.Request) {
 	g.api.ServeHTTP(w, stripped)
 }
 
-// info is what the services must know of a request.
+// info is the request metadata for the services.
 func (g *Gateway) info(w http.ResponseWriter, r *http.Request, prefix string) request.Info {
 	info := request.Info{
 		Account:    request.DefaultAccount,
@@ -106,7 +106,7 @@ func (g *Gateway) info(w http.ResponseWriter, r *http.Request, prefix string) re
 	return info
 }
 
-// pageAddresses are what the status page shows.
+// pageAddresses returns the addresses for the status page.
 func (g *Gateway) pageAddresses(r *http.Request) web.Addresses {
 	at := web.Addresses{Root: g.addresses.Root(r), Hooks: g.addresses.Hooks(r)}
 	at.API = at.Root + "/api"
@@ -128,7 +128,7 @@ func (g *Gateway) parts() []run.Item {
 	return []run.Item{item}
 }
 
-// printable keeps what gRPC metadata can carry; a longer text than anybody's User-Agent is cut.
+// printable removes what gRPC metadata cannot carry and truncates excessive lengths.
 func printable(text string) string {
 	const longest = 1024
 	clean := true
@@ -146,7 +146,7 @@ func printable(text string) string {
 	return text[:min(len(text), longest)]
 }
 
-// probes are open even to those without credentials: orchestrators of containers have none.
+// probes are open without credentials, because container orchestrators have none.
 func isProbe(op *transcode.Operation) bool {
 	return op != nil && (op.RPC == orchv1.ServerService_HealthCheck_FullMethodName ||
 		op.RPC == orchv1.ServerService_PerformReadinessCheck_FullMethodName)

@@ -11,11 +11,11 @@ import (
 	"github.com/orch-project/orch/pkg/run"
 )
 
-// What one connection may take.
+// Timeouts of one connection.
 const (
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = time.Minute     // A whole request.
-	writeTimeout      = 2 * time.Minute // A whole answer, counted from the end of the request's header.
+	writeTimeout      = 2 * time.Minute // A whole response, from the end of the request's header.
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 64 << 10
 	shutdownTimeout   = 30 * time.Second
@@ -23,7 +23,7 @@ const (
 
 var errDraining = errors.New("the server is shutting down")
 
-// Run serves until ctx ends; then it is not ready any more, finishes what is in flight and returns nil.
+// Run serves until ctx ends. Then readiness turns false, requests in flight finish, and Run returns nil.
 func (g *Gateway) Run(ctx context.Context) error {
 	server := &http.Server{
 		Handler:           g.handler,
@@ -50,7 +50,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		go func() { sockets <- g.closeSockets(grace) }()
 		err = server.Shutdown(grace)
 		if err = errors.Join(err, <-sockets); err != nil {
-			err = errors.Join(fmt.Errorf("finish the requests in flight: %w", err), server.Close())
+			err = errors.Join(fmt.Errorf("drain requests in flight: %w", err), server.Close())
 		}
 		if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
 			err = errors.Join(err, ended)
@@ -60,8 +60,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 	return err
 }
 
-// follow keeps the directory current until the function that it returns is called: requests that are finished after
-// the end of ctx are still judged by it.
+// follow keeps the directory current until the returned function is called, so requests that drain after the end of ctx
+// are still authorized.
 func (g *Gateway) follow(ctx context.Context) (stop func()) {
 	if g.known == nil {
 		return func() {}
@@ -71,7 +71,7 @@ func (g *Gateway) follow(ctx context.Context) (stop func()) {
 	go func() {
 		defer close(done)
 		if err := g.known.Run(ctx); err != nil {
-			g.log.WarnContext(ctx, "following the directory", "error", err)
+			g.log.WarnContext(ctx, "follow directory updates", "error", err)
 		}
 	}()
 	return func() {

@@ -14,7 +14,7 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
 )
 
-// openSockets makes the websockets, which need the broker.
+// openSockets builds the websocket server, which needs the broker.
 func (g *Gateway) openSockets() {
 	if g.deps.Broker == nil {
 		return
@@ -28,19 +28,19 @@ func (g *Gateway) openSockets() {
 	})
 }
 
-// closeSockets ends the open websockets in good order.
+// closeSockets closes the open websockets gracefully.
 func (g *Gateway) closeSockets(ctx context.Context) error {
 	if g.sockets == nil {
 		return nil
 	}
 	if err := g.sockets.Close(ctx); err != nil {
-		return fmt.Errorf("end the open websockets: %w", err)
+		return fmt.Errorf("close websockets: %w", err)
 	}
 	return nil
 }
 
-// serveSocket serves a request that wants to become a websocket. Credentials are checked by the socket's handshake, so
-// what does not exist is 404 to everybody; workers' own channel is among it, and they do without.
+// serveSocket serves a websocket request. The websocket's own handshake checks credentials, so an unknown path returns
+// 404 to every caller.
 func (g *Gateway) serveSocket(w http.ResponseWriter, r *http.Request, place address.Place) {
 	if g.sockets == nil {
 		requestlog.SetRoute(w, transcode.Unmatched)
@@ -63,8 +63,8 @@ func (g *Gateway) serveSocket(w http.ResponseWriter, r *http.Request, place addr
 	}
 }
 
-// admitSocket tells on whose behalf a socket works that comes with a token (empty: none) and needs a scope. A legacy
-// socket has no way to send one; the header of its request counts.
+// admitSocket returns the caller of a websocket for a token (empty: none) and a scope. A legacy websocket cannot send a
+// token; there the request's header counts.
 func (g *Gateway) admitSocket(
 	r *http.Request, info request.Info, place address.Place, token string, legacy bool, scope string,
 ) (request.Info, error) {

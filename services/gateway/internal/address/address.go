@@ -1,8 +1,8 @@
-// Package address knows under which addresses clients reach the server: what absolute URLs are built on, and which
-// hosts and origins are its own.
+// Package address resolves the server's public addresses: the base of absolute URLs, and the hosts and origins that are
+// the server's own.
 //
-// A configured public URL decides. Without one it is what the request says: its Host, or, from a trusted proxy only,
-// its X-Forwarded-Host and X-Forwarded-Proto.
+// A configured public URL takes precedence. Without one, the request's Host applies; X-Forwarded-Host and
+// X-Forwarded-Proto apply only from a trusted proxy.
 package address
 
 import (
@@ -18,24 +18,24 @@ import (
 
 // Options are the configured addresses.
 type Options struct {
-	// PublicURL is the root of the server as clients see it, such as "https://orch.example.com"; empty means that
-	// requests tell.
+	// PublicURL is the root of the server as clients see it, such as "https://orch.example.com". Empty derives it from
+	// each request.
 	PublicURL string
-	// HooksURL is the root of webhook addresses, such as "https://hooks.example.com/hooks"; empty means /hooks below the
-	// public URL.
+	// HooksURL is the root of webhook addresses, such as "https://hooks.example.com/hooks". Empty means /hooks below
+	// the public URL.
 	HooksURL string
-	// TrustedProxies are addresses or networks whose X-Forwarded headers are believed.
+	// TrustedProxies are addresses or networks whose X-Forwarded headers are trusted.
 	TrustedProxies []string
 }
 
 // Resolver resolves the public addresses of this server.
 type Resolver struct {
-	public  string // Without a slash at the end; empty: from the request.
+	public  string // Without a trailing slash; empty means derived from the request.
 	hooks   string
 	trusted clientaddr.Networks
 }
 
-// New reads the configured addresses.
+// New parses the configured addresses.
 func New(opts Options) (*Resolver, error) {
 	b := &Resolver{}
 	var err error
@@ -52,7 +52,7 @@ func New(opts Options) (*Resolver, error) {
 	return b, nil
 }
 
-// root checks that a URL is absolute and takes the slash from its end.
+// root checks that a URL is absolute and removes its trailing slash.
 func root(text string) (string, error) {
 	if text == "" {
 		return "", nil
@@ -67,7 +67,7 @@ func root(text string) (string, error) {
 	return strings.TrimRight(text, "/"), nil
 }
 
-// Root is the root of the server as the client of this request sees it, without a slash at the end.
+// Root returns the server's root URL as the client of this request sees it, without a trailing slash.
 func (b *Resolver) Root(r *http.Request) string {
 	if b.public != "" {
 		return b.public
@@ -82,7 +82,7 @@ func (b *Resolver) Root(r *http.Request) string {
 	return scheme + "://" + b.Host(r)
 }
 
-// Hooks is the root of webhook addresses as the client of this request sees it, without a slash at the end.
+// Hooks returns the root of webhook addresses as the client of this request sees it, without a trailing slash.
 func (b *Resolver) Hooks(r *http.Request) string {
 	if b.hooks != "" {
 		return b.hooks
@@ -90,7 +90,7 @@ func (b *Resolver) Hooks(r *http.Request) string {
 	return b.Root(r) + "/hooks"
 }
 
-// Host is the host, with its port if there is one, that the client of this request asked for.
+// Host returns the host that the client requested, with its port if it has one.
 func (b *Resolver) Host(r *http.Request) string {
 	if host := b.forwarded(r, "X-Forwarded-Host"); plausibleHost(host) {
 		return host
@@ -98,7 +98,7 @@ func (b *Resolver) Host(r *http.Request) string {
 	return r.Host
 }
 
-// Configured lists the hosts, without ports, of the configured URLs.
+// Configured returns the hosts of the configured URLs, without ports.
 func (b *Resolver) Configured() []string {
 	var hosts []string
 	for _, text := range []string{b.public, b.hooks} {
@@ -109,11 +109,11 @@ func (b *Resolver) Configured() []string {
 	return hosts
 }
 
-// Client is the address of the client, also behind trusted proxies; the zero address when it cannot be told.
+// Client returns the client's address, also behind trusted proxies; the zero address if it is unknown.
 func (b *Resolver) Client(r *http.Request) netip.Addr { return b.trusted.Client(r) }
 
-// forwarded returns the value that the trusted proxy nearest to the client wrote; empty when there is none. Proxies
-// overwrite such a header or append to it, one value each: what stands before theirs a client may have made up.
+// forwarded returns the value written by the trusted proxy that is nearest to the client, empty if there is none. Each
+// proxy appends or overwrites one value; earlier values may be forged by the client.
 func (b *Resolver) forwarded(r *http.Request, name string) string {
 	proxies := b.trusted.Proxies(r)
 	if proxies == 0 {
@@ -131,7 +131,7 @@ func plausibleHost(host string) bool {
 	return err == nil && u.Host == host && u.User == nil
 }
 
-// Hostname returns a host without its port and brackets, in lower case.
+// Hostname returns a host in lower case without its port and brackets.
 func Hostname(host string) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -139,7 +139,7 @@ func Hostname(host string) string {
 	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 }
 
-// Loopback tells whether a host name or address can only mean this machine.
+// Loopback reports whether a host name or address always refers to this machine.
 func Loopback(hostname string) bool {
 	if hostname == "localhost" || strings.HasSuffix(hostname, ".localhost") {
 		return true

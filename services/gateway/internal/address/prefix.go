@@ -7,21 +7,21 @@ import (
 	"github.com/google/uuid"
 )
 
-// Place is a path of the API, taken apart.
+// Place is a parsed API path.
 type Place struct {
-	// Prefix is what stood before the path as the client wrote it: "/api", "/api/v1", or either with
+	// Prefix is the API prefix as the client wrote it: "/api" or "/api/v1", optionally followed by
 	// "/accounts/{account_id}/workspaces/{workspace_id}".
 	Prefix string
-	// Account and Workspace are those of the hosted form, else uuid.Nil.
+	// Account and Workspace come from the hosted form of the path, else they are uuid.Nil.
 	Account, Workspace uuid.UUID
 	// URL is the rest of the path, with the query.
 	URL *url.URL
 }
 
-// Split takes the prefix from the URL of a request for the API. It returns false when the path is none of the API's,
-// or its ids are none.
+// Split separates the API prefix from the URL of a request. It returns false for a path outside the API and for
+// malformed ids.
 func Split(u *url.URL) (Place, bool) {
-	// Slashes that are escaped part nothing, so the escaped form is what counts.
+	// An escaped slash separates nothing, so Split works on the escaped path.
 	path := u.RawPath
 	if path == "" {
 		path = u.Path
@@ -30,7 +30,7 @@ func Split(u *url.URL) (Place, bool) {
 	if !ok {
 		return Place{}, false
 	}
-	// Another version is no prefix: it is the path of an operation, such as /v2/concurrency_limits, or of nothing.
+	// Another version is not a prefix: it belongs to an operation such as /v2/concurrency_limits.
 	if after, ok := cutSegment(rest, "v1"); ok {
 		rest = after
 	}
@@ -58,7 +58,7 @@ func Split(u *url.URL) (Place, bool) {
 	return place, true
 }
 
-// hosted finds /accounts/{a}/workspaces/{w} before a further path.
+// hosted parses a leading /accounts/{a}/workspaces/{w} that a further path follows.
 func hosted(path string) (account, workspace, rest string, found bool) {
 	if rest, found = cutSegment(path, "accounts"); !found {
 		return "", "", "", false
@@ -81,7 +81,7 @@ func segmentOf(path string) string {
 	return segment
 }
 
-// cutSegment takes the first segment away when it is the one named.
+// cutSegment removes the first segment if it equals the given one.
 func cutSegment(path, name string) (rest string, ok bool) {
 	if !strings.HasPrefix(path, "/") || segmentOf(path) != name {
 		return "", false

@@ -11,14 +11,14 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 )
 
-// loadTimeout is how long a request waits for the directory of a server that has just started.
+// loadTimeout bounds how long a request waits for the directory of a server that just started.
 const loadTimeout = 2 * time.Second
 
-// ErrAddress is the answer to a request from an address that its account does not allow.
+// ErrAddress is the response to a client address that the account's allow list excludes.
 var ErrAddress = rpc.Detail(http.StatusForbidden, "This account may not be used from your address.")
 
-// From checks that an account may be used from an address. Its error is the answer. On a server without keys nothing else
-// looks into the directory, so a request may come before it is loaded: it waits.
+// From checks that an account allows a client address. Its error is the response. On a server without keys this is the
+// only use of the directory, so a request may wait here until the directory is loaded.
 func (k Keys) From(ctx context.Context, account uuid.UUID, from netip.Addr) error {
 	if k.Directory.Loaded() != nil {
 		ctx, cancel := context.WithTimeout(ctx, loadTimeout)

@@ -7,8 +7,8 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
-// CORS writes the headers that let configured origins read the answer. It returns true when the request was a
-// preflight and is answered.
+// CORS writes the headers that let configured origins read the response. It returns true for a preflight request, which
+// it completes.
 func (g *Guard) CORS(w http.ResponseWriter, r *http.Request) bool {
 	if len(g.origins) == 0 {
 		return false
@@ -23,7 +23,7 @@ func (g *Guard) CORS(w http.ResponseWriter, r *http.Request) bool {
 		header.Set("Access-Control-Allow-Origin", origin)
 		header.Set("Access-Control-Allow-Credentials", "true")
 	} else {
-		header.Set("Access-Control-Allow-Origin", "*") // Any page may read, but none with the user's credentials.
+		header.Set("Access-Control-Allow-Origin", "*") // Any page may read the response, but none with the user's credentials.
 	}
 	header.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After, ETag")
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {

@@ -13,24 +13,24 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/address"
 )
 
-// Options are what a Guard needs.
+// Options are the dependencies and settings of a Guard.
 type Options struct {
-	// Basic is the one user; nil means no authentication.
+	// Basic is the one user and password; nil disables basic authentication.
 	Basic *auth.Basic
-	// Keys demands API keys, which are judged where the operation is known.
+	// Keys requires API keys, which are checked once the operation is known.
 	Keys bool
-	// Insecure servers face other machines without authentication: their addresses, though not other names, count as
-	// their own hosts.
+	// Insecure permits requests from other machines without authentication. The server's own IP addresses then count as
+	// its own hosts; other host names do not.
 	Insecure bool
-	// AllowedHosts are host names beside loopback's and the configured URLs'; "*" allows all.
+	// AllowedHosts are host names in addition to loopback and the configured URLs; "*" allows all.
 	AllowedHosts []string
 	// Origins are the web origins that may use the API from a browser; "*" allows all.
 	Origins []string
-	// Resolver knows the server's addresses.
+	// Resolver resolves the server's addresses.
 	Resolver *address.Resolver
 }
 
-// Guard checks requests.
+// Guard checks the host, origin and credentials of requests.
 type Guard struct {
 	opts    Options
 	hosts   map[string]bool
@@ -38,7 +38,7 @@ type Guard struct {
 	origins map[string]bool
 }
 
-// New makes a guard.
+// New returns a guard.
 func New(opts Options) *Guard {
 	g := &Guard{opts: opts, hosts: map[string]bool{}, origins: map[string]bool{}}
 	for _, host := range append(slices.Clone(opts.AllowedHosts), opts.Resolver.Configured()...) {
@@ -53,7 +53,7 @@ func New(opts Options) *Guard {
 	return g
 }
 
-// Surroundings checks where a request comes from and goes to, not who sends it. Its error is the answer.
+// Surroundings checks the host and origin of a request, not its credentials. Its error is the response.
 func (g *Guard) Surroundings(r *http.Request) error {
 	if g.opts.Basic == nil && !g.opts.Keys && !g.ownHost(g.opts.Resolver.Host(r)) {
 		return rpc.Detail(http.StatusForbidden, "This server does not answer to that Host; ORCH_ALLOWED_HOSTS or ORCH_PUBLIC_URL can name it.")
@@ -64,10 +64,10 @@ func (g *Guard) Surroundings(r *http.Request) error {
 	return nil
 }
 
-// Credentials checks who sends a request. Its error is the answer.
+// Credentials checks the credentials of a request. Its error is the response.
 func (g *Guard) Credentials(r *http.Request) error {
 	if g.opts.Keys {
-		return errNoKey // Whoever does not ask Keys lets nobody in.
+		return errNoKey // Key authentication happens in Keys; without it nobody gets in.
 	}
 	if g.opts.Basic == nil || g.opts.Basic.Allows(r.Header) {
 		return nil
@@ -87,11 +87,12 @@ func (g *Guard) ownHost(host string) bool {
 	if !g.opts.Insecure {
 		return false
 	}
-	_, err := netip.ParseAddr(name) // An address cannot be made to point elsewhere, as a name can.
+	_, err := netip.ParseAddr(name) // An IP address cannot be rebound by DNS as a name can.
 	return err == nil
 }
 
-// ownOrigin tells whether a page is the server's own. The scheme is left out: a proxy may have taken TLS off.
+// ownOrigin reports whether a page comes from this server. It ignores the scheme, because a proxy may have terminated
+// TLS.
 func (g *Guard) ownOrigin(r *http.Request, origin string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" {

@@ -15,25 +15,25 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Need is what a request asks for.
+// Need is the permission that a request requires.
 type Need struct {
 	Realm orchv1.Realm
-	// Scope is the one that the operation names. Empty asks for a valid key alone.
+	// Scope is the operation's scope. Empty requires only a valid key.
 	Scope string
-	// Account and Workspace are what the request is bound to, as far as the realm has them.
+	// Account and Workspace are those that the request is bound to, as far as its realm has them.
 	Account, Workspace uuid.UUID
-	// Named says that the path names them. What a path names and the caller is no member of is not there (404); what it
-	// means without naming it is forbidden (403).
+	// Named reports that the path names them. A workspace in the path that the caller does not belong to returns 404; a
+	// default workspace returns 403.
 	Named bool
 }
 
-// Keys judges requests by API keys.
+// Keys authenticates and authorizes requests by API keys.
 //
 //	key ──► caller ──► member of the account? ──► role has the scope?
 //	 401                403, 404                   403
 //
-// Nothing is asked on the way. Before a request is refused, the directory catches up: what refuses it may have changed
-// a moment ago.
+// No remote call happens on the way. Before Keys refuses a request, it waits until the directory has applied all
+// updates that are under way, because a recent change may permit the request.
 type Keys struct{ Directory *directory.Directory }
 
 var (
@@ -51,7 +51,7 @@ var (
 	})
 )
 
-// Admit finds whose key a token is, and whether its owner may do what is needed. Its error is the answer.
+// Admit authenticates a token and checks that its owner has the required permission. Its error is the response.
 func (k Keys) Admit(ctx context.Context, token string, need Need) (request.Caller, error) {
 	caller, err := k.judge(token, need)
 	if err == nil || errors.Is(err, errStale) || !auth.KeyShaped(token) || !k.Directory.CatchUp(ctx) {
@@ -114,7 +114,7 @@ func callerOf(c directory.Caller) (request.Caller, error) {
 	return caller, err
 }
 
-// Exists judges on a server without keys: what the path names must be there.
+// Exists checks, on a server without keys, that the account and workspace of a path exist.
 func (k Keys) Exists(ctx context.Context, need Need) error {
 	look := func() bool {
 		switch {

@@ -8,10 +8,10 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/address"
 )
 
-// ErrExposed means that a server without authentication would be reachable from other machines.
-var ErrExposed = errors.New("without authentication the server is reached on loopback only; set ORCH_AUTH=keys or ORCH_AUTH_BASIC, or allow it with --insecure (ORCH_INSECURE)")
+// ErrExposed reports that other machines could reach a server without authentication.
+var ErrExposed = errors.New("a server without authentication must listen on a loopback address; set ORCH_AUTH=keys or ORCH_AUTH_BASIC, or allow it with --insecure (ORCH_INSECURE)")
 
-// CheckExposure returns ErrExposed when the address that a server is reached on is no loopback address.
+// CheckExposure returns ErrExposed if a server's address is not a loopback address.
 func CheckExposure(reached string) error {
 	host, _, err := net.SplitHostPort(reached)
 	if err != nil {
@@ -23,20 +23,20 @@ func CheckExposure(reached string) error {
 	return nil
 }
 
-// Mode is how a server learns who asks.
+// Mode is an authentication mode.
 type Mode string
 
-// The modes.
+// The authentication modes.
 const (
 	None  Mode = "none"
 	Basic Mode = "basic"
 	ByKey Mode = "keys"
 )
 
-// ErrMode means that the setting is no mode, or contradicts another one.
-var ErrMode = errors.New("the authentication is none, basic (with ORCH_AUTH_BASIC) or keys")
+// ErrMode reports an unknown mode, or one that contradicts another setting.
+var ErrMode = errors.New("the authentication mode must be none, basic (with ORCH_AUTH_BASIC) or keys")
 
-// ParseMode reads the setting; empty means basic where there is a password, else none.
+// ParseMode parses the setting. Empty means basic if there is a password, else none.
 func ParseMode(setting string, password bool) (Mode, error) {
 	switch mode := Mode(setting); {
 	case mode == "" && password:

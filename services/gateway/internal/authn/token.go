@@ -6,7 +6,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 )
 
-// Token checks who sends a token, as websocket clients do in their first message; empty is none. Its error is the answer.
+// Token checks the token of a websocket's first message; empty means no token. Its error is the response.
 func (g *Guard) Token(token string) error {
 	switch {
 	case g.opts.Basic == nil:

@@ -9,8 +9,8 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
-// Version checks the version of the API that a client speaks. None means the newest; a newer one than the server's is
-// as good. Its error is the answer.
+// Version checks the client's API version. A missing version means the newest one; a version above the server's is
+// accepted. Its error is the response.
 func Version(header http.Header) error {
 	for _, name := range vocabulary.VersionHeaders() {
 		text := header.Get(name)

@@ -1,7 +1,7 @@
-// Package hooksproxy passes webhooks on to the hooks service, so that API and webhooks share one address.
+// Package hooksproxy forwards webhook requests to the hooks service, so that API and webhooks share one address.
 //
-// Webhooks are signed over their bytes, and templates see their headers. So the request is passed on as it came: the
-// Host, the query's spelling, the body as a stream. Only hop-by-hop headers go, and X-Forwarded-For grows by the peer.
+// Signatures cover the request's bytes, and templates see its headers. So the proxy keeps the Host, the query's
+// spelling and the body unchanged. It removes hop-by-hop headers and appends the client to X-Forwarded-For.
 package hooksproxy
 
 import (
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Proxy passes requests on.
+// Proxy forwards requests to the hooks service.
 type Proxy struct {
 	proxy     httputil.ReverseProxy
 	transport *http.Transport
@@ -25,18 +25,18 @@ type Proxy struct {
 
 // New returns a proxy to the hooks service at an address such as "127.0.0.1:4201" or "http://hooks:4201".
 func New(target string, log *slog.Logger) (*Proxy, error) {
-	// "https://hooks" would pass for the host "https" and the port "//hooks".
+	// "https://hooks" would parse as host "https" and port "//hooks".
 	if _, _, err := net.SplitHostPort(target); err == nil && !strings.Contains(target, "://") {
 		target = "http://" + target
 	}
 	u, err := url.Parse(target)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.Path != "" && u.Path != "/" {
-		return nil, fmt.Errorf("read the address of the hooks service %q: expected host:port or http://host:port", target)
+		return nil, fmt.Errorf("parse the address of the hooks service %q: expected host:port or http://host:port", target)
 	}
 	p := &Proxy{transport: &http.Transport{
 		DialContext:           (&net.Dialer{Timeout: 2 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
 		MaxIdleConnsPerHost:   256,
-		IdleConnTimeout:       30 * time.Second, // Less than the hooks service's, so that it never hangs up first.
+		IdleConnTimeout:       30 * time.Second, // Shorter than the hooks service's own timeout, so the proxy closes idle connections first.
 		ResponseHeaderTimeout: 30 * time.Second,
 		ExpectContinueTimeout: time.Second,
 		DisableCompression:    true,
@@ -61,11 +61,11 @@ func New(target string, log *slog.Logger) (*Proxy, error) {
 		ErrorLog:      slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if errors.Is(err, context.Canceled) {
-				w.WriteHeader(499) // The client went away; nobody reads it.
+				w.WriteHeader(499) // The client has disconnected.
 				return
 			}
-			// The error names the hooks service's address, never the path.
-			log.WarnContext(r.Context(), "passing a webhook on went wrong", "error", err)
+			// The error contains the hooks service's address, never the path.
+			log.WarnContext(r.Context(), "forward webhook request", "error", err)
 			w.Header().Set("Retry-After", "1")
 			w.WriteHeader(http.StatusServiceUnavailable)
 		},
@@ -76,5 +76,5 @@ func New(target string, log *slog.Logger) (*Proxy, error) {
 // ServeHTTP implements http.Handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.proxy.ServeHTTP(w, r) }
 
-// Close drops idle connections.
+// Close closes idle connections.
 func (p *Proxy) Close() { p.transport.CloseIdleConnections() }

@@ -13,17 +13,17 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
-// Options are what Handler needs.
+// Options are the settings of Handler.
 type Options struct {
 	Log      *slog.Logger
 	Registry prometheus.Registerer
-	// Slow is the time from which on a request is worth a line at info.
+	// Slow is the duration above which a request is logged at level info.
 	Slow time.Duration
-	// Vocabulary decides which clients are told that they expect another one.
+	// Vocabulary decides which clients get a hint that they expect another vocabulary.
 	Vocabulary vocabulary.Vocabulary
 }
 
-// routeReady is where probes ask, over and over, while a server that starts or ends is not ready, as it should.
+// routeReady is the readiness route. Probes poll it while a server starts or stops, so its 503 is not worth a log line.
 const routeReady = "/ready"
 
 // observer is the outermost handler.
@@ -32,10 +32,10 @@ type observer struct {
 	next    http.Handler
 	metrics *metrics
 	ids     *id.Source
-	told    atomic.Bool // A client with the other vocabulary has been seen.
+	told    atomic.Bool // A client with the other vocabulary was logged.
 }
 
-// Handler watches the requests that next answers.
+// Handler logs and measures the requests that next serves.
 func Handler(opts Options, next http.Handler) http.Handler {
 	return &observer{opts: opts, next: next, metrics: newMetrics(opts.Registry), ids: id.System()}
 }
@@ -60,30 +60,30 @@ func (o *observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			o.metrics.inFlight.Dec()
 		}
 		p := recover()
-		if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // The very value.
+		if p != nil && p != http.ErrAbortHandler { //nolint:errorlint // net/http compares this value by identity.
 			o.metrics.panics.Inc()
 			o.opts.Log.ErrorContext(r.Context(), "a request panicked",
 				"request_id", rec.id, "route", rec.route, "panic", p, "stack", string(debug.Stack()))
 			rec.apologize()
 		}
 		o.finish(r, rec, time.Since(start))
-		if p == http.ErrAbortHandler { //nolint:errorlint // The very value.
-			panic(p) // net/http closes the connection, as the handler wants.
+		if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares this value by identity.
+			panic(p) // net/http closes the connection, as the handler intends.
 		}
 	}()
 	o.tell(r)
 	o.next.ServeHTTP(rec, r)
 }
 
-// apologize answers a request whose handler panicked, unless it had begun to.
+// apologize responds with 500 for a handler that panicked before it wrote a response.
 func (r *record) apologize() {
 	if r.status != 0 {
-		panic(http.ErrAbortHandler) // Half an answer must not look whole.
+		panic(http.ErrAbortHandler) // A truncated response must not look complete.
 	}
 	r.Header().Set("Content-Type", "application/json")
 	r.Header().Del("Content-Length")
 	r.WriteHeader(http.StatusInternalServerError)
-	_, _ = r.Write([]byte(`{"exception_message":"Internal Server Error"}`)) // The client has gone.
+	_, _ = r.Write([]byte(`{"exception_message":"Internal Server Error"}`)) // An error means that the client has disconnected.
 }
 
 func (o *observer) finish(r *http.Request, rec *record, took time.Duration) {
@@ -91,7 +91,7 @@ func (o *observer) finish(r *http.Request, rec *record, took time.Duration) {
 	if status == 0 {
 		status = http.StatusOK
 	}
-	upgraded := status == http.StatusSwitchingProtocols // It took as long as the socket was open.
+	upgraded := status == http.StatusSwitchingProtocols // Its duration is that of the open socket.
 	if !upgraded {
 		o.metrics.duration.WithLabelValues(rec.route, methodLabel(r.Method), codeLabel(status)).Observe(took.Seconds())
 	}
@@ -109,10 +109,10 @@ func (o *observer) finish(r *http.Request, rec *record, took time.Duration) {
 	)
 }
 
-// tell says once how the server must be started for clients that expect the other vocabulary.
+// tell logs once how to start the server for clients that expect the other vocabulary.
 func (o *observer) tell(r *http.Request) {
 	if o.opts.Vocabulary.ForeignAgent(r.UserAgent()) && o.told.CompareAndSwap(false, true) {
-		o.opts.Log.WarnContext(r.Context(), "a client expects another vocabulary; for such clients start the server with it",
+		o.opts.Log.WarnContext(r.Context(), "a client expects another vocabulary; start the server with that vocabulary",
 			"vocabulary", o.opts.Vocabulary.String(),
 			"start_with", "orch server --vocabulary "+vocabulary.Prefect.String())
 	}

@@ -1,12 +1,12 @@
 package requestlog
 
-// headerID carries a request's id, in and out.
+// headerID carries a request's id in both directions.
 const headerID = "X-Request-Id"
 
-// maxID is the length of the longest id that is taken from a client.
+// maxID is the maximum length of an id that a client may choose.
 const maxID = 128
 
-// sane tells whether a client's id may stand in logs and headers.
+// sane reports whether a client's id is safe in logs and headers.
 func sane(id string) bool {
 	if id == "" || len(id) > maxID {
 		return false

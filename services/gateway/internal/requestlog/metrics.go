@@ -9,7 +9,7 @@ import (
 	"github.com/orch-project/orch/pkg/telemetry"
 )
 
-// metrics are what is measured of requests.
+// metrics are the metrics of requests.
 type metrics struct {
 	duration *prometheus.HistogramVec
 	inFlight prometheus.Gauge
@@ -39,7 +39,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	}
 }
 
-// methodLabel keeps the label's values few: clients may send any word as method.
+// methodLabel bounds the label's cardinality, because clients may send any method.
 func methodLabel(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
@@ -48,7 +48,7 @@ func methodLabel(method string) string {
 	return "OTHER"
 }
 
-// codeLabel avoids an allocation for the usual statuses.
+// codeLabel avoids an allocation for common statuses.
 func codeLabel(status int) string {
 	switch status {
 	case http.StatusOK:

@@ -1,24 +1,24 @@
-// Package requestlog watches every request of the gateway: its id, its log line, its metrics, its panics.
+// Package requestlog assigns an id to every gateway request, logs and measures it, and recovers panics.
 //
-// What is said of a request names the template of its route, never the path, which may hold a webhook's secret.
+// Logs and metrics carry the template of the route, never the path, which may contain a webhook's secret.
 package requestlog
 
 import (
 	"net/http"
 )
 
-// record is the ResponseWriter that handlers get; it remembers what is said of the request at its end.
+// record is the ResponseWriter that handlers receive. It collects what the log line needs.
 type record struct {
 	http.ResponseWriter
 	id     string
 	route  string
 	status int
 	bytes  int64
-	// upgraded is called when the connection becomes another protocol's.
+	// upgraded is called when the connection switches to another protocol.
 	upgraded func()
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap gives http.ResponseController access to the connection.
 func (r *record) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
@@ -42,14 +42,14 @@ func (r *record) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// SetRoute names the route of the request that w answers. Templates only: the names become labels of metrics.
+// SetRoute sets the route of the request behind w. Only templates are allowed, because routes become metric labels.
 func SetRoute(w http.ResponseWriter, template string) {
 	if r, ok := w.(*record); ok {
 		r.route = template
 	}
 }
 
-// RequestID is the id of the request that w answers; empty when nobody gave it one.
+// RequestID returns the id of the request behind w; empty if it has none.
 func RequestID(w http.ResponseWriter) string {
 	if r, ok := w.(*record); ok {
 		return r.id

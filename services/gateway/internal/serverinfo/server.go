@@ -1,4 +1,5 @@
-// Package serverinfo answers what the server says of itself. It is a service like any other, in the gateway's own process.
+// Package serverinfo implements the rpcs about the server itself: version, health and settings. They run in the
+// gateway's process.
 package serverinfo
 
 import (
@@ -15,13 +16,13 @@ import (
 // Server implements orchv1.ServerServiceServer.
 type Server struct {
 	orchv1.UnimplementedServerServiceServer
-	// Version is the server's own.
+	// Version is the server's version.
 	Version string
-	// Vocabulary decides which version clients are told.
+	// Vocabulary decides which version the server reports to clients.
 	Vocabulary vocabulary.Vocabulary
-	// Settings are what the server runs with, as a JSON object of names and values without secrets.
+	// Settings are the server's settings without secrets, as a JSON object.
 	Settings []byte
-	// Ready returns why requests cannot be served, nil when they can.
+	// Ready returns why the server cannot serve requests, nil when it can.
 	Ready func() error
 }
 
@@ -35,8 +36,8 @@ func (*Server) HealthCheck(context.Context, *emptypb.Empty) (*orchv1.HealthRespo
 	return &orchv1.HealthResponse{Healthy: true}, nil
 }
 
-// PerformReadinessCheck implements orchv1.ServerServiceServer. What is not ready is for operators, on the internal
-// address; strangers learn only that it is so.
+// PerformReadinessCheck implements orchv1.ServerServiceServer. The response hides the reason, which operators find on
+// the internal address.
 func (s *Server) PerformReadinessCheck(context.Context, *emptypb.Empty) (*orchv1.ReadyResponse, error) {
 	if s.Ready() != nil {
 		return nil, rpc.Error(&orchv1.HttpError{
@@ -63,8 +64,8 @@ func (s *Server) ReadSettings(context.Context, *emptypb.Empty) (*orchv1.Settings
 	return &orchv1.Settings{Values: s.Settings}, nil
 }
 
-// CreateCsrfToken implements orchv1.ServerServiceServer. Nobody asks for such a token: the guard looks at where a request
-// comes from instead. Clients read this answer as leave to send none.
+// CreateCsrfToken implements orchv1.ServerServiceServer. The server issues no token, because the guard checks the
+// request's origin instead. Clients read this response as permission to send none.
 func (*Server) CreateCsrfToken(context.Context, *orchv1.CreateCsrfTokenRequest) (*orchv1.CsrfToken, error) {
 	return nil, rpc.Detail(http.StatusUnprocessableEntity, "CSRF protection is disabled.")
 }

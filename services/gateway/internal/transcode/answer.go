@@ -13,12 +13,12 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// bodiless tells whether a status forbids a body.
+// bodiless reports whether a status forbids a body.
 func bodiless(status int) bool {
 	return status == http.StatusNoContent || status == http.StatusNotModified || status < http.StatusOK
 }
 
-// appendAnswer writes the body of a success behind dst.
+// appendAnswer appends the body of a successful response to dst.
 func (op *Operation) appendAnswer(dst []byte, status int, message proto.Message) (body []byte, contentType string, err error) {
 	const jsonType = "application/json"
 	m := message.ProtoReflect()
@@ -39,7 +39,7 @@ func (op *Operation) appendAnswer(dst []byte, status int, message proto.Message)
 		body, err = restjson.Append(dst, message)
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("answer %s: %w", op.RPC, err)
+		return nil, "", fmt.Errorf("encode response of %s: %w", op.RPC, err)
 	}
 	return body, jsonType, nil
 }
@@ -53,7 +53,7 @@ func appendHTTPBody(dst []byte, m protoreflect.Message) ([]byte, string) {
 	return append(dst, m.Get(fields.ByName("data")).Bytes()...), contentType
 }
 
-// appendError writes the body of an error behind dst; request is what a 422 echoes of the request.
+// appendError appends the body of an error response to dst. A 422 echoes parts of request.
 func appendError(dst []byte, e *orchv1.HttpError, request []byte) []byte {
 	switch form := e.GetForm().(type) {
 	case *orchv1.HttpError_Detail:
@@ -71,7 +71,7 @@ func appendError(dst []byte, e *orchv1.HttpError, request []byte) []byte {
 	return append(jsontoken.AppendString(dst, http.StatusText(int(e.GetStatus()))), '}')
 }
 
-// WriteError answers with an error's HTTP form, for what is refused before an operation is known.
+// WriteError responds with the HTTP form of an error, for requests that fail before an operation is known.
 func WriteError(w http.ResponseWriter, e *orchv1.HttpError) {
 	writeHTTPError(w, e, nil)
 }
@@ -95,5 +95,5 @@ func writeHTTPError(w http.ResponseWriter, e *orchv1.HttpError, request []byte) 
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) //nolint:gosec // JSON, sent as JSON: a browser does not run it. An error means that the client has gone.
+	_, _ = w.Write(body) //nolint:gosec // JSON, sent as JSON: a browser does not run it. An error means that the client has disconnected.
 }

@@ -17,7 +17,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// maxPooled bounds, in bytes, the buffers that are kept for the next request.
+// maxPooled is the maximum size in bytes of a buffer that returns to the pool.
 const maxPooled = 1 << 20
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
@@ -29,7 +29,7 @@ func release(b *bytes.Buffer) {
 	}
 }
 
-// readBody reads at most limit bytes, inflated, into the buffer. Errors are answers.
+// readBody reads at most limit bytes, after decompression, into the buffer. Its errors are responses.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64, into *bytes.Buffer) error {
 	if r.ContentLength > limit {
 		return tooLarge()
@@ -43,12 +43,12 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, into *bytes.B
 	case "gzip", "x-gzip":
 		inflated, err := gzip.NewReader(from)
 		if errors.Is(err, io.EOF) {
-			return nil // No body at all.
+			return nil // The request has no body.
 		}
 		if err != nil {
 			return readError(err)
 		}
-		defer func() { _ = inflated.Close() }() // It only reports what reading has reported.
+		defer func() { _ = inflated.Close() }() // Close repeats the errors of Read.
 		from = io.LimitReader(inflated, limit+1)
 	default:
 		return rpc.Error(&orchv1.HttpError{
@@ -81,8 +81,8 @@ func tooLarge() error {
 	})
 }
 
-// decodeBody reads the body into its field. It returns the faults of the request, and an error only when the server
-// is at fault.
+// decodeBody decodes the body into its field. It returns the request's field errors; its error reports an internal
+// failure.
 func (op *Operation) decodeBody(m protoreflect.Message, r *http.Request, body []byte) ([]*orchv1.FieldError, error) {
 	json := op.rawBody || len(body) == 0 || isJSON(r.Header.Get("Content-Type"))
 	if !json && op.textBody {
@@ -102,7 +102,7 @@ func (op *Operation) decodeBody(m protoreflect.Message, r *http.Request, body []
 	}
 	if err := restjson.UnmarshalField(body, m, op.body, opts...); err != nil {
 		if list := restjson.AsErrors(err); list != nil {
-			return list.List, nil //nolint:nilerr // The faults are the answer, not an error of the server.
+			return list.List, nil //nolint:nilerr // The field errors are the response, not a failure of the server.
 		}
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (op *Operation) decodeBody(m protoreflect.Message, r *http.Request, body []
 	return nil, nil
 }
 
-// isJSON tells whether a content type promises JSON; none does.
+// isJSON reports whether a content type is JSON. A missing content type counts as JSON.
 func isJSON(contentType string) bool {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	mediaType = strings.ToLower(strings.TrimSpace(mediaType))

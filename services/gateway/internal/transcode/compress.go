@@ -11,15 +11,15 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// minCompressed is the size in bytes above which an answer is compressed: what fits into one packet is not sent faster.
+// minCompressed is the size in bytes above which responses are compressed. Smaller ones fit into one packet.
 const minCompressed = 1400
 
 var compressors = sync.Pool{New: func() any {
-	w, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // The level is a valid one.
+	w, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // The level is valid.
 	return w
 }}
 
-// writeBody answers with a body, compressed when that is asked for and worth it.
+// writeBody writes a response body, compressed if the client accepts it and it pays off.
 func writeBody(w http.ResponseWriter, r *http.Request, status int, contentType string, body []byte) {
 	header := w.Header()
 	header.Set("Content-Type", contentType)
@@ -30,7 +30,7 @@ func writeBody(w http.ResponseWriter, r *http.Request, status int, contentType s
 			defer release(small)
 			z := compressors.Get().(*gzip.Writer)
 			z.Reset(small)
-			_, _ = z.Write(body) // A buffer takes everything.
+			_, _ = z.Write(body) // A buffer accepts every write.
 			_ = z.Close()
 			compressors.Put(z)
 			header.Set("Content-Encoding", "gzip")
@@ -39,10 +39,10 @@ func writeBody(w http.ResponseWriter, r *http.Request, status int, contentType s
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // The client has gone.
+	_, _ = w.Write(body) // An error means that the client has disconnected.
 }
 
-// AcceptsGzip tells whether a client understands gzip.
+// AcceptsGzip reports whether a client accepts gzip.
 func AcceptsGzip(header http.Header) bool {
 	for _, line := range header.Values("Accept-Encoding") {
 		for item := range strings.SplitSeq(line, ",") {

@@ -2,13 +2,13 @@
 //
 //	descriptors ──▶ operations ──▶ routes: first path segment ──▶ gorilla/mux router of that segment
 //
-//	request ──▶ match ──▶ admit ──▶ path, query, header ──▶ body ──▶ rpc.Caller ──▶ answer
-//	              │         │              └───── faults ────┘          │
+//	request ──▶ match ──▶ admit ──▶ path, query, header ──▶ body ──▶ rpc.Caller ──▶ response
+//	              │         │              └───── errors ────┘          │
 //	             404       401                    422                 error ──▶ HttpError
 //	             405       403, 400            413, 415
 //
-// What google.api.http cannot say (statuses, optional bodies, scopes) is said by the (api) option. A new rpc is served
-// without a change here. JSON is package restjson's; nothing here looks into a message.
+// The (api) option states what google.api.http cannot: statuses, optional bodies and scopes. A new rpc needs no change
+// here. Package restjson maps the JSON; nothing here inspects a message.
 //
-// Routers are chosen by the first segment because a router tries its routes one after the other.
+// The first path segment selects a router, because a router tries its routes one after the other.
 package transcode

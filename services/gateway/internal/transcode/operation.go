@@ -15,33 +15,33 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// The messages that have a form of their own in HTTP.
+// The message types with an HTTP form of their own.
 const (
 	emptyName    = "google.protobuf.Empty"
 	httpBodyName = "google.api.HttpBody"
 )
 
-// Operation is one rpc at one of its HTTP bindings.
+// Operation is one HTTP binding of one rpc.
 type Operation struct {
 	// RPC is the method's full name, such as "/orch.v1.FlowService/CreateFlow".
 	RPC string
 	// Method and Template are the binding, without prefix and trailing slash: "GET", "/flows/{id}".
 	Method, Template string
-	// Scope is the permission that a caller needs; empty when Public.
+	// Scope is the permission that a caller needs; empty for a public operation.
 	Scope string
-	// Realm is what the scope is held in.
+	// Realm is where the caller must hold the scope.
 	Realm orchv1.Realm
 	// Public operations need no permission.
 	Public bool
-	// AnyVersion operations do not look at the version header.
+	// AnyVersion operations ignore the version header.
 	AnyVersion bool
 
 	segments     []segment
 	input        protoreflect.MessageType
 	params       []param
-	body         protoreflect.FieldDescriptor // nil: a body is ignored.
+	body         protoreflect.FieldDescriptor // nil: the operation ignores a body.
 	rawBody      bool                         // The body is a google.api.HttpBody: any content type.
-	textBody     bool                         // The body is a string, which comes as JSON or, under another content type, as it is.
+	textBody     bool                         // The body is a string: JSON, or raw text under another content type.
 	optionalBody bool
 	status       int
 	altStatus    []int32
@@ -50,7 +50,7 @@ type Operation struct {
 	guarded      []access.GuardedField
 }
 
-// param is a field that is read from path, query or header.
+// param is a field that comes from the path, the query or a header.
 type param struct {
 	field    protoreflect.FieldDescriptor
 	name     string
@@ -58,7 +58,7 @@ type param struct {
 	required bool
 }
 
-// operations lists the operations of a service's methods; a method without binding has none.
+// operations returns the operations of a service's methods. A method without binding has none.
 func operations(sd protoreflect.ServiceDescriptor) ([]*Operation, error) {
 	var list []*Operation
 	for i := range sd.Methods().Len() {
@@ -135,7 +135,7 @@ func (op *Operation) bindBodies(md protoreflect.MethodDescriptor, rule *annotati
 	if name := rule.GetBody(); name != "" {
 		op.body = md.Input().Fields().ByName(protoreflect.Name(name))
 		if op.body == nil {
-			return fmt.Errorf("the body %q is no field of %s", name, md.Input().FullName())
+			return fmt.Errorf("the body %q is not a field of %s", name, md.Input().FullName())
 		}
 		op.textBody = op.body.Kind() == protoreflect.StringKind && !op.body.IsList()
 		if m := op.body.Message(); m != nil && !op.body.IsMap() {
@@ -146,7 +146,7 @@ func (op *Operation) bindBodies(md protoreflect.MethodDescriptor, rule *annotati
 	if name := rule.GetResponseBody(); name != "" {
 		op.responseBody = md.Output().Fields().ByName(protoreflect.Name(name))
 		if op.responseBody == nil {
-			return fmt.Errorf("the response body %q is no field of %s", name, md.Output().FullName())
+			return fmt.Errorf("the response body %q is not a field of %s", name, md.Output().FullName())
 		}
 	}
 	return nil
@@ -173,7 +173,7 @@ func (op *Operation) bindParams(input protoreflect.MessageDescriptor) {
 	}
 }
 
-// statusOf returns the status of success: the documented one, or the declared alternative that the handler chose.
+// statusOf returns the success status: the documented one, or the declared alternative that the handler chose.
 func (op *Operation) statusOf(chosen int) (status int, declared bool) {
 	if chosen == 0 || chosen == op.status {
 		return op.status, true

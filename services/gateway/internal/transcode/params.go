@@ -11,8 +11,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// decodeParams reads path, query and header into the message. It returns the faults of the request, and an error only
-// when the server is at fault.
+// decodeParams decodes path, query and header into the message. It returns the request's field errors; its error
+// reports an internal failure.
 func (op *Operation) decodeParams(m protoreflect.Message, r *http.Request, vars map[string]string) ([]*orchv1.FieldError, error) {
 	var fieldErrors []*orchv1.FieldError
 	var query url.Values
@@ -20,7 +20,7 @@ func (op *Operation) decodeParams(m protoreflect.Message, r *http.Request, vars 
 		var values []string
 		switch p.in {
 		case "path":
-			// The escapes are sound: the URL has been parsed.
+			// The URL was parsed, so its escapes are valid.
 			text, err := url.PathUnescape(vars[p.name])
 			if err != nil {
 				text = vars[p.name]
@@ -28,7 +28,7 @@ func (op *Operation) decodeParams(m protoreflect.Message, r *http.Request, vars 
 			values = []string{text}
 		case "query":
 			if query == nil {
-				query, _ = url.ParseQuery(r.URL.RawQuery) // What cannot be read is left out, as if it were not there.
+				query, _ = url.ParseQuery(r.URL.RawQuery) // Malformed pairs count as absent.
 			}
 			values = query[p.name]
 		case "header":
@@ -38,7 +38,7 @@ func (op *Operation) decodeParams(m protoreflect.Message, r *http.Request, vars 
 			if p.required {
 				fieldErrors = append(fieldErrors, restjson.Missing(p.field, p.in))
 			} else if err := restjson.ApplyDefault(m, p.field); err != nil {
-				return nil, fmt.Errorf("default the parameter %s: %w", p.name, err)
+				return nil, fmt.Errorf("set default of parameter %s: %w", p.name, err)
 			}
 			continue
 		}

@@ -11,9 +11,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// redactor removes the keys of internal and of secret fields from what a 422 echoes. It goes by name alone, wherever the name
-// stands: an echo may lose a key of the user's, but never shows one of the server's. Most messages have none, and
-// their redactor is nil.
+// redactor removes the keys of internal and secret fields from the request parts that a 422 echoes. It matches keys by
+// name at any depth: an echo may lose a user's key but never shows a secret one. For most messages it is nil.
 type redactor map[string]bool
 
 func redactorOf(md protoreflect.MessageDescriptor) redactor {
@@ -45,7 +44,7 @@ func redactorOf(md protoreflect.MessageDescriptor) redactor {
 	return names
 }
 
-// body returns what may be echoed of a request's body.
+// body returns the part of a request's body that a response may echo.
 func (rd redactor) body(raw []byte) []byte {
 	if rd == nil || !rd.mentionedIn(raw) {
 		return raw
@@ -57,7 +56,7 @@ func (rd redactor) body(raw []byte) []byte {
 	return clean
 }
 
-// faults returns the faults without what may not be echoed.
+// faults returns the field errors without confidential input.
 func (rd redactor) fieldErrors(list []*orchv1.FieldError) []*orchv1.FieldError {
 	if rd == nil {
 		return list
@@ -88,7 +87,7 @@ func (rd redactor) mentionedIn(raw []byte) bool {
 	return false
 }
 
-// value rewrites a JSON value without the keys.
+// value rewrites a JSON value without the confidential keys.
 func (rd redactor) value(raw []byte) ([]byte, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || raw[0] != '{' && raw[0] != '[' {

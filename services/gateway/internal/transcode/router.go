@@ -14,14 +14,14 @@ import (
 
 // router finds the operation of a request.
 type router struct {
-	// segments are by first path segment. What mux makes of a path takes some 15 KB, and most servers are asked for few of them,
-	// so the routes of a segment are made when it is first asked for.
+	// segments maps the first path segment to its routes. A compiled route takes some 15 KB and most servers use few of
+	// them, so the routes of a segment are compiled on first use.
 	segments map[string]func() *mux.Router
-	methods  []string // All that any operation has, sorted.
+	methods  []string // The methods of all operations, sorted.
 }
 
-// match is what was found: an operation with its path variables still escaped, or the methods that the path allows,
-// or nothing.
+// match is the result of routing: an operation with its escaped path variables, the methods that the path allows, or
+// neither.
 type match struct {
 	op    *Operation
 	vars  map[string]string
@@ -53,12 +53,12 @@ func newRouter(ops []*Operation) (*router, error) {
 	return rt, nil
 }
 
-// routes makes the routes of one first segment. Their paths were checked with the operations.
+// routes compiles the routes of one first segment. Their paths were validated with the operations.
 func routes(ops []*Operation) *mux.Router {
-	// Variables are taken from the escaped path, so that a value may hold a slash.
+	// Variables come from the escaped path, so a value may contain a slash.
 	m := mux.NewRouter().UseEncodedPath().SkipClean(true)
 	for _, op := range ops {
-		// The path before the method: the other way round mux forgets that a path was known with another method.
+		// The path matcher comes before the method matcher: in the other order mux returns 404 instead of 405.
 		route := m.Path(routeOf(op.segments)).Methods(op.Method).Handler(target{op})
 		if err := route.GetError(); err != nil {
 			panic(fmt.Sprintf("transcode: route %s of %s: %v", routeOf(op.segments), op.RPC, err))
@@ -67,13 +67,13 @@ func routes(ops []*Operation) *mux.Router {
 	return m
 }
 
-// target lets mux carry an operation; the transcoder serves it.
+// target carries an operation through mux; the transcoder serves it.
 type target struct{ *Operation }
 
-// ServeHTTP is never called: routes are matched, not served, by mux.
+// ServeHTTP is never called, because mux only matches here.
 func (target) ServeHTTP(http.ResponseWriter, *http.Request) {}
 
-// find matches a path without prefix; one trailing slash is as good as none.
+// find matches a path without prefix, with or without one trailing slash.
 func (rt *router) find(method string, u *url.URL) match {
 	path := *u
 	path.Path = strings.TrimSuffix(path.Path, "/")
@@ -99,7 +99,7 @@ func (rt *router) find(method string, u *url.URL) match {
 	return match{allow: rt.allowed(m, &request)}
 }
 
-// allowed lists the methods of a path.
+// allowed returns the methods that a path allows.
 func (rt *router) allowed(m *mux.Router, request *http.Request) []string {
 	var allow []string
 	for _, method := range rt.methods {

@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// cursorField is the field of a request that says where a part of the answer begins.
+// cursorField is the request field with the position of the next part.
 const cursorField = "cursor"
 
-// part is the first part of an answer that comes in several.
+// part is the first part of a response in several parts.
 type part struct {
 	status      int
 	contentType string
@@ -20,13 +20,13 @@ type part struct {
 	next        string
 }
 
-// stream answers with a body that its handler gives in parts, each of which is asked for when the one before is
-// written: a slow client keeps no more than one of them in memory. What goes wrong after the first part can only break
-// the connection off, so that nobody takes a beginning for the whole.
+// stream writes a response whose handler returns one part per call. It requests a part after it has written the
+// previous one, so a slow client holds one part in memory. A later failure aborts the connection, so no client mistakes
+// a truncated response for a complete one.
 func (t *Transcoder) stream(ctx context.Context, w http.ResponseWriter, r *http.Request, op *Operation, request protoreflect.Message, first part) {
 	cursor := request.Descriptor().Fields().ByName(cursorField)
 	if cursor == nil {
-		t.opts.Log.ErrorContext(ctx, "a handler answers in parts and its request has no cursor", "method", op.RPC)
+		t.opts.Log.ErrorContext(ctx, "a streaming handler's request has no cursor field", "method", op.RPC)
 		panic(http.ErrAbortHandler)
 	}
 	header := w.Header()
@@ -38,7 +38,7 @@ func (t *Transcoder) stream(ctx context.Context, w http.ResponseWriter, r *http.
 		z := compressors.Get().(*gzip.Writer)
 		z.Reset(w)
 		to, end = z, func() {
-			_ = z.Close() // The client has gone.
+			_ = z.Close() // The client has disconnected.
 			compressors.Put(z)
 		}
 	}
@@ -46,7 +46,7 @@ func (t *Transcoder) stream(ctx context.Context, w http.ResponseWriter, r *http.
 	body, next := first.body, first.next
 	for {
 		if _, err := to.Write(body); err != nil {
-			return // The client has gone.
+			return // The client has disconnected.
 		}
 		if next == "" {
 			end()
@@ -58,7 +58,7 @@ func (t *Transcoder) stream(ctx context.Context, w http.ResponseWriter, r *http.
 			body, _, err = op.appendAnswer(body[:0], first.status, response)
 		}
 		if err != nil {
-			t.opts.Log.ErrorContext(ctx, "an answer was broken off", "method", op.RPC, "error", err)
+			t.opts.Log.ErrorContext(ctx, "abort streamed response", "method", op.RPC, "error", err)
 			panic(http.ErrAbortHandler)
 		}
 		next = reply.Next

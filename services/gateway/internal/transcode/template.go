@@ -11,19 +11,19 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// uuidExpression is what a UUID in a path looks like; anything else is no such path, hence a 404.
+// uuidExpression matches a UUID in a path. A path with anything else matches no route and returns 404.
 const uuidExpression = `[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}`
 
-// segment is a part of a path template between slashes.
+// segment is one segment of a path template.
 type segment struct {
 	literal string
 	field   protoreflect.FieldDescriptor // nil: a literal.
-	rest    bool                         // Takes the rest of the path.
+	rest    bool                         // Matches the rest of the path.
 }
 
 var variable = regexp.MustCompile(`^\{([a-z][a-z0-9_]*)(?:=(\*\*?))?\}$`)
 
-// parseTemplate reads a path template; variables name fields of the input.
+// parseTemplate parses a path template whose variables name fields of the input.
 func parseTemplate(path string, input protoreflect.MessageDescriptor) ([]segment, error) {
 	trimmed := strings.TrimSuffix(path, "/")
 	if !strings.HasPrefix(trimmed, "/") {
@@ -41,7 +41,7 @@ func parseTemplate(path string, input protoreflect.MessageDescriptor) ([]segment
 		}
 		fd := input.Fields().ByName(protoreflect.Name(match[1]))
 		if fd == nil {
-			return nil, fmt.Errorf("the path %q names %q, which is no field of %s", path, match[1], input.FullName())
+			return nil, fmt.Errorf("the path %q names %q, which is not a field of %s", path, match[1], input.FullName())
 		}
 		segments = append(segments, segment{field: fd, rest: match[2] == "**"})
 	}
@@ -51,7 +51,7 @@ func parseTemplate(path string, input protoreflect.MessageDescriptor) ([]segment
 	return segments, nil
 }
 
-// templateOf writes the template as people, logs and metrics see it.
+// templateOf formats the template for people, logs and metrics.
 func templateOf(segments []segment) string {
 	var b strings.Builder
 	for _, s := range segments {
@@ -65,7 +65,7 @@ func templateOf(segments []segment) string {
 	return b.String()
 }
 
-// routeOf writes the template for the router.
+// routeOf formats the template for the router.
 func routeOf(segments []segment) string {
 	var b strings.Builder
 	for _, s := range segments {
@@ -84,8 +84,7 @@ func routeOf(segments []segment) string {
 	return b.String()
 }
 
-// compareSegments orders templates so that the more exact one is tried first: literals, then UUIDs, then any text,
-// then the rest of a path.
+// compareSegments orders templates by specificity: literals, then UUIDs, then any text, then the rest of a path.
 func compareSegments(a, b []segment) int {
 	for i := range min(len(a), len(b)) {
 		if d := rank(a[i]) - rank(b[i]); d != 0 {

@@ -16,26 +16,25 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/requestlog"
 )
 
-// MaxBody is the size in bytes of the largest body that is read, also after inflating.
+// MaxBody is the maximum size of a request body in bytes, after decompression.
 const MaxBody = 5 << 20
 
-// Unmatched is the route under which requests for unknown paths are counted.
+// Unmatched is the route label of requests for unknown paths.
 const Unmatched = "unmatched"
 
-// Options are what a Transcoder needs.
+// Options are the dependencies of a Transcoder.
 type Options struct {
-	// Services are served, as far as their methods have HTTP bindings.
+	// Services lists the services to serve. Methods without HTTP bindings are skipped.
 	Services []protoreflect.ServiceDescriptor
 	// Caller returns the caller that serves an rpc, by its full name.
 	Caller func(rpc string) rpc.Caller
-	// Admit decides whether a request may go on, and returns the context of its call, which carries what the services
-	// must know of it. Vars are the path's variables, still escaped. The operation is nil when the path is unknown, so
-	// that strangers learn nothing of the paths. Its error is the answer.
+	// Admit authorizes a request and returns the context of its call, with the metadata that services need. Vars are
+	// the path's variables, still escaped. The operation is nil for an unknown path, so strangers cannot probe paths.
+	// Its error is the response.
 	Admit func(r *http.Request, op *Operation, vars map[string]string) (context.Context, error)
-	// Permit decides whether a request that was admitted may use a scope more, which its fields ask for. Its error is the
-	// answer.
+	// Permit authorizes an additional scope that a request's fields require. Its error is the response.
 	Permit func(r *http.Request, op *Operation, vars map[string]string, scope string) error
-	// Log gets the failures of the server.
+	// Log receives the server's failures.
 	Log *slog.Logger
 }
 
@@ -46,7 +45,7 @@ type Transcoder struct {
 	router *router
 }
 
-// New reads the descriptors. It returns an error when one makes no sense or two methods want the same route.
+// New reads the descriptors. It returns an error for an invalid binding and for two methods with one route.
 func New(opts Options) (*Transcoder, error) {
 	t := &Transcoder{opts: opts}
 	for _, sd := range opts.Services {
@@ -63,10 +62,10 @@ func New(opts Options) (*Transcoder, error) {
 	return t, nil
 }
 
-// Operations lists what is served.
+// Operations returns the operations that the transcoder serves.
 func (t *Transcoder) Operations() []*Operation { return t.ops }
 
-// ServeHTTP answers a request whose URL has no prefix any more.
+// ServeHTTP serves a request whose URL has no API prefix.
 func (t *Transcoder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	found := t.router.find(r.Method, r.URL)
 	route := Unmatched
@@ -93,7 +92,7 @@ var (
 	notAllowed = &orchv1.HttpError{Status: http.StatusMethodNotAllowed, Form: &orchv1.HttpError_Detail{Detail: "Method Not Allowed"}}
 )
 
-// NotFound answers that there is no such path.
+// NotFound responds with 404 for an unknown path.
 func NotFound(w http.ResponseWriter) { writeHTTPError(w, notFound, nil) }
 
 func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.Request, found match) {
@@ -135,7 +134,7 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 	}
 	status, declared := op.statusOf(reply.Status)
 	if !declared {
-		t.opts.Log.WarnContext(ctx, "a handler chose a status that its method does not declare", "method", op.RPC, "status", reply.Status)
+		t.opts.Log.WarnContext(ctx, "a handler set a status that its method does not declare", "method", op.RPC, "status", reply.Status)
 	}
 	answer := answers.Get().(*[]byte)
 	defer func() {
@@ -159,7 +158,7 @@ func (t *Transcoder) serve(ctx context.Context, w http.ResponseWriter, r *http.R
 	}
 }
 
-// permit asks for the scopes of the guarded fields that a request sets.
+// permit checks the scopes of the guarded fields that a request sets.
 func (t *Transcoder) permit(r *http.Request, found match, request protoreflect.Message) error {
 	for _, field := range found.op.guarded {
 		if !field.Set(request) {
@@ -174,11 +173,11 @@ func (t *Transcoder) permit(r *http.Request, found match, request protoreflect.M
 
 var answers = sync.Pool{New: func() any { return new([]byte) }}
 
-// fail answers with an error; what is the server's fault is logged.
+// fail responds with an error and logs internal failures.
 func (t *Transcoder) fail(ctx context.Context, w http.ResponseWriter, op *Operation, body []byte, err error) {
 	e := rpc.HTTPError(err)
 	if e.GetStatus() == http.StatusInternalServerError {
-		t.opts.Log.ErrorContext(ctx, "a call went wrong", "method", op.RPC, "request_id", requestlog.RequestID(w), "error", err)
+		t.opts.Log.ErrorContext(ctx, "call failed", "method", op.RPC, "request_id", requestlog.RequestID(w), "error", err)
 	}
 	op.refuse(w, e, body)
 }
@@ -190,7 +189,7 @@ func invalid(fieldErrors []*orchv1.FieldError) *orchv1.HttpError {
 	}
 }
 
-// refuse answers with an error, echoing of the request only what may be shown.
+// refuse responds with an error and echoes only the permitted parts of the request.
 func (op *Operation) refuse(w http.ResponseWriter, e *orchv1.HttpError, body []byte) {
 	if list := e.GetFieldErrors(); list != nil {
 		list.Errors = op.redact.fieldErrors(list.GetErrors())
@@ -198,7 +197,7 @@ func (op *Operation) refuse(w http.ResponseWriter, e *orchv1.HttpError, body []b
 	writeHTTPError(w, e, op.redact.body(body))
 }
 
-// Describe names an operation for people: "GET /flows/{id} (orch.v1.FlowService.ReadFlow)".
+// Describe formats an operation for people: "GET /flows/{id} (orch.v1.FlowService.ReadFlow)".
 func (op *Operation) Describe() string {
 	return fmt.Sprintf("%s %s (%s)", op.Method, op.Template, op.RPC)
 }

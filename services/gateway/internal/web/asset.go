@@ -17,12 +17,12 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
 )
 
-// asset is a file that does not change while the server runs.
+// asset is an embedded file, constant while the server runs.
 type asset struct {
 	contentType string
 	etag        string
 	plain       []byte
-	compressed  []byte // Empty when it would not be smaller.
+	compressed  []byte // Empty if compression does not shrink the file.
 }
 
 func newAsset(contentType string, plain []byte) (*asset, error) {
@@ -49,7 +49,7 @@ func (a *asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	header := w.Header()
 	header.Set("ETag", a.etag)
-	header.Set("Cache-Control", "no-cache") // Kept, but asked for again: the ETag makes that cheap.
+	header.Set("Cache-Control", "no-cache") // Browsers revalidate it; the ETag makes that cheap.
 	header.Set("Vary", "Accept-Encoding")
 	if matches(r.Header.Get("If-None-Match"), a.etag) {
 		w.WriteHeader(http.StatusNotModified)
@@ -62,7 +62,7 @@ func (a *asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body = a.compressed
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = w.Write(body) // The client has gone.
+	_, _ = w.Write(body) // An error means that the client has disconnected.
 }
 
 func matches(ifNoneMatch, etag string) bool {
@@ -75,7 +75,7 @@ func matches(ifNoneMatch, etag string) bool {
 	return false
 }
 
-// assets reads a folder of embedded files into assets by their names.
+// assets reads a folder of embedded files into assets by name.
 func assets(files fs.FS, folder string) (map[string]*asset, error) {
 	found := map[string]*asset{}
 	err := fs.WalkDir(files, folder, func(name string, entry fs.DirEntry, err error) error {
@@ -95,7 +95,7 @@ func assets(files fs.FS, folder string) (map[string]*asset, error) {
 	return found, nil
 }
 
-// typeOf does not ask the machine's own table for the types that matter.
+// typeOf returns fixed content types instead of the machine's own table.
 func typeOf(name string) string {
 	switch path.Ext(name) {
 	case ".html":

@@ -9,7 +9,7 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
-// description is the API's OpenAPI document, made when it is first asked for.
+// description is the API's OpenAPI document, generated on first use.
 type description struct {
 	make func() (*asset, error)
 }

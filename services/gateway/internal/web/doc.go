@@ -1,5 +1,5 @@
-// Package web serves what people see in a browser: the status page, the API's description and its explorer.
+// Package web serves the pages for browsers: the status page, the API's description and its explorer.
 //
-// Pages are pongo2 templates, embedded, with every value escaped. Nothing is inline and nothing comes from elsewhere, so
-// that the content security policy can be strict: text of an event can never run.
+// Pages are embedded pongo2 templates that escape every value. They contain no inline scripts or styles and load
+// nothing from other origins, so the content security policy can be strict.
 package web

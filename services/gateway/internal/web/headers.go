@@ -7,10 +7,10 @@ import (
 	"github.com/orch-project/orch/services/gateway/internal/transcode"
 )
 
-// policy lets a page load, and talk to, nothing but this server.
+// policy restricts a page to resources of this server.
 const policy = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// protect sets the headers that keep a page to itself.
+// protect sets the security headers of a page.
 func protect(header http.Header) {
 	header.Set("Content-Security-Policy", policy)
 	header.Set("X-Content-Type-Options", "nosniff")
@@ -20,7 +20,7 @@ func protect(header http.Header) {
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// readOnly answers 405 to what is neither GET nor HEAD, and tells whether the request may go on.
+// readOnly responds with 405 unless the method is GET or HEAD. It reports whether the request may continue.
 func readOnly(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return true

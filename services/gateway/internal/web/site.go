@@ -27,32 +27,32 @@ var templateFiles embed.FS
 //go:embed static
 var staticFiles embed.FS
 
-// Options are what a Site needs.
+// Options are the dependencies of a Site.
 type Options struct {
-	// Caller asks the services; contexts of requests carry the metadata.
+	// Caller calls the services; the contexts of requests carry the metadata.
 	Caller     rpc.Caller
 	Vocabulary vocabulary.Vocabulary
-	// Version is the server's own.
+	// Version is the server's version.
 	Version string
-	// Addresses returns where the client of a request reaches the server.
+	// Addresses returns the server's addresses as the client of a request sees them.
 	Addresses func(r *http.Request) Addresses
-	// Ready returns why requests cannot be served, nil when they can.
+	// Ready returns why the server cannot serve requests, nil when it can.
 	Ready func() error
-	// Parts returns the state of the process's parts.
+	// Parts returns the state of the process's workers and checks.
 	Parts func() []run.Item
-	// Authenticated servers want credentials.
+	// Authenticated reports whether the server requires credentials.
 	Authenticated bool
 	Log           *slog.Logger
 }
 
-// Addresses are shown on the status page.
+// Addresses are the addresses on the status page.
 type Addresses struct {
 	Root, API, Hooks string
 	// Metrics is empty when unknown.
 	Metrics string
 }
 
-// Site serves pages.
+// Site serves the pages.
 type Site struct {
 	opts        Options
 	templates   *pongo2.TemplateSet
@@ -61,7 +61,7 @@ type Site struct {
 	description *description
 }
 
-// New reads the embedded files. Every template is compiled, so that a faulty one is an error here.
+// New reads the embedded files and compiles every template, so an invalid one is an error here.
 func New(opts Options) (*Site, error) {
 	s := &Site{opts: opts, description: newDescription(opts.Vocabulary)}
 	folder, err := fs.Sub(templateFiles, "templates")
@@ -108,12 +108,12 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	transcode.NotFound(w)
 }
 
-// Description answers with the API's OpenAPI document.
+// Description responds with the API's OpenAPI document.
 func (s *Site) Description(w http.ResponseWriter, r *http.Request) {
 	s.description.serve(w, r, func(err error) { s.fail(w, r, err) })
 }
 
-// render answers with a page.
+// render responds with a page.
 func (s *Site) render(w http.ResponseWriter, r *http.Request, name string, values pongo2.Context) {
 	template, err := s.templates.FromCache(name)
 	if err != nil {
@@ -129,11 +129,11 @@ func (s *Site) render(w http.ResponseWriter, r *http.Request, name string, value
 	header.Set("Content-Type", "text/html; charset=utf-8")
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Length", strconv.Itoa(page.Len()))
-	_, _ = w.Write(page.Bytes()) // The client has gone.
+	_, _ = w.Write(page.Bytes()) // An error means that the client has disconnected.
 }
 
 func (s *Site) fail(w http.ResponseWriter, r *http.Request, err error) {
-	s.opts.Log.ErrorContext(r.Context(), "a page could not be made", "request_id", requestlog.RequestID(w), "error", err)
+	s.opts.Log.ErrorContext(r.Context(), "render page", "request_id", requestlog.RequestID(w), "error", err)
 	transcode.WriteError(w, &orchv1.HttpError{
 		Status: http.StatusInternalServerError,
 		Form:   &orchv1.HttpError_ExceptionMessage{ExceptionMessage: "Internal Server Error"},

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// lastEvents is how many events the page shows.
+	// lastEvents is the number of events on the page.
 	lastEvents = 20
-	// askTimeout is what the services may take to answer the page's questions.
+	// askTimeout bounds the calls to the services.
 	askTimeout = 2 * time.Second
 )
 
@@ -26,7 +26,7 @@ type eventRow struct {
 	Occurred, Exact, Name, Resource, ResourceName string
 }
 
-// summary is what the page asks the services. What they do not answer is absent.
+// summary is the data of the page. Data of failed calls is absent.
 type summary struct {
 	Events        []eventRow
 	EventsUnknown bool
@@ -35,7 +35,7 @@ type summary struct {
 	EventTotal    string
 }
 
-// status shows how the server is, where it is, and what happened last.
+// status renders the server's health, addresses and latest events.
 func (s *Site) status(w http.ResponseWriter, r *http.Request) {
 	s.render(w, r, "status.html", pongo2.Context{
 		"page":          "status",
@@ -50,7 +50,7 @@ func (s *Site) status(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// ask puts the page's questions to the services, all at once.
+// ask makes all calls of the page concurrently.
 func (s *Site) ask(ctx context.Context) summary {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -82,11 +82,11 @@ func (s *Site) ask(ctx context.Context) summary {
 	return out
 }
 
-// call asks one question; the reason why it was not answered is a matter of the parts' health, not of this page.
+// call makes one call. The health of the parts explains a failure, so the page does not.
 func call[M proto.Message](ctx context.Context, s *Site, method string, question proto.Message) (M, bool) {
 	response, _, err := s.opts.Caller.Call(ctx, method, question)
 	if err != nil {
-		s.opts.Log.DebugContext(ctx, "a question of the status page was not answered", "method", method, "error", err)
+		s.opts.Log.DebugContext(ctx, "call a service for the status page", "method", method, "error", err)
 		var none M
 		return none, false
 	}
