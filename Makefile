@@ -137,6 +137,10 @@ bench-stream: build ## measure the websockets beside a bare websocket server
 test-jinja: ## render the conformance cases of the template engine, and the hostile ones, and print how many agree
 	cd pkg && go test -count=1 -v -run='Conformance|Hostile' ./jinja
 
+.PHONY: test-mongodb-vectors
+test-mongodb-vectors: ## compare the embedded store with recorded replies of MongoDB, and print how many are alike
+	cd pkg && go test -count=1 -v -run='^TestVectors$$' ./embeddedmongo
+
 .PHONY: test-oracle
 test-oracle: $(VENV)/oracle ## compare the embedded store with SecantusDB on random documents, filters, sorts and updates
 	cd pkg && ORCH_TEST_SECANTUSD=$(VENV)/oracle/bin/secantusd-py go test -count=1 -v -run='^TestOracle' ./embeddedmongo

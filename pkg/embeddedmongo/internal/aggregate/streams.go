@@ -101,7 +101,11 @@ func (s *sorting) Next() (value.Doc, bool, error) {
 			if size += len(d); size > memory {
 				return nil, false, tooMuch("$sort")
 			}
-			s.list = append(s.list, sortItem{s.by.Key(d), bytes.Clone(d)})
+			key, err := s.by.Key(d)
+			if err != nil {
+				return nil, false, err
+			}
+			s.list = append(s.list, sortItem{key, bytes.Clone(d)})
 		}
 		slices.SortStableFunc(s.list, func(a, b sortItem) int { return bytes.Compare(a.key, b.key) })
 	}

@@ -231,10 +231,11 @@ func (s *Service) listIndexes(r *request) (*value.Builder, error) {
 	}
 	var docs []value.Doc
 	for _, ix := range c.Indexes() {
-		b := value.NewBuilder().Int32("v", 2).Add("key", value.OfDoc(value.Doc(ix.Spec.Key))).Add("name", value.OfString(ix.Spec.Name))
+		b := value.NewBuilder().Int32("v", 2)
 		if ix.Spec.Unique {
 			b.Add("unique", value.True)
 		}
+		b.Add("key", value.OfDoc(value.Doc(ix.Spec.Key))).Add("name", value.OfString(ix.Spec.Name))
 		if ix.Spec.Sparse {
 			b.Add("sparse", value.True)
 		}

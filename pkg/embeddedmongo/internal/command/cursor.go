@@ -10,6 +10,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/aggregate"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
@@ -129,6 +130,9 @@ func (c *cursor) batch(b *value.Builder, n int64, r *request) (more bool, err er
 			if d, ok, err = c.src.Next(); err != nil || !ok {
 				return false, err
 			}
+		}
+		if len(d) > storage.MaxBSON {
+			return false, mongoerr.New(mongoerr.ObjectTooLarge, "result document is larger than %d bytes: %d bytes", storage.MaxBSON, len(d))
 		}
 		if i > 0 && b.Len()-start+len(d) > batchBytes {
 			c.pending = bytes.Clone(d)

@@ -115,7 +115,7 @@ func (s *Service) apply(r *request, w *storage.Commit, c *storage.Collection, id
 		if err != nil {
 			return nil, storage.Keep, err
 		}
-		if err := checkTopLevel(d); err != nil {
+		if err := checkUpdated(d); err != nil {
 			return nil, storage.Keep, err
 		}
 		out.before, out.after, out.pos = old, d, pos
@@ -137,8 +137,8 @@ func (s *Service) apply(r *request, w *storage.Commit, c *storage.Collection, id
 	return true, nil
 }
 
-// checkTopLevel refuses documents that grew beyond the nesting that can be stored.
-func checkTopLevel(d value.Doc) error {
+// checkUpdated refuses an update that made bytes that no reader accepts.
+func checkUpdated(d value.Doc) error {
 	if err := value.Validate(d); err != nil {
 		return mongoerr.New(mongoerr.BadValue, "the update makes an invalid document: %v", err)
 	}
@@ -165,7 +165,7 @@ func (s *Service) modifyOrInsert(r *request, w *storage.Commit, db, name string,
 		if d, err = withID(d); err != nil {
 			return out, err
 		}
-		if err := checkTopLevel(d); err != nil {
+		if err := checkUpdated(d); err != nil {
 			return out, err
 		}
 		err = s.into(db, name, func(c *storage.Collection) error { return c.Insert(w, d) })

@@ -240,5 +240,9 @@ func (s *Service) distinct(r *request) (*value.Builder, error) {
 			return nil, err
 		}
 	}
-	return value.NewBuilder().Add("values", value.OfArray(vs)), nil
+	values := value.OfArray(vs)
+	if len(values.B) > storage.MaxDocument {
+		return nil, mongoerr.New(mongoerr.Kind{Code: 17217, Name: "Location17217"}, "distinct too big, 16mb cap")
+	}
+	return value.NewBuilder().Add("values", values), nil
 }

@@ -60,6 +60,9 @@ func (s *Service) Handle(ctx context.Context, conn int32, m *wire.Message) (repl
 			reply = failure(mongoerr.New(mongoerr.InternalError, "command %s: %v", name, p))
 		}
 	}()
+	if len(m.Body) > storage.MaxBSON {
+		return failure(mongoerr.New(mongoerr.ObjectTooLarge, "command %s is larger than %d bytes: %d bytes", name, storage.MaxBSON, len(m.Body)))
+	}
 	r, err := s.newRequest(ctx, conn, m)
 	if err != nil {
 		return failure(err)

@@ -110,9 +110,11 @@ func (s *Service) update(r *request) (*value.Builder, error) {
 		op, err := r.compileUpdate(d)
 		if err == nil {
 			var out outcome
-			out, err = s.modifyOrInsert(r, w, r.db, name, op)
-			matched, modified = matched+out.matched, modified+out.modified
-			if !out.upserted.IsMissing() {
+			if out, err = s.modifyOrInsert(r, w, r.db, name, op); err == nil {
+				// What a failed multi update changed before its error is not counted.
+				matched, modified = matched+out.matched, modified+out.modified
+			}
+			if err == nil && !out.upserted.IsMissing() {
 				matched++
 				upserted = append(upserted, value.OfDoc(value.NewBuilder().Int32("index", int32(i)).Add("_id", out.upserted).Done()))
 			}

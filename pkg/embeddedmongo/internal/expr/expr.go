@@ -145,7 +145,10 @@ func descend(v value.Value, parts []string) value.Value {
 		case bson.TypeArray:
 			var out []value.Value
 			for _, e := range v.Doc().Values() {
-				if r := descend(e, parts[i:]); !r.IsMissing() && (e.T == bson.TypeEmbeddedDocument || e.T == bson.TypeArray) {
+				if e.T != bson.TypeEmbeddedDocument {
+					continue // An array in the array is not looked into.
+				}
+				if r := descend(e, parts[i:]); !r.IsMissing() {
 					out = append(out, r)
 				}
 			}

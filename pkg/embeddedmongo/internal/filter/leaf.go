@@ -77,7 +77,8 @@ func (l *Leaf) inArray(arr value.Doc, i int, st *state) bool {
 		if e := arr.At(n); !e.IsMissing() {
 			switch {
 			case i == len(l.parts)-1:
-				if l.atEnd(e, st) {
+				// The element is tested as it is: an array in the array is not looked into.
+				if l.atPosition(e, st) {
 					return true
 				}
 			case e.T == bson.TypeEmbeddedDocument:
@@ -102,6 +103,13 @@ func (l *Leaf) inArray(arr value.Doc, i int, st *state) bool {
 			return true
 		}
 	}
+}
+
+func (l *Leaf) atPosition(e value.Value, st *state) bool {
+	if e.T == bson.TypeArray && (l.Op == ElemMatchDoc || l.Op == ElemMatchValue) {
+		return l.elemMatch(e, st)
+	}
+	return l.test(e, st)
 }
 
 // atEnd tests the value at the path's end and, for an array, its elements.

@@ -16,6 +16,9 @@ type KeySet struct {
 	Multikey uint32   // Bit i: field i got its values through an array.
 	AllNull  bool     // No field is present: a sparse index leaves the document out.
 	Parallel string   // The two paths that lie in different arrays, when there are such.
+
+	wanted []byte        // KeyValues only looks for this key.
+	found  []value.Value // What it is made of.
 }
 
 // cursor is one field's place while keys are derived: the value reached, and the path still to go. A final one is not
@@ -29,6 +32,19 @@ type cursor struct {
 // Entries derives a document's keys: one for each element of the array that the paths run through, or just one.
 func Entries(d value.Doc, fields []Field) KeySet {
 	ks := KeySet{AllNull: true}
+	ks.derive(d, fields)
+	return ks
+}
+
+// KeyValues returns the values of the document from which Entries made a key, in the order of the fields: those of the array
+// element, where a path runs through an array. A missing value stands for null; nil means that the document has no such key.
+func KeyValues(d value.Doc, fields []Field, key []byte) []value.Value {
+	ks := KeySet{wanted: key}
+	ks.derive(d, fields)
+	return ks.found
+}
+
+func (ks *KeySet) derive(d value.Doc, fields []Field) {
 	var buf [4]cursor
 	cs := buf[:0]
 	root := value.OfDoc(d)
@@ -37,13 +53,12 @@ func Entries(d value.Doc, fields []Field) KeySet {
 	}
 	if !ks.expand(cs, fields) {
 		ks.Keys = nil
-		return ks
+		return
 	}
 	if len(ks.Keys) > 1 {
 		slices.SortFunc(ks.Keys, bytes.Compare)
 		ks.Keys = slices.CompactFunc(ks.Keys, bytes.Equal)
 	}
-	return ks
 }
 
 // advance follows the path through documents, up to the next array or the path's end.
@@ -51,16 +66,7 @@ func (c *cursor) advance() {
 	for !c.final && len(c.rest) > 0 {
 		switch c.v.T {
 		case bson.TypeArray:
-			// A number in the path that is a position of the array selects the element; else the array is expanded.
-			n, ok := value.ParseIndex(c.rest[0])
-			if !ok {
-				return
-			}
-			e := c.v.Doc().At(n)
-			if e.IsMissing() {
-				return
-			}
-			c.v, c.rest = e, c.rest[1:]
+			return
 		case bson.TypeEmbeddedDocument:
 			c.v, c.rest = c.v.Doc().Get(c.rest[0]), c.rest[1:]
 		default:
@@ -68,6 +74,27 @@ func (c *cursor) advance() {
 		}
 	}
 	c.final = c.final || c.v.T != bson.TypeArray
+}
+
+// position follows the path into an array when its next part is a position that the array has. The element at a path's end is
+// not expanded: an array is one value, unless it is empty, which is undefined here too.
+func (c *cursor) position() bool {
+	if len(c.rest) == 0 {
+		return false
+	}
+	n, ok := value.ParseIndex(c.rest[0])
+	if !ok {
+		return false
+	}
+	e := c.v.Doc().At(n)
+	if e.IsMissing() {
+		return false
+	}
+	*c = cursor{v: e, rest: c.rest[1:], final: len(c.rest) == 1}
+	if c.final && e.T == bson.TypeArray && e.Doc().Empty() {
+		c.v = value.Value{T: bson.TypeUndefined}
+	}
+	return true
 }
 
 func (ks *KeySet) expand(cs []cursor, fields []Field) bool {
@@ -88,11 +115,16 @@ func (ks *KeySet) expand(cs []cursor, fields []Field) bool {
 		ks.emit(cs, fields)
 		return true
 	}
+	var through uint32 // Bit i: field i takes a value from each element of the array.
 	for i := range cs {
-		if !cs[i].final {
-			ks.Multikey |= 1 << i
+		if !cs[i].final && !cs[i].position() {
+			through |= 1 << i
 		}
 	}
+	if through == 0 {
+		return ks.expand(cs, fields)
+	}
+	ks.Multikey |= through
 	elements := arr.Doc().Values()
 	if len(elements) == 0 {
 		// An empty array is indexed as undefined, a path through it as null.
@@ -102,7 +134,7 @@ func (ks *KeySet) expand(cs []cursor, fields []Field) bool {
 		next := slices.Clone(cs)
 		for i := range next {
 			switch c := &next[i]; {
-			case c.final:
+			case through&(1<<i) == 0:
 			case len(c.rest) == 0:
 				*c = cursor{v: e, final: true}
 			case e.T == bson.TypeEmbeddedDocument:
@@ -129,5 +161,13 @@ func (ks *KeySet) emit(cs []cursor, fields []Field) {
 		}
 		k = value.AppendKey(k, c.v, fields[i].Desc)
 	}
-	ks.Keys = append(ks.Keys, k)
+	if ks.wanted == nil {
+		ks.Keys = append(ks.Keys, k)
+		return
+	}
+	if ks.found == nil && bytes.Equal(k, ks.wanted) {
+		for _, c := range cs {
+			ks.found = append(ks.found, c.v)
+		}
+	}
 }

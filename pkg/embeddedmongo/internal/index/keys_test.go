@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.uber.org/goleak"
 
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
@@ -70,15 +71,49 @@ func TestSortKeysOrderDocuments(t *testing.T) {
 		{`{"a": 1}`, []string{`{"a": []}`, `{}`, `{"a": -1}`, `{"a": [5, 0]}`, `{"a": 2}`, `{"a": "x"}`}},
 		{`{"a": -1}`, []string{`{"a": "x"}`, `{"a": [5, 0]}`, `{"a": 2}`, `{"a": -1}`, `{}`, `{"a": []}`}},
 		{`{"a": 1, "b": -1}`, []string{`{"a": 1, "b": 2}`, `{"a": 1, "b": 1}`, `{"a": 2, "b": 9}`}},
-		{`{"a": 1, "b": 1}`, []string{`{"a": [1, 9], "b": [3, 2]}`, `{"a": 1, "b": 4}`, `{"a": [2], "b": [0]}`}},
+		{`{"a": 1, "b": 1}`, []string{`{"a": [1, 9], "b": 2}`, `{"a": 1, "b": 4}`, `{"a": 2, "b": [0]}`}},
+		{`{"a.0": 1}`, []string{`{"a": [[], 1]}`, `{"a": 1}`, `{"a": [2, 0]}`, `{"a": [[0]]}`}},
+		{`{"_id": 1}`, []string{`{"_id": null}`, `{"_id": []}`, `{"_id": ["p"]}`, `{"_id": ["p", "a"]}`, `{"_id": ["r"]}`}},
+		{`{"_id": -1}`, []string{`{"_id": ["r"]}`, `{"_id": ["p"]}`, `{}`}},
 	} {
 		s, err := CompileSort(doc(t, c.sort))
 		require.NoError(t, err)
 		for i := 1; i < len(c.docs); i++ {
-			before, after := s.Key(doc(t, c.docs[i-1])), s.Key(doc(t, c.docs[i]))
+			before, err := s.Key(doc(t, c.docs[i-1]))
+			require.NoError(t, err)
+			after, err := s.Key(doc(t, c.docs[i]))
+			require.NoError(t, err)
 			require.Negative(t, bytes.Compare(before, after), "%s: %s before %s", c.sort, c.docs[i-1], c.docs[i])
 		}
 	}
+}
+
+func TestSortsOfParallelArraysAreRefused(t *testing.T) {
+	t.Parallel()
+	for sort, d := range map[string]string{
+		`{"a": 1, "b": 1}`:           `{"a": [1], "b": [2]}`,
+		`{"a": 1, "b": 1, "_id": 1}`: `{"a": [], "b": []}`,
+		`{"a.0": 1, "b": 1}`:         `{"a": [1], "b": [2]}`,
+		`{"a.x": 1, "a.y": 1}`:       `{"a": {"x": [1], "y": [2]}}`,
+	} {
+		s, err := CompileSort(doc(t, sort))
+		require.NoError(t, err)
+		_, err = s.Key(doc(t, d))
+		require.True(t, mongoerr.Is(err, mongoerr.BadValue), "%s: %v", sort, err)
+	}
+}
+
+func TestKeyValuesAreThoseOfTheKey(t *testing.T) {
+	t.Parallel()
+	d := doc(t, `{"a": [{"b": 1, "c": []}, {"b": 2}], "x": "y"}`)
+	fields := []Field{NewField("a.b", true), NewField("x", false)}
+	keys := Entries(d, fields).Keys
+	require.Len(t, keys, 2)
+	for i, want := range []int32{2, 1} {
+		got := KeyValues(d, fields, keys[i])
+		require.Equal(t, []value.Value{value.OfInt32(want), value.OfString("y")}, got)
+	}
+	require.Nil(t, KeyValues(d, fields, []byte("another")))
 }
 
 func TestSortsThatAreRefused(t *testing.T) {

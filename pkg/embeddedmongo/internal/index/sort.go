@@ -53,17 +53,40 @@ func CompileSort(d value.Doc) (*Sort, error) {
 }
 
 // Key encodes a document's place in the sort: byte order is sort order. A field with several values (through arrays) sorts by
-// its least when ascending, by its greatest when descending; an empty array sorts before null.
-func (s *Sort) Key(d value.Doc) []byte {
-	keys := Entries(d, s.Fields)
-	if len(keys.Keys) == 0 { // Parallel arrays: each field by itself.
-		var k []byte
-		for _, f := range s.Fields {
-			k = append(k, least(Entries(d, []Field{f}).Keys)...)
-		}
-		return k
+// its least when ascending, by its greatest when descending; an empty array sorts before null. A sort by _id alone compares whole
+// values. Paths through different arrays of one document are an error, as they are in an index.
+func (s *Sort) Key(d value.Doc) ([]byte, error) {
+	if len(s.Fields) == 1 && s.Fields[0].Path == "_id" {
+		return value.AppendKey(nil, d.Get("_id"), s.Fields[0].Desc), nil
 	}
-	return least(keys.Keys)
+	keys := Entries(d, s.Fields)
+	if keys.Parallel != "" {
+		return nil, mongoerr.New(mongoerr.BadValue, "cannot sort with keys that are parallel arrays: %s", keys.Parallel)
+	}
+	return least(keys.Keys), nil
+}
+
+// WholeKey is Key for the elements that $push sorts: a field's value is compared as a whole, and a path may name a position.
+func (s *Sort) WholeKey(d value.Doc) []byte {
+	var k []byte
+	for _, f := range s.Fields {
+		v := value.OfDoc(d)
+		for _, p := range f.parts {
+			switch v.T {
+			case bson.TypeEmbeddedDocument:
+				v = v.Doc().Get(p)
+			case bson.TypeArray:
+				n, ok := value.ParseIndex(p)
+				if v = v.Doc().At(n); !ok {
+					v = value.Value{}
+				}
+			default:
+				v = value.Value{}
+			}
+		}
+		k = value.AppendKey(k, v, f.Desc)
+	}
+	return k
 }
 
 func least(keys [][]byte) []byte {

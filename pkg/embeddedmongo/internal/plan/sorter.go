@@ -49,7 +49,11 @@ func (s *sorter) Pop() any {
 }
 
 func (s *sorter) add(r Row) error {
-	it := item{key: s.by.Key(r.Doc), seq: s.n}
+	key, err := s.by.Key(r.Doc)
+	if err != nil {
+		return err
+	}
+	it := item{key: key, seq: s.n}
 	s.n++
 	if s.keep > 0 && int64(len(s.items)) == s.keep {
 		if less(it, s.items[0]) > 0 {

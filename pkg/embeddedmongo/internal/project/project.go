@@ -2,6 +2,7 @@
 package project
 
 import (
+	"slices"
 	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -47,6 +48,7 @@ type Options struct {
 //nolint:gocognit // One pass over the rules of projections, in the order in which MongoDB tells them.
 func Compile(d value.Doc, o Options) (*Projection, error) {
 	p := &Projection{root: &tree{}, id: true}
+	named := paths{}
 	mode := 0 // 1 inclusion, -1 exclusion.
 	sliced := false
 	set := func(m int, key string) error {
@@ -67,10 +69,11 @@ func Compile(d value.Doc, o Options) (*Projection, error) {
 			parts := strings.Split(key, ".")
 			if positional := o.Find && parts[len(parts)-1] == "$"; positional {
 				parts = parts[:len(parts)-1]
-				t, err := p.root.at(append(prefix, parts...))
-				if err != nil {
+				path := append(slices.Clone(prefix), parts...)
+				if err := named.add(path); err != nil {
 					return err
 				}
+				t := p.root.at(path)
 				t.leaf, t.positional, p.Positions = true, true, true
 				if err := set(1, key); err != nil {
 					return err
@@ -82,7 +85,12 @@ func Compile(d value.Doc, o Options) (*Projection, error) {
 					return mongoerr.New(mongoerr.Kind{Code: 16410, Name: "Location16410"}, "projection path %q is not allowed", key)
 				}
 			}
-			path := append(append([]string{}, prefix...), parts...)
+			path := append(slices.Clone(prefix), parts...)
+			if v.T != bson.TypeEmbeddedDocument || isOperator(v) {
+				if err := named.add(path); err != nil {
+					return err
+				}
+			}
 			switch {
 			case v.IsNumber() || v.T == bson.TypeBoolean:
 				if len(path) == 1 && path[0] == "_id" {
@@ -99,11 +107,7 @@ func Compile(d value.Doc, o Options) (*Projection, error) {
 				if err := set(m, key); err != nil {
 					return err
 				}
-				t, err := p.root.at(path)
-				if err != nil {
-					return err
-				}
-				t.leaf = true
+				p.root.at(path).leaf = true
 			case v.T == bson.TypeEmbeddedDocument && !isOperator(v):
 				if v.Doc().Empty() {
 					return mongoerr.New(mongoerr.Kind{Code: 51270, Name: "Location51270"}, "an empty sub-projection is not a valid value")
@@ -112,10 +116,8 @@ func Compile(d value.Doc, o Options) (*Projection, error) {
 					return err
 				}
 			case o.Find && isArrayOperator(v):
-				t, err := p.root.at(path)
-				if err != nil {
-					return err
-				}
+				t := p.root.at(path)
+				var err error
 				if t.slice, t.elem, err = arrayOperator(v, o.Now); err != nil {
 					return err
 				}
@@ -162,11 +164,9 @@ func (t *tree) keepSlices() {
 	}
 }
 
-func (t *tree) at(path []string) (*tree, error) {
-	for i, p := range path {
-		if t.leaf {
-			return nil, mongoerr.New(mongoerr.Kind{Code: 31249, Name: "Location31249"}, "path collision at %s", strings.Join(path[:i+1], "."))
-		}
+// at finds or makes the node of a path.
+func (t *tree) at(path []string) *tree {
+	for _, p := range path {
 		k := t.kids[p]
 		if k == nil {
 			if t.kids == nil {
@@ -177,10 +177,7 @@ func (t *tree) at(path []string) (*tree, error) {
 		}
 		t = k
 	}
-	if t.kids != nil || t.leaf {
-		return nil, mongoerr.New(mongoerr.Kind{Code: 31250, Name: "Location31250"}, "path collision at %s", strings.Join(path, "."))
-	}
-	return t, nil
+	return t
 }
 
 func isOperator(v value.Value) bool {

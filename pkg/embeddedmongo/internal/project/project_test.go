@@ -60,16 +60,23 @@ func TestProjections(t *testing.T) {
 func TestProjectionsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	for projection, code := range map[string]int32{
-		`{"a": 1, "b": 0}`:          31254,
-		`{"a": 0, "b": "$c"}`:       31254,
-		`{"a": 1, "a.b": 1}`:        31249,
-		`{"a.b": 1, "a": 1}`:        31250,
-		`{"a": {}}`:                 51270,
-		`{"a..b": 1}`:               16410,
-		`{"$a": 1}`:                 16410,
-		`{"n": {"$slice": "x"}}`:    0, // As an expression it is refused too, in its own words.
-		`{"n": {"$slice": [1, 0]}}`: 28724,
-		`{"n": {"$nothing": 1}}`:    0,
+		`{"a": 1, "b": 0}`:             31254,
+		`{"a": 0, "b": "$c"}`:          31254,
+		`{"a": 1, "a.b": 1}`:           31249,
+		`{"a.b": 1, "a": 1}`:           31250,
+		`{"a": 1, "a": 1}`:             31250,
+		`{"_id": 1, "_id": 1}`:         31250,
+		`{"_id": 1, "_id.x": 1}`:       31249,
+		`{"a": 0, "a": 0}`:             31250,
+		`{"a": {"b": 1}, "a.b": 1}`:    31250,
+		`{"a": "$b", "a": "$c"}`:       31250,
+		`{"n": {"$slice": 1}, "n": 1}`: 31250,
+		`{"a": {}}`:                    51270,
+		`{"a..b": 1}`:                  16410,
+		`{"$a": 1}`:                    16410,
+		`{"n": {"$slice": "x"}}`:       0, // As an expression it is refused too, in its own words.
+		`{"n": {"$slice": [1, 0]}}`:    28724,
+		`{"n": {"$nothing": 1}}`:       0,
 	} {
 		_, err := Compile(parse(t, projection), Options{Find: true})
 		var refused *mongoerr.Error

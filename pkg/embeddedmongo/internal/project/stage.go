@@ -66,15 +66,16 @@ func compileUnset(arg value.Value) (Stage, error) {
 		list = arg.Doc().Values()
 	}
 	p := &Projection{root: &tree{}, id: true}
+	named := paths{}
 	for _, v := range list {
 		if v.T != bson.TypeString || v.Str() == "" {
 			return nil, mongoerr.New(mongoerr.FailedToParse, "$unset takes a string or an array of strings")
 		}
-		t, err := p.root.at(strings.Split(v.Str(), "."))
-		if err != nil {
+		path := strings.Split(v.Str(), ".")
+		if err := named.add(path); err != nil {
 			return nil, err
 		}
-		t.leaf = true
+		p.root.at(path).leaf = true
 	}
 	return func(d value.Doc, now int64) (value.Doc, error) { return p.Apply(d, now, -1) }, nil
 }
@@ -82,6 +83,7 @@ func compileUnset(arg value.Value) (Stage, error) {
 // compileSet flattens nested documents into paths: {a: {b: 1}} sets a.b and keeps a's other fields.
 func compileSet(d value.Doc) (Stage, error) {
 	var list []computed
+	named := paths{}
 	var walk func(prefix []string, d value.Doc) error
 	walk = func(prefix []string, d value.Doc) error {
 		for it := d.Iter(); ; {
@@ -101,6 +103,9 @@ func compileSet(d value.Doc) (Stage, error) {
 					return err
 				}
 				continue
+			}
+			if named.add(path) != nil {
+				return mongoerr.New(mongoerr.Kind{Code: 40176, Name: "Location40176"}, "specification contains two conflicting paths: %s", strings.Join(path, "."))
 			}
 			x, err := expr.Compile(v)
 			if err != nil {

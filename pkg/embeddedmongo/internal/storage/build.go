@@ -20,6 +20,9 @@ func (c *Collection) CreateIndex(spec IndexSpec) (created bool, err error) {
 		return false, err
 	}
 	if len(ix.Fields) == 1 && ix.Fields[0].Path == "_id" {
+		if spec.Sparse || len(spec.Partial) > 0 || spec.Expire != nil {
+			return false, mongoerr.New(mongoerr.InvalidIndexSpec, "the _id index cannot be sparse, partial or TTL: %s", spec.Name)
+		}
 		return false, nil
 	}
 	if err := c.e.space.check(0); err != nil {
@@ -36,6 +39,9 @@ func (c *Collection) CreateIndex(spec IndexSpec) (created bool, err error) {
 		if same, err := compareSpecs(old, spec); same || err != nil {
 			return false, err
 		}
+	}
+	if len(c.Indexes()) == maxIndexes {
+		return false, mongoerr.New(mongoerr.CannotCreateIndex, "add index %s to %s.%s: a collection has at most %d indexes", spec.Name, c.DB, c.Name, maxIndexes)
 	}
 	ix.Spec.ID, ix.Spec.Multikey, ix.Spec.Counted = c.nextIx, 0, 0
 	if err := c.fill(ix); err != nil {
@@ -155,7 +161,7 @@ func (c *Collection) checkNoDuplicates(ix *Index, header []byte) error {
 			if err != nil {
 				return err
 			}
-			return duplicateKey(c, ix, d)
+			return duplicateKey(c, ix, d, f)
 		}
 		last = append(last[:0], f...)
 	}

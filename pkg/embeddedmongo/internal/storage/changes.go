@@ -123,7 +123,7 @@ func (ch *changes) checkUnique(it *pebble.Iterator) error {
 				return err
 			}
 			if taken {
-				return duplicateKey(ch.c, ic.ix, ch.new)
+				return duplicateKey(ch.c, ic.ix, ch.new, k)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package storage
 import (
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/orch-project/orch/pkg/embeddedmongo/internal/index"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
@@ -15,13 +16,15 @@ func storageError(err error) error {
 	return err
 }
 
-func duplicateKey(c *Collection, ix *Index, d value.Doc) error {
+// duplicateKey is the error of a document that has a key of a unique index in common with another: the encoded fields.
+func duplicateKey(c *Collection, ix *Index, d value.Doc, key []byte) error {
 	e := mongoerr.New(mongoerr.DuplicateKeyKind, "E11000 duplicate key error collection: %s.%s index: %s dup key: ", c.DB, c.Name, ix.Spec.Name)
 	b := value.NewBuilder()
-	for _, f := range ix.Fields {
-		v := d.Path(f.Parts())
-		if v.IsMissing() {
-			v = value.Null
+	values := index.KeyValues(d, ix.Fields, key)
+	for i, f := range ix.Fields {
+		v := value.Null
+		if i < len(values) && !values[i].IsNullish() {
+			v = values[i]
 		}
 		b.Add(f.Path, v)
 	}

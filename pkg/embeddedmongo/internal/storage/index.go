@@ -105,6 +105,9 @@ func OpenIndex(spec IndexSpec) (*Index, error) {
 		if err != nil {
 			return nil, err
 		}
+		if !filter.Partial(f.Conjuncts()) {
+			return nil, mongoerr.New(mongoerr.CannotCreateIndex, "unsupported expression in partial index: %s", value.Format(value.OfDoc(value.Doc(spec.Partial))))
+		}
 		ix.Partial = f
 	}
 	ix.setRoots()

@@ -51,8 +51,8 @@ func (c *Collection) documentKey(d value.Doc) ([]byte, error) {
 	case bson.TypeArray, bson.TypeRegex:
 		return nil, mongoerr.New(mongoerr.InvalidIDField, "the '_id' value cannot be of type %s", value.TypeName(v.T))
 	}
-	if len(d) > MaxDocument {
-		return nil, mongoerr.New(mongoerr.ObjectTooLarge, "the document has %d bytes, more than %d", len(d), MaxDocument)
+	if err := checkDocument(d, insertTooLarge); err != nil {
+		return nil, err
 	}
 	k := value.AppendKey(c.DocPrefix(), v, false)
 	if len(k)-DocHeader > maxIDKey {

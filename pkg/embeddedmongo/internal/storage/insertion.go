@@ -151,7 +151,7 @@ func (in *insertion) look() error {
 	return in.c.probing(func(it *pebble.Iterator) error {
 		for _, n := range in.byID[:likely] {
 			if it.SeekPrefixGE(n.key) {
-				n.err = duplicateKey(in.c, in.c.Indexes()[0], n.new)
+				n.err = duplicateKey(in.c, in.c.Indexes()[0], n.new, n.id)
 			} else {
 				n.err = storageError(it.Error())
 			}

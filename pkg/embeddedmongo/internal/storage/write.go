@@ -5,12 +5,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
-
-// MaxDocument is the largest document, in bytes.
-const MaxDocument = 16 << 20
 
 // Action is what a Modify function decides.
 type Action int
@@ -43,10 +39,10 @@ func (c *Collection) Modify(w *Commit, id []byte, f func(old value.Doc) (value.D
 	if action == Delete {
 		d = nil
 	}
-	if len(d) > MaxDocument {
-		return mongoerr.New(mongoerr.ObjectTooLarge, "the document would have %d bytes, more than %d", len(d), MaxDocument)
-	}
 	if d != nil {
+		if err := checkDocument(d, updateTooLarge); err != nil {
+			return err
+		}
 		// Deleting needs space too, but it is what makes room.
 		if err := c.e.space.check(len(d)); err != nil {
 			return err

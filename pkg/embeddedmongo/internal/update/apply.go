@@ -60,16 +60,7 @@ func (u *Update) resolve(root *node, done, rest []string, c Context, f func([]st
 }
 
 func join(path []string) string {
-	s := ""
-	var sSb63 strings.Builder
-	for i, p := range path {
-		if i > 0 {
-			sSb63.WriteString(".")
-		}
-		sSb63.WriteString(p)
-	}
-	s += sSb63.String()
-	return s
+	return strings.Join(path, ".")
 }
 
 func applyAt(root *node, path []string, m modifier, c Context) error {
@@ -175,7 +166,10 @@ func applyRename(root *node, path []string, m modifier) error {
 	if inArray(root, m.from) || inArray(root, path) {
 		return mongoerr.New(mongoerr.BadValue, "the source and target of $rename cannot be array elements: %s", join(m.from))
 	}
-	n, _ := root.find(m.from)
+	n, blocked := root.find(m.from)
+	if blocked != nil {
+		return notViable(m.from, blocked)
+	}
 	if n == nil {
 		return nil
 	}
@@ -196,7 +190,10 @@ func inArray(root *node, path []string) bool {
 }
 
 func applyPop(root *node, path []string, m modifier) error {
-	n, _ := root.find(path)
+	n, blocked := root.find(path)
+	if blocked != nil {
+		return notViable(path, blocked)
+	}
 	if n == nil {
 		return nil
 	}

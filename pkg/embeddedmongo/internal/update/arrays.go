@@ -88,9 +88,9 @@ func compileSort(v value.Value) (func(a, b value.Value) int, error) {
 	}
 	key := func(v value.Value) []byte {
 		if v.T != bson.TypeEmbeddedDocument {
-			return s.Key(value.EmptyDoc)
+			return s.WholeKey(value.EmptyDoc)
 		}
-		return s.Key(v.Doc())
+		return s.WholeKey(v.Doc())
 	}
 	return func(a, b value.Value) int { return slices.Compare(key(a), key(b)) }, nil
 }
@@ -184,7 +184,10 @@ func compilePull(arg value.Value, now int64) (func(value.Value) (bool, error), e
 }
 
 func applyPull(root *node, path []string, m modifier) error {
-	n, _ := root.find(path)
+	n, blocked := root.find(path)
+	if blocked != nil {
+		return notViable(path, blocked)
+	}
 	if n == nil {
 		return nil
 	}

@@ -106,7 +106,7 @@ func (n *node) create(key string, v value.Value) (*node, error) {
 	if n.isArray() {
 		i, ok := value.ParseIndex(key)
 		if !ok {
-			return nil, notViable(key, n)
+			return nil, notViable([]string{key}, n)
 		}
 		if i-len(n.kids) > maxPadding {
 			return nil, mongoerr.New(mongoerr.BadValue, "can't backfill more than %d elements", maxPadding)
@@ -130,8 +130,8 @@ func (n *node) remove(key string) bool {
 	return false
 }
 
-func notViable(key string, n *node) error {
-	return mongoerr.New(mongoerr.PathNotViable, "cannot create field '%s' in element {%s: %s}", key, n.key, value.Format(n.value()))
+func notViable(path []string, n *node) error {
+	return mongoerr.New(mongoerr.PathNotViable, "cannot create '%s' in element {%s: %s}", join(path), n.key, value.Format(n.value()))
 }
 
 // find walks to an existing element; nil when the path ends early. blocked is the scalar that the path runs into.
@@ -162,7 +162,7 @@ func (n *node) make(path []string, v func() (value.Value, error)) (*node, bool, 
 	if k, blocked := n.find(path); k != nil {
 		return k, false, nil
 	} else if blocked != nil {
-		return nil, false, notViable(path[0], blocked)
+		return nil, false, notViable(path, blocked)
 	}
 	last, err := v()
 	if err != nil {

@@ -11,22 +11,23 @@ import (
 func (u *Update) Seed(f *filter.Filter) (value.Doc, error) {
 	root := &node{v: value.OfDoc(value.EmptyDoc)}
 	root.expand()
-	if err := seed(root, f.Conjuncts(), u.replacement != nil); err != nil {
+	if err := seed(root, map[string]bool{}, f.Conjuncts(), u.replacement != nil); err != nil {
 		return nil, err
 	}
 	return root.value().Doc(), nil
 }
 
-func seed(root *node, all filter.And, onlyID bool) error {
+// seed assigns what the conjuncts fix. fixed has the paths so far, and false for what leads to them.
+func seed(root *node, fixed map[string]bool, all filter.And, onlyID bool) error {
 	for _, n := range all {
 		switch n := n.(type) {
 		case filter.And:
-			if err := seed(root, n, onlyID); err != nil {
+			if err := seed(root, fixed, n, onlyID); err != nil {
 				return err
 			}
 		case filter.Or:
 			if len(n) == 1 {
-				if err := seed(root, filter.And{n[0]}, onlyID); err != nil {
+				if err := seed(root, fixed, filter.And{n[0]}, onlyID); err != nil {
 					return err
 				}
 			}
@@ -41,7 +42,7 @@ func seed(root *node, all filter.And, onlyID bool) error {
 				continue
 			}
 			parts := n.Parts()
-			if k, _ := root.find(parts); k != nil {
+			if !fix(fixed, parts) {
 				return mongoerr.New(mongoerr.Kind{Code: 54, Name: "NotSingleValueField"}, "cannot infer query fields to set, path '%s' is matched twice", n.Path)
 			}
 			if err := assign(root, parts, v); err != nil {
@@ -50,4 +51,20 @@ func seed(root *node, all filter.And, onlyID bool) error {
 		}
 	}
 	return nil
+}
+
+// fix takes note of a path; false when it, a part that leads to it, or one below it is fixed already.
+func fix(fixed map[string]bool, path []string) bool {
+	for i := 1; i < len(path); i++ {
+		prefix := join(path[:i])
+		if fixed[prefix] {
+			return false
+		}
+		fixed[prefix] = false
+	}
+	if _, there := fixed[join(path)]; there {
+		return false
+	}
+	fixed[join(path)] = true
+	return true
 }

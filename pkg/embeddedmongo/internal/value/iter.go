@@ -132,6 +132,27 @@ func validate(b []byte, depth int) error {
 	return nil
 }
 
+// NestedDeeper reports whether a document contains more levels of documents and arrays than levels.
+func NestedDeeper(d Doc, levels int) bool {
+	// An element that nests takes 7 bytes at least: its type, the end of its name, and an empty document.
+	const least = 7
+	if len(d) <= (levels+1)*least {
+		return false
+	}
+	for it := d.Iter(); ; {
+		_, v, ok := it.Next()
+		if !ok {
+			return false
+		}
+		if v.T != bson.TypeEmbeddedDocument && v.T != bson.TypeArray {
+			continue
+		}
+		if levels == 0 || NestedDeeper(v.Doc(), levels-1) {
+			return true
+		}
+	}
+}
+
 func validateValue(t Type, b []byte, depth int) error {
 	switch t {
 	case bson.TypeUndefined:
