@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
@@ -110,15 +112,26 @@ func (p *prober) related(ctx context.Context, pr probe, values bson.A) (map[stri
 		}
 		return found, nil
 	}
-	fields := []string{pr.rel.foreign}
-	for _, inner := range pr.probes {
-		fields = append(fields, inner.rel.local)
-	}
+	fields := localFields(pr.probes, pr.rel.foreign)
 	err := p.scan(ctx, pr.rel.to, filter, StreamOptions{Fields: fields}, pr.probes, func(doc bson.Raw) bool {
 		found[keyOf(doc.Lookup(pr.rel.foreign))] = true
 		return len(found) < len(values)
 	})
 	return found, err
+}
+
+// localFields are the fields that probes look at, and others, each once: a projection must not name a path twice, nor a path
+// below another.
+func localFields(probes []probe, others ...string) []string {
+	fields := slices.Clone(others)
+	for _, pr := range probes {
+		fields = append(fields, pr.rel.local)
+	}
+	slices.Sort(fields)
+	fields = slices.Compact(fields)
+	return slices.DeleteFunc(fields, func(field string) bool {
+		return slices.ContainsFunc(fields, func(other string) bool { return strings.HasPrefix(field, other+".") })
+	})
 }
 
 // localValues are the distinct values of a field of documents that are the caller's for good.

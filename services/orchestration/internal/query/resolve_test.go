@@ -85,6 +85,40 @@ func TestBroadFiltersAreProbed(t *testing.T) {
 	}
 }
 
+// TestProbesOfOneField: two probes that look at the same field name it once, as a path named twice is no projection.
+func TestProbesOfOneField(t *testing.T) {
+	t.Parallel()
+	db, ws, ctx := database(t), uuid.New(), t.Context()
+	flowsWithRuns(t, db, ws, 30)
+	for i := range 30 {
+		doc := append(envelope(ws, false), bson.E{Key: "_id", Value: binary(numbered(9000 + i))}, bson.E{Key: "flow_id", Value: binary(numbered(i))})
+		_, err := db.Collection(string(Deployment)).InsertOne(ctx, doc)
+		require.NoError(t, err)
+	}
+	both := parse(t, &orchv1.FlowQuery{}, `{"flow_runs": {"name": {"any_": ["run"]}}, "deployments": {}}`)
+	nested := parse(t, &orchv1.FlowQuery{}, `{"flow_runs": {}, "task_runs": {}}`)
+	for name, c := range map[string]struct {
+		query proto.Message
+		want  int
+	}{"two relations by _id": {both, 20}, "a probe within a probe": {nested, 10}} {
+		p, err := NewPlan(Flow, c.query)
+		require.NoError(t, err)
+		s, err := Resolver{Reader: NewReader(db), MaxIDs: 1, Batch: 7}.Select(ctx, ws, p)
+		require.NoError(t, err)
+		_, whole := s.Filter()
+		require.False(t, whole, name)
+		n, err := s.Count(ctx)
+		require.NoError(t, err, name)
+		require.EqualValues(t, c.want, n, name)
+		var ids int
+		require.NoError(t, s.Aggregate(ctx, nil, []bson.D{{{Key: "$project", Value: bson.D{{Key: "_id", Value: 1}}}}}, func(bson.Raw) error {
+			ids++
+			return nil
+		}), name)
+		require.Equal(t, c.want, ids, name)
+	}
+}
+
 func TestTooBroadIsRefused(t *testing.T) {
 	t.Parallel()
 	db, ws, ctx := database(t), uuid.New(), t.Context()

@@ -55,7 +55,7 @@ func (s *Selection) Count(ctx context.Context) (int64, error) {
 		return n, s.failed(err)
 	}
 	var n int64
-	err := s.resolver.prober().scan(ctx, s.own, s.filter, StreamOptions{Fields: s.probed()}, s.probes, func(bson.Raw) bool {
+	err := s.resolver.prober().scan(ctx, s.own, s.filter, StreamOptions{Fields: localFields(s.probes)}, s.probes, func(bson.Raw) bool {
 		n++
 		return true
 	})
@@ -81,7 +81,7 @@ func (s *Selection) Aggregate(ctx context.Context, within bson.D, stages []bson.
 		return err
 	}
 	var failure error
-	err := s.resolver.prober().scan(ctx, s.own, filter, StreamOptions{Fields: s.probed()}, s.probes, func(doc bson.Raw) bool {
+	err := s.resolver.prober().scan(ctx, s.own, filter, StreamOptions{Fields: localFields(s.probes)}, s.probes, func(doc bson.Raw) bool {
 		ids = append(ids, clone(doc.Lookup("_id")))
 		if len(ids) == cap(ids) {
 			failure = flush()
@@ -92,15 +92,6 @@ func (s *Selection) Aggregate(ctx context.Context, within bson.D, stages []bson.
 		failure = flush()
 	}
 	return s.failed(errors.Join(err, failure))
-}
-
-// probed are the fields that probes look at.
-func (s *Selection) probed() []string {
-	fields := make([]string, len(s.probes))
-	for i, pr := range s.probes {
-		fields[i] = pr.rel.local
-	}
-	return fields
 }
 
 func (s *Selection) failed(err error) error {
