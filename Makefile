@@ -78,6 +78,10 @@ e2e-sdk-alike: $(VENV)/prefect ## call everything the SDK and its command line o
 e2e-sdk-faults: $(VENV)/prefect ## kill the servers while flows of the Python SDK run
 	go test -count=1 -v -timeout=30m -tags=e2esdk -run=Faults $(TESTFLAGS) ./test/e2e/sdk -environment $(VENV)/prefect $(SDKFLAGS)
 
+.PHONY: test-automations
+test-automations: ## evaluate the vectors of triggers and of matching, by one evaluator and by three replicas with crashes
+	cd services/orchestration && go test -count=1 -v -run='Vectors|Matching|Replicas|Metric' ./internal/automations/... | grep -v '^=== '
+
 .PHONY: test-traffic
 test-traffic: ## replay what recorded clients asked of the reference, and compare the answers
 	go test -count=1 -v -tags=e2e -run='^TestTraffic' ./test/traffic

@@ -565,6 +565,34 @@ func Of(fullName string) string {
 		return "Condition on events that fires the automation."
 	case "orch.v1.Automation.updated":
 		return "Time of the last change, in UTC."
+	case "orch.v1.AutomationBucket":
+		return "AutomationBucket is what a trigger has counted for one value of its key. It is stored and never shown."
+	case "orch.v1.AutomationBucket.automation_id":
+		return "The automation that the trigger is of."
+	case "orch.v1.AutomationBucket.count":
+		return "The number of events counted in the window."
+	case "orch.v1.AutomationBucket.due":
+		return "When the clock has to be looked at, in microseconds since 1970; absent when only events matter."
+	case "orch.v1.AutomationBucket.end":
+		return "The moment after the window, in microseconds since 1970."
+	case "orch.v1.AutomationBucket.id":
+		return "The bucket's id, made of the trigger's id and the key."
+	case "orch.v1.AutomationBucket.key":
+		return "The values of the labels by which the trigger tells events apart, in the labels' order."
+	case "orch.v1.AutomationBucket.last":
+		return "The event that is the reason if the window ends without enough events."
+	case "orch.v1.AutomationBucket.ledger":
+		return "The events or child firings that were applied: 8 bytes of id and 8 bytes of time each, oldest first."
+	case "orch.v1.AutomationBucket.open":
+		return "Whether a window is open; a closed bucket remembers which events it has counted."
+	case "orch.v1.AutomationBucket.pending":
+		return "The firings that are committed and may not have been passed on."
+	case "orch.v1.AutomationBucket.start":
+		return "The window's first moment, in microseconds since 1970."
+	case "orch.v1.AutomationBucket.trigger_id":
+		return "The trigger that counts here."
+	case "orch.v1.AutomationBucket.waiting":
+		return "The children's firings that wait for others, oldest first."
 	case "orch.v1.AutomationCountQuery":
 		return "AutomationCountQuery selects the automations to count."
 	case "orch.v1.AutomationCountQuery.automations":
@@ -601,6 +629,32 @@ func Of(fullName string) string {
 		return "Combination of the criteria: and_ requires all, or_ requires one; default and_."
 	case "orch.v1.AutomationFilter.tags":
 		return "Selects by tags."
+	case "orch.v1.AutomationFiring":
+		return "AutomationFiring is a trigger that fired. It is stored and never shown."
+	case "orch.v1.AutomationFiring.children":
+		return "The firings of children that a compound trigger or a sequence used."
+	case "orch.v1.AutomationFiring.count":
+		return "The number of events in the window."
+	case "orch.v1.AutomationFiring.end":
+		return "The moment after the window, in microseconds since 1970."
+	case "orch.v1.AutomationFiring.event":
+		return "The event that made the trigger fire; absent where nothing happened at all."
+	case "orch.v1.AutomationFiring.id":
+		return "The firing's id, the same however often the firing is computed."
+	case "orch.v1.AutomationFiring.key":
+		return "The values by which the parent tells child firings apart."
+	case "orch.v1.AutomationFiring.labels":
+		return "The labels by which the trigger tells events apart, with their values."
+	case "orch.v1.AutomationFiring.start":
+		return "The window's first moment, in microseconds since 1970."
+	case "orch.v1.AutomationFiring.state":
+		return "What the firing says: the trigger's condition holds, or no longer does."
+	case "orch.v1.AutomationFiring.trigger_id":
+		return "The trigger that fired."
+	case "orch.v1.AutomationFiring.triggered":
+		return "When the trigger fired, in microseconds since 1970."
+	case "orch.v1.AutomationFiring.value":
+		return "The value of the metric that made a metric trigger fire."
 	case "orch.v1.AutomationList":
 		return "AutomationList is a JSON array of automations."
 	case "orch.v1.AutomationPartialUpdate":
@@ -3879,6 +3933,12 @@ func Of(fullName string) string {
 		return "SuspendFlowRun suspends the flow run of the triggering event."
 	case "orch.v1.TASK_RUN_SORT_CREATED_DESC":
 		return "By time of creation, newest first."
+	case "orch.v1.TRIGGER_STATE_RESOLVED":
+		return "The condition no longer holds."
+	case "orch.v1.TRIGGER_STATE_TRIGGERED":
+		return "The condition holds."
+	case "orch.v1.TRIGGER_STATE_UNSPECIFIED":
+		return "No state was given."
 	case "orch.v1.TagsFilter":
 		return "TagsFilter selects by tags."
 	case "orch.v1.TagsFilter.all_":
@@ -4377,6 +4437,8 @@ func Of(fullName string) string {
 		return "TransitionDetails explain a decision; type selects the form."
 	case "orch.v1.Trigger":
 		return "Trigger is the condition that fires an automation; type selects the kind."
+	case "orch.v1.TriggerState":
+		return "TriggerState says whether a trigger's condition holds."
 	case "orch.v1.UiFlowService":
 		return "User interface queries return the summaries that charts and lists show."
 	case "orch.v1.UiFlowService.CountDeploymentsByFlow":

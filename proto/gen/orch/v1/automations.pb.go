@@ -392,6 +392,59 @@ func (AutomationSort) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_automations_proto_rawDescGZIP(), []int{6}
 }
 
+// TriggerState says whether a trigger's condition holds.
+type TriggerState int32
+
+const (
+	// No state was given.
+	TriggerState_TRIGGER_STATE_UNSPECIFIED TriggerState = 0
+	// The condition holds.
+	TriggerState_TRIGGER_STATE_TRIGGERED TriggerState = 1
+	// The condition no longer holds.
+	TriggerState_TRIGGER_STATE_RESOLVED TriggerState = 2
+)
+
+// Enum value maps for TriggerState.
+var (
+	TriggerState_name = map[int32]string{
+		0: "TRIGGER_STATE_UNSPECIFIED",
+		1: "TRIGGER_STATE_TRIGGERED",
+		2: "TRIGGER_STATE_RESOLVED",
+	}
+	TriggerState_value = map[string]int32{
+		"TRIGGER_STATE_UNSPECIFIED": 0,
+		"TRIGGER_STATE_TRIGGERED":   1,
+		"TRIGGER_STATE_RESOLVED":    2,
+	}
+)
+
+func (x TriggerState) Enum() *TriggerState {
+	p := new(TriggerState)
+	*p = x
+	return p
+}
+
+func (x TriggerState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TriggerState) Descriptor() protoreflect.EnumDescriptor {
+	return file_orch_v1_automations_proto_enumTypes[7].Descriptor()
+}
+
+func (TriggerState) Type() protoreflect.EnumType {
+	return &file_orch_v1_automations_proto_enumTypes[7]
+}
+
+func (x TriggerState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TriggerState.Descriptor instead.
+func (TriggerState) EnumDescriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{7}
+}
+
 // Automation runs actions when its trigger fires.
 type Automation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3594,6 +3647,305 @@ func (x *ValidateTemplateRequest) GetTemplate() string {
 	return ""
 }
 
+// AutomationBucket is what a trigger has counted for one value of its key. It is stored and never shown.
+type AutomationBucket struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The bucket's id, made of the trigger's id and the key.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The automation that the trigger is of.
+	AutomationId string `protobuf:"bytes,2,opt,name=automation_id,json=automationId,proto3" json:"automation_id,omitempty"`
+	// The trigger that counts here.
+	TriggerId string `protobuf:"bytes,3,opt,name=trigger_id,json=triggerId,proto3" json:"trigger_id,omitempty"`
+	// The values of the labels by which the trigger tells events apart, in the labels' order.
+	Key []string `protobuf:"bytes,4,rep,name=key,proto3" json:"key,omitempty"`
+	// Whether a window is open; a closed bucket remembers which events it has counted.
+	Open bool `protobuf:"varint,5,opt,name=open,proto3" json:"open,omitempty"`
+	// The window's first moment, in microseconds since 1970.
+	Start int64 `protobuf:"varint,6,opt,name=start,proto3" json:"start,omitempty"`
+	// The moment after the window, in microseconds since 1970.
+	End int64 `protobuf:"varint,7,opt,name=end,proto3" json:"end,omitempty"`
+	// The number of events counted in the window.
+	Count int64 `protobuf:"varint,8,opt,name=count,proto3" json:"count,omitempty"`
+	// The event that is the reason if the window ends without enough events.
+	Last *ReceivedEvent `protobuf:"bytes,9,opt,name=last,proto3,oneof" json:"last,omitempty"`
+	// The events or child firings that were applied: 8 bytes of id and 8 bytes of time each, oldest first.
+	Ledger []byte `protobuf:"bytes,10,opt,name=ledger,proto3" json:"ledger,omitempty"`
+	// The children's firings that wait for others, oldest first.
+	Waiting []*AutomationFiring `protobuf:"bytes,11,rep,name=waiting,proto3" json:"waiting,omitempty"`
+	// The firings that are committed and may not have been passed on.
+	Pending []*AutomationFiring `protobuf:"bytes,12,rep,name=pending,proto3" json:"pending,omitempty"`
+	// When the clock has to be looked at, in microseconds since 1970; absent when only events matter.
+	Due           *int64 `protobuf:"varint,13,opt,name=due,proto3,oneof" json:"due,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AutomationBucket) Reset() {
+	*x = AutomationBucket{}
+	mi := &file_orch_v1_automations_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AutomationBucket) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AutomationBucket) ProtoMessage() {}
+
+func (x *AutomationBucket) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AutomationBucket.ProtoReflect.Descriptor instead.
+func (*AutomationBucket) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *AutomationBucket) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *AutomationBucket) GetAutomationId() string {
+	if x != nil {
+		return x.AutomationId
+	}
+	return ""
+}
+
+func (x *AutomationBucket) GetTriggerId() string {
+	if x != nil {
+		return x.TriggerId
+	}
+	return ""
+}
+
+func (x *AutomationBucket) GetKey() []string {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *AutomationBucket) GetOpen() bool {
+	if x != nil {
+		return x.Open
+	}
+	return false
+}
+
+func (x *AutomationBucket) GetStart() int64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *AutomationBucket) GetEnd() int64 {
+	if x != nil {
+		return x.End
+	}
+	return 0
+}
+
+func (x *AutomationBucket) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *AutomationBucket) GetLast() *ReceivedEvent {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+func (x *AutomationBucket) GetLedger() []byte {
+	if x != nil {
+		return x.Ledger
+	}
+	return nil
+}
+
+func (x *AutomationBucket) GetWaiting() []*AutomationFiring {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
+
+func (x *AutomationBucket) GetPending() []*AutomationFiring {
+	if x != nil {
+		return x.Pending
+	}
+	return nil
+}
+
+func (x *AutomationBucket) GetDue() int64 {
+	if x != nil && x.Due != nil {
+		return *x.Due
+	}
+	return 0
+}
+
+// AutomationFiring is a trigger that fired. It is stored and never shown.
+type AutomationFiring struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The firing's id, the same however often the firing is computed.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The trigger that fired.
+	TriggerId string `protobuf:"bytes,2,opt,name=trigger_id,json=triggerId,proto3" json:"trigger_id,omitempty"`
+	// What the firing says: the trigger's condition holds, or no longer does.
+	State TriggerState `protobuf:"varint,3,opt,name=state,proto3,enum=orch.v1.TriggerState" json:"state,omitempty"`
+	// When the trigger fired, in microseconds since 1970.
+	Triggered int64 `protobuf:"varint,4,opt,name=triggered,proto3" json:"triggered,omitempty"`
+	// The event that made the trigger fire; absent where nothing happened at all.
+	Event *ReceivedEvent `protobuf:"bytes,5,opt,name=event,proto3,oneof" json:"event,omitempty"`
+	// The labels by which the trigger tells events apart, with their values.
+	Labels map[string]string `protobuf:"bytes,6,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The values by which the parent tells child firings apart.
+	Key []string `protobuf:"bytes,7,rep,name=key,proto3" json:"key,omitempty"`
+	// The number of events in the window.
+	Count int64 `protobuf:"varint,8,opt,name=count,proto3" json:"count,omitempty"`
+	// The window's first moment, in microseconds since 1970.
+	Start int64 `protobuf:"varint,9,opt,name=start,proto3" json:"start,omitempty"`
+	// The moment after the window, in microseconds since 1970.
+	End int64 `protobuf:"varint,10,opt,name=end,proto3" json:"end,omitempty"`
+	// The firings of children that a compound trigger or a sequence used.
+	Children []*AutomationFiring `protobuf:"bytes,11,rep,name=children,proto3" json:"children,omitempty"`
+	// The value of the metric that made a metric trigger fire.
+	Value         *float64 `protobuf:"fixed64,12,opt,name=value,proto3,oneof" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AutomationFiring) Reset() {
+	*x = AutomationFiring{}
+	mi := &file_orch_v1_automations_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AutomationFiring) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AutomationFiring) ProtoMessage() {}
+
+func (x *AutomationFiring) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AutomationFiring.ProtoReflect.Descriptor instead.
+func (*AutomationFiring) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *AutomationFiring) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *AutomationFiring) GetTriggerId() string {
+	if x != nil {
+		return x.TriggerId
+	}
+	return ""
+}
+
+func (x *AutomationFiring) GetState() TriggerState {
+	if x != nil {
+		return x.State
+	}
+	return TriggerState_TRIGGER_STATE_UNSPECIFIED
+}
+
+func (x *AutomationFiring) GetTriggered() int64 {
+	if x != nil {
+		return x.Triggered
+	}
+	return 0
+}
+
+func (x *AutomationFiring) GetEvent() *ReceivedEvent {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
+func (x *AutomationFiring) GetLabels() map[string]string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
+func (x *AutomationFiring) GetKey() []string {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *AutomationFiring) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *AutomationFiring) GetStart() int64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *AutomationFiring) GetEnd() int64 {
+	if x != nil {
+		return x.End
+	}
+	return 0
+}
+
+func (x *AutomationFiring) GetChildren() []*AutomationFiring {
+	if x != nil {
+		return x.Children
+	}
+	return nil
+}
+
+func (x *AutomationFiring) GetValue() float64 {
+	if x != nil && x.Value != nil {
+		return *x.Value
+	}
+	return 0
+}
+
 var File_orch_v1_automations_proto protoreflect.FileDescriptor
 
 const file_orch_v1_automations_proto_rawDesc = "" +
@@ -3857,7 +4209,45 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"!ValidateAutomationTemplateRequest\x12$\n" +
 	"\btemplate\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\"\x02\"\"R\btemplate\"?\n" +
 	"\x17ValidateTemplateRequest\x12$\n" +
-	"\btemplate\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\"\x02\"\"R\btemplate*l\n" +
+	"\btemplate\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\"\x02\"\"R\btemplate\"\xbd\x03\n" +
+	"\x10AutomationBucket\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12+\n" +
+	"\rautomation_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\fautomationId\x12%\n" +
+	"\n" +
+	"trigger_id\x18\x03 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\ttriggerId\x12\x10\n" +
+	"\x03key\x18\x04 \x03(\tR\x03key\x12\x12\n" +
+	"\x04open\x18\x05 \x01(\bR\x04open\x12\x14\n" +
+	"\x05start\x18\x06 \x01(\x03R\x05start\x12\x10\n" +
+	"\x03end\x18\a \x01(\x03R\x03end\x12\x14\n" +
+	"\x05count\x18\b \x01(\x03R\x05count\x12/\n" +
+	"\x04last\x18\t \x01(\v2\x16.orch.v1.ReceivedEventH\x00R\x04last\x88\x01\x01\x12\x16\n" +
+	"\x06ledger\x18\n" +
+	" \x01(\fR\x06ledger\x123\n" +
+	"\awaiting\x18\v \x03(\v2\x19.orch.v1.AutomationFiringR\awaiting\x123\n" +
+	"\apending\x18\f \x03(\v2\x19.orch.v1.AutomationFiringR\apending\x12\x15\n" +
+	"\x03due\x18\r \x01(\x03H\x01R\x03due\x88\x01\x01B\a\n" +
+	"\x05_lastB\x06\n" +
+	"\x04_due\"\x88\x04\n" +
+	"\x10AutomationFiring\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12%\n" +
+	"\n" +
+	"trigger_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\ttriggerId\x12+\n" +
+	"\x05state\x18\x03 \x01(\x0e2\x15.orch.v1.TriggerStateR\x05state\x12\x1c\n" +
+	"\ttriggered\x18\x04 \x01(\x03R\ttriggered\x121\n" +
+	"\x05event\x18\x05 \x01(\v2\x16.orch.v1.ReceivedEventH\x00R\x05event\x88\x01\x01\x12F\n" +
+	"\x06labels\x18\x06 \x03(\v2%.orch.v1.AutomationFiring.LabelsEntryB\a\xca\xf3\x18\x03\xa8\x01\x01R\x06labels\x12\x10\n" +
+	"\x03key\x18\a \x03(\tR\x03key\x12\x14\n" +
+	"\x05count\x18\b \x01(\x03R\x05count\x12\x14\n" +
+	"\x05start\x18\t \x01(\x03R\x05start\x12\x10\n" +
+	"\x03end\x18\n" +
+	" \x01(\x03R\x03end\x125\n" +
+	"\bchildren\x18\v \x03(\v2\x19.orch.v1.AutomationFiringR\bchildren\x12\x19\n" +
+	"\x05value\x18\f \x01(\x01H\x01R\x05value\x88\x01\x01\x1a9\n" +
+	"\vLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\b\n" +
+	"\x06_eventB\b\n" +
+	"\x06_value*l\n" +
 	"\aPosture\x12\x17\n" +
 	"\x13POSTURE_UNSPECIFIED\x10\x00\x12\"\n" +
 	"\x10POSTURE_REACTIVE\x10\x01\x1a\f\xda\xf3\x18\bReactive\x12$\n" +
@@ -3891,7 +4281,11 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\x1cAUTOMATION_SORT_CREATED_DESC\x10\x01\x12 \n" +
 	"\x1cAUTOMATION_SORT_UPDATED_DESC\x10\x02\x12\x1c\n" +
 	"\x18AUTOMATION_SORT_NAME_ASC\x10\x03\x12\x1d\n" +
-	"\x19AUTOMATION_SORT_NAME_DESC\x10\x042\xaa\r\n" +
+	"\x19AUTOMATION_SORT_NAME_DESC\x10\x04*\x83\x01\n" +
+	"\fTriggerState\x12\x1d\n" +
+	"\x19TRIGGER_STATE_UNSPECIFIED\x10\x00\x12*\n" +
+	"\x17TRIGGER_STATE_TRIGGERED\x10\x01\x1a\r\xda\xf3\x18\tTriggered\x12(\n" +
+	"\x16TRIGGER_STATE_RESOLVED\x10\x02\x1a\f\xda\xf3\x18\bResolved2\xaa\r\n" +
 	"\x11AutomationService\x12\x87\x01\n" +
 	"\x10CreateAutomation\x12 .orch.v1.CreateAutomationRequest\x1a\x13.orch.v1.Automation\"<\xe2\xf3\x18\x17\b\xc9\x01\"\x12manage_automations\x82\xd3\xe4\x93\x02\x1b:\n" +
 	"automation\"\r/automations/\x12u\n" +
@@ -3921,8 +4315,8 @@ func file_orch_v1_automations_proto_rawDescGZIP() []byte {
 	return file_orch_v1_automations_proto_rawDescData
 }
 
-var file_orch_v1_automations_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_orch_v1_automations_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_orch_v1_automations_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_orch_v1_automations_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_orch_v1_automations_proto_goTypes = []any{
 	(Posture)(0),                                    // 0: orch.v1.Posture
 	(RequirementWord)(0),                            // 1: orch.v1.RequirementWord
@@ -3931,178 +4325,190 @@ var file_orch_v1_automations_proto_goTypes = []any{
 	(MetricOperator)(0),                             // 4: orch.v1.MetricOperator
 	(ActionSource)(0),                               // 5: orch.v1.ActionSource
 	(AutomationSort)(0),                             // 6: orch.v1.AutomationSort
-	(*Automation)(nil),                              // 7: orch.v1.Automation
-	(*AutomationCreate)(nil),                        // 8: orch.v1.AutomationCreate
-	(*AutomationUpdate)(nil),                        // 9: orch.v1.AutomationUpdate
-	(*AutomationPartialUpdate)(nil),                 // 10: orch.v1.AutomationPartialUpdate
-	(*AutomationList)(nil),                          // 11: orch.v1.AutomationList
-	(*Trigger)(nil),                                 // 12: orch.v1.Trigger
-	(*EventTrigger)(nil),                            // 13: orch.v1.EventTrigger
-	(*RelatedMatch)(nil),                            // 14: orch.v1.RelatedMatch
-	(*ResourceSpecifications)(nil),                  // 15: orch.v1.ResourceSpecifications
-	(*CompoundTrigger)(nil),                         // 16: orch.v1.CompoundTrigger
-	(*Requirement)(nil),                             // 17: orch.v1.Requirement
-	(*SequenceTrigger)(nil),                         // 18: orch.v1.SequenceTrigger
-	(*MetricTrigger)(nil),                           // 19: orch.v1.MetricTrigger
-	(*MetricTriggerQuery)(nil),                      // 20: orch.v1.MetricTriggerQuery
-	(*Action)(nil),                                  // 21: orch.v1.Action
-	(*DoNothing)(nil),                               // 22: orch.v1.DoNothing
-	(*RunDeployment)(nil),                           // 23: orch.v1.RunDeployment
-	(*PauseDeployment)(nil),                         // 24: orch.v1.PauseDeployment
-	(*ResumeDeployment)(nil),                        // 25: orch.v1.ResumeDeployment
-	(*CancelFlowRun)(nil),                           // 26: orch.v1.CancelFlowRun
-	(*DeleteFlowRun)(nil),                           // 27: orch.v1.DeleteFlowRun
-	(*ChangeFlowRunState)(nil),                      // 28: orch.v1.ChangeFlowRunState
-	(*PauseWorkQueue)(nil),                          // 29: orch.v1.PauseWorkQueue
-	(*ResumeWorkQueue)(nil),                         // 30: orch.v1.ResumeWorkQueue
-	(*SendNotification)(nil),                        // 31: orch.v1.SendNotification
-	(*CallWebhook)(nil),                             // 32: orch.v1.CallWebhook
-	(*PauseAutomation)(nil),                         // 33: orch.v1.PauseAutomation
-	(*ResumeAutomation)(nil),                        // 34: orch.v1.ResumeAutomation
-	(*SuspendFlowRun)(nil),                          // 35: orch.v1.SuspendFlowRun
-	(*ResumeFlowRun)(nil),                           // 36: orch.v1.ResumeFlowRun
-	(*PauseWorkPool)(nil),                           // 37: orch.v1.PauseWorkPool
-	(*ResumeWorkPool)(nil),                          // 38: orch.v1.ResumeWorkPool
-	(*AutomationFilter)(nil),                        // 39: orch.v1.AutomationFilter
-	(*BeforeFilter)(nil),                            // 40: orch.v1.BeforeFilter
-	(*AutomationQuery)(nil),                         // 41: orch.v1.AutomationQuery
-	(*AutomationCountQuery)(nil),                    // 42: orch.v1.AutomationCountQuery
-	(*CreateAutomationRequest)(nil),                 // 43: orch.v1.CreateAutomationRequest
-	(*ReadAutomationRequest)(nil),                   // 44: orch.v1.ReadAutomationRequest
-	(*ReadAutomationsRequest)(nil),                  // 45: orch.v1.ReadAutomationsRequest
-	(*CountAutomationsRequest)(nil),                 // 46: orch.v1.CountAutomationsRequest
-	(*ReadAutomationsRelatedToResourceRequest)(nil), // 47: orch.v1.ReadAutomationsRelatedToResourceRequest
-	(*UpdateAutomationRequest)(nil),                 // 48: orch.v1.UpdateAutomationRequest
-	(*PatchAutomationRequest)(nil),                  // 49: orch.v1.PatchAutomationRequest
-	(*DeleteAutomationRequest)(nil),                 // 50: orch.v1.DeleteAutomationRequest
-	(*DeleteAutomationsOwnedByResourceRequest)(nil), // 51: orch.v1.DeleteAutomationsOwnedByResourceRequest
-	(*ValidateAutomationTemplateRequest)(nil),       // 52: orch.v1.ValidateAutomationTemplateRequest
-	(*ValidateTemplateRequest)(nil),                 // 53: orch.v1.ValidateTemplateRequest
-	(*timestamppb.Timestamp)(nil),                   // 54: google.protobuf.Timestamp
-	(*ResourceSpecification)(nil),                   // 55: orch.v1.ResourceSpecification
-	(*durationpb.Duration)(nil),                     // 56: google.protobuf.Duration
-	(StateType)(0),                                  // 57: orch.v1.StateType
-	(Operator)(0),                                   // 58: orch.v1.Operator
-	(*AnyUuidFilter)(nil),                           // 59: orch.v1.AnyUuidFilter
-	(*AnyStringFilter)(nil),                         // 60: orch.v1.AnyStringFilter
-	(*TagsFilter)(nil),                              // 61: orch.v1.TagsFilter
-	(*PageLimit)(nil),                               // 62: orch.v1.PageLimit
-	(*fieldmaskpb.FieldMask)(nil),                   // 63: google.protobuf.FieldMask
-	(*CountResponse)(nil),                           // 64: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),                           // 65: google.protobuf.Empty
+	(TriggerState)(0),                               // 7: orch.v1.TriggerState
+	(*Automation)(nil),                              // 8: orch.v1.Automation
+	(*AutomationCreate)(nil),                        // 9: orch.v1.AutomationCreate
+	(*AutomationUpdate)(nil),                        // 10: orch.v1.AutomationUpdate
+	(*AutomationPartialUpdate)(nil),                 // 11: orch.v1.AutomationPartialUpdate
+	(*AutomationList)(nil),                          // 12: orch.v1.AutomationList
+	(*Trigger)(nil),                                 // 13: orch.v1.Trigger
+	(*EventTrigger)(nil),                            // 14: orch.v1.EventTrigger
+	(*RelatedMatch)(nil),                            // 15: orch.v1.RelatedMatch
+	(*ResourceSpecifications)(nil),                  // 16: orch.v1.ResourceSpecifications
+	(*CompoundTrigger)(nil),                         // 17: orch.v1.CompoundTrigger
+	(*Requirement)(nil),                             // 18: orch.v1.Requirement
+	(*SequenceTrigger)(nil),                         // 19: orch.v1.SequenceTrigger
+	(*MetricTrigger)(nil),                           // 20: orch.v1.MetricTrigger
+	(*MetricTriggerQuery)(nil),                      // 21: orch.v1.MetricTriggerQuery
+	(*Action)(nil),                                  // 22: orch.v1.Action
+	(*DoNothing)(nil),                               // 23: orch.v1.DoNothing
+	(*RunDeployment)(nil),                           // 24: orch.v1.RunDeployment
+	(*PauseDeployment)(nil),                         // 25: orch.v1.PauseDeployment
+	(*ResumeDeployment)(nil),                        // 26: orch.v1.ResumeDeployment
+	(*CancelFlowRun)(nil),                           // 27: orch.v1.CancelFlowRun
+	(*DeleteFlowRun)(nil),                           // 28: orch.v1.DeleteFlowRun
+	(*ChangeFlowRunState)(nil),                      // 29: orch.v1.ChangeFlowRunState
+	(*PauseWorkQueue)(nil),                          // 30: orch.v1.PauseWorkQueue
+	(*ResumeWorkQueue)(nil),                         // 31: orch.v1.ResumeWorkQueue
+	(*SendNotification)(nil),                        // 32: orch.v1.SendNotification
+	(*CallWebhook)(nil),                             // 33: orch.v1.CallWebhook
+	(*PauseAutomation)(nil),                         // 34: orch.v1.PauseAutomation
+	(*ResumeAutomation)(nil),                        // 35: orch.v1.ResumeAutomation
+	(*SuspendFlowRun)(nil),                          // 36: orch.v1.SuspendFlowRun
+	(*ResumeFlowRun)(nil),                           // 37: orch.v1.ResumeFlowRun
+	(*PauseWorkPool)(nil),                           // 38: orch.v1.PauseWorkPool
+	(*ResumeWorkPool)(nil),                          // 39: orch.v1.ResumeWorkPool
+	(*AutomationFilter)(nil),                        // 40: orch.v1.AutomationFilter
+	(*BeforeFilter)(nil),                            // 41: orch.v1.BeforeFilter
+	(*AutomationQuery)(nil),                         // 42: orch.v1.AutomationQuery
+	(*AutomationCountQuery)(nil),                    // 43: orch.v1.AutomationCountQuery
+	(*CreateAutomationRequest)(nil),                 // 44: orch.v1.CreateAutomationRequest
+	(*ReadAutomationRequest)(nil),                   // 45: orch.v1.ReadAutomationRequest
+	(*ReadAutomationsRequest)(nil),                  // 46: orch.v1.ReadAutomationsRequest
+	(*CountAutomationsRequest)(nil),                 // 47: orch.v1.CountAutomationsRequest
+	(*ReadAutomationsRelatedToResourceRequest)(nil), // 48: orch.v1.ReadAutomationsRelatedToResourceRequest
+	(*UpdateAutomationRequest)(nil),                 // 49: orch.v1.UpdateAutomationRequest
+	(*PatchAutomationRequest)(nil),                  // 50: orch.v1.PatchAutomationRequest
+	(*DeleteAutomationRequest)(nil),                 // 51: orch.v1.DeleteAutomationRequest
+	(*DeleteAutomationsOwnedByResourceRequest)(nil), // 52: orch.v1.DeleteAutomationsOwnedByResourceRequest
+	(*ValidateAutomationTemplateRequest)(nil),       // 53: orch.v1.ValidateAutomationTemplateRequest
+	(*ValidateTemplateRequest)(nil),                 // 54: orch.v1.ValidateTemplateRequest
+	(*AutomationBucket)(nil),                        // 55: orch.v1.AutomationBucket
+	(*AutomationFiring)(nil),                        // 56: orch.v1.AutomationFiring
+	nil,                                             // 57: orch.v1.AutomationFiring.LabelsEntry
+	(*timestamppb.Timestamp)(nil),                   // 58: google.protobuf.Timestamp
+	(*ResourceSpecification)(nil),                   // 59: orch.v1.ResourceSpecification
+	(*durationpb.Duration)(nil),                     // 60: google.protobuf.Duration
+	(StateType)(0),                                  // 61: orch.v1.StateType
+	(Operator)(0),                                   // 62: orch.v1.Operator
+	(*AnyUuidFilter)(nil),                           // 63: orch.v1.AnyUuidFilter
+	(*AnyStringFilter)(nil),                         // 64: orch.v1.AnyStringFilter
+	(*TagsFilter)(nil),                              // 65: orch.v1.TagsFilter
+	(*PageLimit)(nil),                               // 66: orch.v1.PageLimit
+	(*fieldmaskpb.FieldMask)(nil),                   // 67: google.protobuf.FieldMask
+	(*ReceivedEvent)(nil),                           // 68: orch.v1.ReceivedEvent
+	(*CountResponse)(nil),                           // 69: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),                           // 70: google.protobuf.Empty
 }
 var file_orch_v1_automations_proto_depIdxs = []int32{
-	54, // 0: orch.v1.Automation.created:type_name -> google.protobuf.Timestamp
-	54, // 1: orch.v1.Automation.updated:type_name -> google.protobuf.Timestamp
-	12, // 2: orch.v1.Automation.trigger:type_name -> orch.v1.Trigger
-	21, // 3: orch.v1.Automation.actions:type_name -> orch.v1.Action
-	21, // 4: orch.v1.Automation.actions_on_trigger:type_name -> orch.v1.Action
-	21, // 5: orch.v1.Automation.actions_on_resolve:type_name -> orch.v1.Action
-	12, // 6: orch.v1.AutomationCreate.trigger:type_name -> orch.v1.Trigger
-	21, // 7: orch.v1.AutomationCreate.actions:type_name -> orch.v1.Action
-	21, // 8: orch.v1.AutomationCreate.actions_on_trigger:type_name -> orch.v1.Action
-	21, // 9: orch.v1.AutomationCreate.actions_on_resolve:type_name -> orch.v1.Action
-	12, // 10: orch.v1.AutomationUpdate.trigger:type_name -> orch.v1.Trigger
-	21, // 11: orch.v1.AutomationUpdate.actions:type_name -> orch.v1.Action
-	21, // 12: orch.v1.AutomationUpdate.actions_on_trigger:type_name -> orch.v1.Action
-	21, // 13: orch.v1.AutomationUpdate.actions_on_resolve:type_name -> orch.v1.Action
-	7,  // 14: orch.v1.AutomationList.automations:type_name -> orch.v1.Automation
-	13, // 15: orch.v1.Trigger.event:type_name -> orch.v1.EventTrigger
-	16, // 16: orch.v1.Trigger.compound:type_name -> orch.v1.CompoundTrigger
-	18, // 17: orch.v1.Trigger.sequence:type_name -> orch.v1.SequenceTrigger
-	19, // 18: orch.v1.Trigger.metric:type_name -> orch.v1.MetricTrigger
-	55, // 19: orch.v1.EventTrigger.match:type_name -> orch.v1.ResourceSpecification
-	14, // 20: orch.v1.EventTrigger.match_related:type_name -> orch.v1.RelatedMatch
-	0,  // 21: orch.v1.EventTrigger.posture:type_name -> orch.v1.Posture
-	56, // 22: orch.v1.EventTrigger.within:type_name -> google.protobuf.Duration
-	55, // 23: orch.v1.RelatedMatch.one:type_name -> orch.v1.ResourceSpecification
-	15, // 24: orch.v1.RelatedMatch.all:type_name -> orch.v1.ResourceSpecifications
-	55, // 25: orch.v1.ResourceSpecifications.values:type_name -> orch.v1.ResourceSpecification
-	12, // 26: orch.v1.CompoundTrigger.triggers:type_name -> orch.v1.Trigger
-	56, // 27: orch.v1.CompoundTrigger.within:type_name -> google.protobuf.Duration
-	17, // 28: orch.v1.CompoundTrigger.require:type_name -> orch.v1.Requirement
-	1,  // 29: orch.v1.Requirement.word:type_name -> orch.v1.RequirementWord
-	12, // 30: orch.v1.SequenceTrigger.triggers:type_name -> orch.v1.Trigger
-	56, // 31: orch.v1.SequenceTrigger.within:type_name -> google.protobuf.Duration
-	55, // 32: orch.v1.MetricTrigger.match:type_name -> orch.v1.ResourceSpecification
-	14, // 33: orch.v1.MetricTrigger.match_related:type_name -> orch.v1.RelatedMatch
-	2,  // 34: orch.v1.MetricTrigger.posture:type_name -> orch.v1.MetricPosture
-	20, // 35: orch.v1.MetricTrigger.metric:type_name -> orch.v1.MetricTriggerQuery
-	3,  // 36: orch.v1.MetricTriggerQuery.name:type_name -> orch.v1.MetricName
-	4,  // 37: orch.v1.MetricTriggerQuery.operator:type_name -> orch.v1.MetricOperator
-	56, // 38: orch.v1.MetricTriggerQuery.range:type_name -> google.protobuf.Duration
-	56, // 39: orch.v1.MetricTriggerQuery.firing_for:type_name -> google.protobuf.Duration
-	22, // 40: orch.v1.Action.do_nothing:type_name -> orch.v1.DoNothing
-	23, // 41: orch.v1.Action.run_deployment:type_name -> orch.v1.RunDeployment
-	24, // 42: orch.v1.Action.pause_deployment:type_name -> orch.v1.PauseDeployment
-	25, // 43: orch.v1.Action.resume_deployment:type_name -> orch.v1.ResumeDeployment
-	26, // 44: orch.v1.Action.cancel_flow_run:type_name -> orch.v1.CancelFlowRun
-	27, // 45: orch.v1.Action.delete_flow_run:type_name -> orch.v1.DeleteFlowRun
-	28, // 46: orch.v1.Action.change_flow_run_state:type_name -> orch.v1.ChangeFlowRunState
-	29, // 47: orch.v1.Action.pause_work_queue:type_name -> orch.v1.PauseWorkQueue
-	30, // 48: orch.v1.Action.resume_work_queue:type_name -> orch.v1.ResumeWorkQueue
-	31, // 49: orch.v1.Action.send_notification:type_name -> orch.v1.SendNotification
-	32, // 50: orch.v1.Action.call_webhook:type_name -> orch.v1.CallWebhook
-	33, // 51: orch.v1.Action.pause_automation:type_name -> orch.v1.PauseAutomation
-	34, // 52: orch.v1.Action.resume_automation:type_name -> orch.v1.ResumeAutomation
-	35, // 53: orch.v1.Action.suspend_flow_run:type_name -> orch.v1.SuspendFlowRun
-	36, // 54: orch.v1.Action.resume_flow_run:type_name -> orch.v1.ResumeFlowRun
-	37, // 55: orch.v1.Action.pause_work_pool:type_name -> orch.v1.PauseWorkPool
-	38, // 56: orch.v1.Action.resume_work_pool:type_name -> orch.v1.ResumeWorkPool
-	5,  // 57: orch.v1.RunDeployment.source:type_name -> orch.v1.ActionSource
-	56, // 58: orch.v1.RunDeployment.schedule_after:type_name -> google.protobuf.Duration
-	5,  // 59: orch.v1.PauseDeployment.source:type_name -> orch.v1.ActionSource
-	5,  // 60: orch.v1.ResumeDeployment.source:type_name -> orch.v1.ActionSource
-	57, // 61: orch.v1.ChangeFlowRunState.state:type_name -> orch.v1.StateType
-	5,  // 62: orch.v1.PauseWorkQueue.source:type_name -> orch.v1.ActionSource
-	5,  // 63: orch.v1.ResumeWorkQueue.source:type_name -> orch.v1.ActionSource
-	5,  // 64: orch.v1.PauseAutomation.source:type_name -> orch.v1.ActionSource
-	5,  // 65: orch.v1.ResumeAutomation.source:type_name -> orch.v1.ActionSource
-	5,  // 66: orch.v1.PauseWorkPool.source:type_name -> orch.v1.ActionSource
-	5,  // 67: orch.v1.ResumeWorkPool.source:type_name -> orch.v1.ActionSource
-	58, // 68: orch.v1.AutomationFilter.operator:type_name -> orch.v1.Operator
-	59, // 69: orch.v1.AutomationFilter.id:type_name -> orch.v1.AnyUuidFilter
-	60, // 70: orch.v1.AutomationFilter.name:type_name -> orch.v1.AnyStringFilter
-	40, // 71: orch.v1.AutomationFilter.created:type_name -> orch.v1.BeforeFilter
-	61, // 72: orch.v1.AutomationFilter.tags:type_name -> orch.v1.TagsFilter
-	54, // 73: orch.v1.BeforeFilter.before_:type_name -> google.protobuf.Timestamp
-	39, // 74: orch.v1.AutomationQuery.automations:type_name -> orch.v1.AutomationFilter
-	6,  // 75: orch.v1.AutomationQuery.sort:type_name -> orch.v1.AutomationSort
-	62, // 76: orch.v1.AutomationQuery.limit:type_name -> orch.v1.PageLimit
-	39, // 77: orch.v1.AutomationCountQuery.automations:type_name -> orch.v1.AutomationFilter
-	8,  // 78: orch.v1.CreateAutomationRequest.automation:type_name -> orch.v1.AutomationCreate
-	41, // 79: orch.v1.ReadAutomationsRequest.query:type_name -> orch.v1.AutomationQuery
-	42, // 80: orch.v1.CountAutomationsRequest.query:type_name -> orch.v1.AutomationCountQuery
-	9,  // 81: orch.v1.UpdateAutomationRequest.automation:type_name -> orch.v1.AutomationUpdate
-	10, // 82: orch.v1.PatchAutomationRequest.automation:type_name -> orch.v1.AutomationPartialUpdate
-	63, // 83: orch.v1.PatchAutomationRequest.update_mask:type_name -> google.protobuf.FieldMask
-	43, // 84: orch.v1.AutomationService.CreateAutomation:input_type -> orch.v1.CreateAutomationRequest
-	44, // 85: orch.v1.AutomationService.ReadAutomation:input_type -> orch.v1.ReadAutomationRequest
-	45, // 86: orch.v1.AutomationService.ReadAutomations:input_type -> orch.v1.ReadAutomationsRequest
-	46, // 87: orch.v1.AutomationService.CountAutomations:input_type -> orch.v1.CountAutomationsRequest
-	47, // 88: orch.v1.AutomationService.ReadAutomationsRelatedToResource:input_type -> orch.v1.ReadAutomationsRelatedToResourceRequest
-	48, // 89: orch.v1.AutomationService.UpdateAutomation:input_type -> orch.v1.UpdateAutomationRequest
-	49, // 90: orch.v1.AutomationService.PatchAutomation:input_type -> orch.v1.PatchAutomationRequest
-	50, // 91: orch.v1.AutomationService.DeleteAutomation:input_type -> orch.v1.DeleteAutomationRequest
-	51, // 92: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:input_type -> orch.v1.DeleteAutomationsOwnedByResourceRequest
-	52, // 93: orch.v1.AutomationService.ValidateAutomationTemplate:input_type -> orch.v1.ValidateAutomationTemplateRequest
-	53, // 94: orch.v1.AutomationService.ValidateTemplate:input_type -> orch.v1.ValidateTemplateRequest
-	7,  // 95: orch.v1.AutomationService.CreateAutomation:output_type -> orch.v1.Automation
-	7,  // 96: orch.v1.AutomationService.ReadAutomation:output_type -> orch.v1.Automation
-	11, // 97: orch.v1.AutomationService.ReadAutomations:output_type -> orch.v1.AutomationList
-	64, // 98: orch.v1.AutomationService.CountAutomations:output_type -> orch.v1.CountResponse
-	11, // 99: orch.v1.AutomationService.ReadAutomationsRelatedToResource:output_type -> orch.v1.AutomationList
-	65, // 100: orch.v1.AutomationService.UpdateAutomation:output_type -> google.protobuf.Empty
-	65, // 101: orch.v1.AutomationService.PatchAutomation:output_type -> google.protobuf.Empty
-	65, // 102: orch.v1.AutomationService.DeleteAutomation:output_type -> google.protobuf.Empty
-	65, // 103: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:output_type -> google.protobuf.Empty
-	65, // 104: orch.v1.AutomationService.ValidateAutomationTemplate:output_type -> google.protobuf.Empty
-	65, // 105: orch.v1.AutomationService.ValidateTemplate:output_type -> google.protobuf.Empty
-	95, // [95:106] is the sub-list for method output_type
-	84, // [84:95] is the sub-list for method input_type
-	84, // [84:84] is the sub-list for extension type_name
-	84, // [84:84] is the sub-list for extension extendee
-	0,  // [0:84] is the sub-list for field type_name
+	58,  // 0: orch.v1.Automation.created:type_name -> google.protobuf.Timestamp
+	58,  // 1: orch.v1.Automation.updated:type_name -> google.protobuf.Timestamp
+	13,  // 2: orch.v1.Automation.trigger:type_name -> orch.v1.Trigger
+	22,  // 3: orch.v1.Automation.actions:type_name -> orch.v1.Action
+	22,  // 4: orch.v1.Automation.actions_on_trigger:type_name -> orch.v1.Action
+	22,  // 5: orch.v1.Automation.actions_on_resolve:type_name -> orch.v1.Action
+	13,  // 6: orch.v1.AutomationCreate.trigger:type_name -> orch.v1.Trigger
+	22,  // 7: orch.v1.AutomationCreate.actions:type_name -> orch.v1.Action
+	22,  // 8: orch.v1.AutomationCreate.actions_on_trigger:type_name -> orch.v1.Action
+	22,  // 9: orch.v1.AutomationCreate.actions_on_resolve:type_name -> orch.v1.Action
+	13,  // 10: orch.v1.AutomationUpdate.trigger:type_name -> orch.v1.Trigger
+	22,  // 11: orch.v1.AutomationUpdate.actions:type_name -> orch.v1.Action
+	22,  // 12: orch.v1.AutomationUpdate.actions_on_trigger:type_name -> orch.v1.Action
+	22,  // 13: orch.v1.AutomationUpdate.actions_on_resolve:type_name -> orch.v1.Action
+	8,   // 14: orch.v1.AutomationList.automations:type_name -> orch.v1.Automation
+	14,  // 15: orch.v1.Trigger.event:type_name -> orch.v1.EventTrigger
+	17,  // 16: orch.v1.Trigger.compound:type_name -> orch.v1.CompoundTrigger
+	19,  // 17: orch.v1.Trigger.sequence:type_name -> orch.v1.SequenceTrigger
+	20,  // 18: orch.v1.Trigger.metric:type_name -> orch.v1.MetricTrigger
+	59,  // 19: orch.v1.EventTrigger.match:type_name -> orch.v1.ResourceSpecification
+	15,  // 20: orch.v1.EventTrigger.match_related:type_name -> orch.v1.RelatedMatch
+	0,   // 21: orch.v1.EventTrigger.posture:type_name -> orch.v1.Posture
+	60,  // 22: orch.v1.EventTrigger.within:type_name -> google.protobuf.Duration
+	59,  // 23: orch.v1.RelatedMatch.one:type_name -> orch.v1.ResourceSpecification
+	16,  // 24: orch.v1.RelatedMatch.all:type_name -> orch.v1.ResourceSpecifications
+	59,  // 25: orch.v1.ResourceSpecifications.values:type_name -> orch.v1.ResourceSpecification
+	13,  // 26: orch.v1.CompoundTrigger.triggers:type_name -> orch.v1.Trigger
+	60,  // 27: orch.v1.CompoundTrigger.within:type_name -> google.protobuf.Duration
+	18,  // 28: orch.v1.CompoundTrigger.require:type_name -> orch.v1.Requirement
+	1,   // 29: orch.v1.Requirement.word:type_name -> orch.v1.RequirementWord
+	13,  // 30: orch.v1.SequenceTrigger.triggers:type_name -> orch.v1.Trigger
+	60,  // 31: orch.v1.SequenceTrigger.within:type_name -> google.protobuf.Duration
+	59,  // 32: orch.v1.MetricTrigger.match:type_name -> orch.v1.ResourceSpecification
+	15,  // 33: orch.v1.MetricTrigger.match_related:type_name -> orch.v1.RelatedMatch
+	2,   // 34: orch.v1.MetricTrigger.posture:type_name -> orch.v1.MetricPosture
+	21,  // 35: orch.v1.MetricTrigger.metric:type_name -> orch.v1.MetricTriggerQuery
+	3,   // 36: orch.v1.MetricTriggerQuery.name:type_name -> orch.v1.MetricName
+	4,   // 37: orch.v1.MetricTriggerQuery.operator:type_name -> orch.v1.MetricOperator
+	60,  // 38: orch.v1.MetricTriggerQuery.range:type_name -> google.protobuf.Duration
+	60,  // 39: orch.v1.MetricTriggerQuery.firing_for:type_name -> google.protobuf.Duration
+	23,  // 40: orch.v1.Action.do_nothing:type_name -> orch.v1.DoNothing
+	24,  // 41: orch.v1.Action.run_deployment:type_name -> orch.v1.RunDeployment
+	25,  // 42: orch.v1.Action.pause_deployment:type_name -> orch.v1.PauseDeployment
+	26,  // 43: orch.v1.Action.resume_deployment:type_name -> orch.v1.ResumeDeployment
+	27,  // 44: orch.v1.Action.cancel_flow_run:type_name -> orch.v1.CancelFlowRun
+	28,  // 45: orch.v1.Action.delete_flow_run:type_name -> orch.v1.DeleteFlowRun
+	29,  // 46: orch.v1.Action.change_flow_run_state:type_name -> orch.v1.ChangeFlowRunState
+	30,  // 47: orch.v1.Action.pause_work_queue:type_name -> orch.v1.PauseWorkQueue
+	31,  // 48: orch.v1.Action.resume_work_queue:type_name -> orch.v1.ResumeWorkQueue
+	32,  // 49: orch.v1.Action.send_notification:type_name -> orch.v1.SendNotification
+	33,  // 50: orch.v1.Action.call_webhook:type_name -> orch.v1.CallWebhook
+	34,  // 51: orch.v1.Action.pause_automation:type_name -> orch.v1.PauseAutomation
+	35,  // 52: orch.v1.Action.resume_automation:type_name -> orch.v1.ResumeAutomation
+	36,  // 53: orch.v1.Action.suspend_flow_run:type_name -> orch.v1.SuspendFlowRun
+	37,  // 54: orch.v1.Action.resume_flow_run:type_name -> orch.v1.ResumeFlowRun
+	38,  // 55: orch.v1.Action.pause_work_pool:type_name -> orch.v1.PauseWorkPool
+	39,  // 56: orch.v1.Action.resume_work_pool:type_name -> orch.v1.ResumeWorkPool
+	5,   // 57: orch.v1.RunDeployment.source:type_name -> orch.v1.ActionSource
+	60,  // 58: orch.v1.RunDeployment.schedule_after:type_name -> google.protobuf.Duration
+	5,   // 59: orch.v1.PauseDeployment.source:type_name -> orch.v1.ActionSource
+	5,   // 60: orch.v1.ResumeDeployment.source:type_name -> orch.v1.ActionSource
+	61,  // 61: orch.v1.ChangeFlowRunState.state:type_name -> orch.v1.StateType
+	5,   // 62: orch.v1.PauseWorkQueue.source:type_name -> orch.v1.ActionSource
+	5,   // 63: orch.v1.ResumeWorkQueue.source:type_name -> orch.v1.ActionSource
+	5,   // 64: orch.v1.PauseAutomation.source:type_name -> orch.v1.ActionSource
+	5,   // 65: orch.v1.ResumeAutomation.source:type_name -> orch.v1.ActionSource
+	5,   // 66: orch.v1.PauseWorkPool.source:type_name -> orch.v1.ActionSource
+	5,   // 67: orch.v1.ResumeWorkPool.source:type_name -> orch.v1.ActionSource
+	62,  // 68: orch.v1.AutomationFilter.operator:type_name -> orch.v1.Operator
+	63,  // 69: orch.v1.AutomationFilter.id:type_name -> orch.v1.AnyUuidFilter
+	64,  // 70: orch.v1.AutomationFilter.name:type_name -> orch.v1.AnyStringFilter
+	41,  // 71: orch.v1.AutomationFilter.created:type_name -> orch.v1.BeforeFilter
+	65,  // 72: orch.v1.AutomationFilter.tags:type_name -> orch.v1.TagsFilter
+	58,  // 73: orch.v1.BeforeFilter.before_:type_name -> google.protobuf.Timestamp
+	40,  // 74: orch.v1.AutomationQuery.automations:type_name -> orch.v1.AutomationFilter
+	6,   // 75: orch.v1.AutomationQuery.sort:type_name -> orch.v1.AutomationSort
+	66,  // 76: orch.v1.AutomationQuery.limit:type_name -> orch.v1.PageLimit
+	40,  // 77: orch.v1.AutomationCountQuery.automations:type_name -> orch.v1.AutomationFilter
+	9,   // 78: orch.v1.CreateAutomationRequest.automation:type_name -> orch.v1.AutomationCreate
+	42,  // 79: orch.v1.ReadAutomationsRequest.query:type_name -> orch.v1.AutomationQuery
+	43,  // 80: orch.v1.CountAutomationsRequest.query:type_name -> orch.v1.AutomationCountQuery
+	10,  // 81: orch.v1.UpdateAutomationRequest.automation:type_name -> orch.v1.AutomationUpdate
+	11,  // 82: orch.v1.PatchAutomationRequest.automation:type_name -> orch.v1.AutomationPartialUpdate
+	67,  // 83: orch.v1.PatchAutomationRequest.update_mask:type_name -> google.protobuf.FieldMask
+	68,  // 84: orch.v1.AutomationBucket.last:type_name -> orch.v1.ReceivedEvent
+	56,  // 85: orch.v1.AutomationBucket.waiting:type_name -> orch.v1.AutomationFiring
+	56,  // 86: orch.v1.AutomationBucket.pending:type_name -> orch.v1.AutomationFiring
+	7,   // 87: orch.v1.AutomationFiring.state:type_name -> orch.v1.TriggerState
+	68,  // 88: orch.v1.AutomationFiring.event:type_name -> orch.v1.ReceivedEvent
+	57,  // 89: orch.v1.AutomationFiring.labels:type_name -> orch.v1.AutomationFiring.LabelsEntry
+	56,  // 90: orch.v1.AutomationFiring.children:type_name -> orch.v1.AutomationFiring
+	44,  // 91: orch.v1.AutomationService.CreateAutomation:input_type -> orch.v1.CreateAutomationRequest
+	45,  // 92: orch.v1.AutomationService.ReadAutomation:input_type -> orch.v1.ReadAutomationRequest
+	46,  // 93: orch.v1.AutomationService.ReadAutomations:input_type -> orch.v1.ReadAutomationsRequest
+	47,  // 94: orch.v1.AutomationService.CountAutomations:input_type -> orch.v1.CountAutomationsRequest
+	48,  // 95: orch.v1.AutomationService.ReadAutomationsRelatedToResource:input_type -> orch.v1.ReadAutomationsRelatedToResourceRequest
+	49,  // 96: orch.v1.AutomationService.UpdateAutomation:input_type -> orch.v1.UpdateAutomationRequest
+	50,  // 97: orch.v1.AutomationService.PatchAutomation:input_type -> orch.v1.PatchAutomationRequest
+	51,  // 98: orch.v1.AutomationService.DeleteAutomation:input_type -> orch.v1.DeleteAutomationRequest
+	52,  // 99: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:input_type -> orch.v1.DeleteAutomationsOwnedByResourceRequest
+	53,  // 100: orch.v1.AutomationService.ValidateAutomationTemplate:input_type -> orch.v1.ValidateAutomationTemplateRequest
+	54,  // 101: orch.v1.AutomationService.ValidateTemplate:input_type -> orch.v1.ValidateTemplateRequest
+	8,   // 102: orch.v1.AutomationService.CreateAutomation:output_type -> orch.v1.Automation
+	8,   // 103: orch.v1.AutomationService.ReadAutomation:output_type -> orch.v1.Automation
+	12,  // 104: orch.v1.AutomationService.ReadAutomations:output_type -> orch.v1.AutomationList
+	69,  // 105: orch.v1.AutomationService.CountAutomations:output_type -> orch.v1.CountResponse
+	12,  // 106: orch.v1.AutomationService.ReadAutomationsRelatedToResource:output_type -> orch.v1.AutomationList
+	70,  // 107: orch.v1.AutomationService.UpdateAutomation:output_type -> google.protobuf.Empty
+	70,  // 108: orch.v1.AutomationService.PatchAutomation:output_type -> google.protobuf.Empty
+	70,  // 109: orch.v1.AutomationService.DeleteAutomation:output_type -> google.protobuf.Empty
+	70,  // 110: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:output_type -> google.protobuf.Empty
+	70,  // 111: orch.v1.AutomationService.ValidateAutomationTemplate:output_type -> google.protobuf.Empty
+	70,  // 112: orch.v1.AutomationService.ValidateTemplate:output_type -> google.protobuf.Empty
+	102, // [102:113] is the sub-list for method output_type
+	91,  // [91:102] is the sub-list for method input_type
+	91,  // [91:91] is the sub-list for extension type_name
+	91,  // [91:91] is the sub-list for extension extendee
+	0,   // [0:91] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_automations_proto_init() }
@@ -4165,13 +4571,15 @@ func file_orch_v1_automations_proto_init() {
 	file_orch_v1_automations_proto_msgTypes[33].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[34].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[35].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[47].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[48].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_automations_proto_rawDesc), len(file_orch_v1_automations_proto_rawDesc)),
-			NumEnums:      7,
-			NumMessages:   47,
+			NumEnums:      8,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

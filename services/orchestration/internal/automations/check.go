@@ -7,11 +7,11 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// prepare gives an automation's triggers new ids, fills in what was not sent, and notes what it relates to. The error is
+// Prepare gives an automation's triggers new ids, fills in what was not sent, and notes what it relates to. The error is
 // a 422 that names all faults.
-func (s *Service) prepare(a *orchv1.Automation) error {
+func (s *Checker) Prepare(a *orchv1.Automation) error {
 	found := &fieldErrors{}
-	prepareTrigger(a.GetTrigger(), s.automations.Store().NewID, body.key("trigger"), found)
+	prepareTrigger(a.GetTrigger(), s.newID, body.key("trigger"), found)
 	for _, list := range []struct {
 		field   string
 		actions []*orchv1.Action
@@ -33,7 +33,7 @@ func (s *Service) prepare(a *orchv1.Automation) error {
 }
 
 // checkSwitch checks an automation that is switched on as it is. The error is a 422.
-func (s *Service) checkSwitch(a *orchv1.Automation) error {
+func (s *Checker) checkSwitch(a *orchv1.Automation) error {
 	found := &fieldErrors{}
 	s.checkLoop(a, found)
 	if len(found.list) > 0 {
@@ -43,7 +43,7 @@ func (s *Service) checkSwitch(a *orchv1.Automation) error {
 }
 
 // relates are the resources that an automation belongs to or runs.
-func (s *Service) relates(a *orchv1.Automation) []string {
+func (s *Checker) relates(a *orchv1.Automation) []string {
 	var resources []string
 	if a.GetOwnerResource() != "" {
 		resources = append(resources, a.GetOwnerResource())
@@ -60,7 +60,7 @@ func (s *Service) relates(a *orchv1.Automation) []string {
 
 // checkLoop refuses automations that would start runs whose states fire them again, without end. Only those that react
 // to the states that every run of a deployment goes through can do that.
-func (s *Service) checkLoop(a *orchv1.Automation, found *fieldErrors) {
+func (s *Checker) checkLoop(a *orchv1.Automation, found *fieldErrors) {
 	e := a.GetTrigger().GetEvent()
 	if !a.GetEnabled() || e == nil || e.GetPosture() != orchv1.Posture_POSTURE_REACTIVE {
 		return
@@ -88,7 +88,7 @@ func (s *Service) checkLoop(a *orchv1.Automation, found *fieldErrors) {
 }
 
 // everyRun tells whether a specification matches every flow run.
-func (s *Service) everyRun(spec *orchv1.ResourceSpecification) bool {
+func (s *Checker) everyRun(spec *orchv1.ResourceSpecification) bool {
 	labels := spec.GetLabels()
 	if len(labels) == 0 {
 		return true

@@ -13,7 +13,7 @@ import (
 )
 
 // prepareAction fills in what was not sent of an action, and collects what is wrong with it.
-func (s *Service) prepareAction(a *orchv1.Action, at place, found *fieldErrors) {
+func (s *Checker) prepareAction(a *orchv1.Action, at place, found *fieldErrors) {
 	checkSelection(a.ProtoReflect(), at, found)
 	switch kind := a.GetKind().(type) {
 	case *orchv1.Action_RunDeployment:
@@ -54,7 +54,7 @@ func checkSelection(action protoreflect.Message, at place, found *fieldErrors) {
 	}
 }
 
-func (s *Service) prepareRun(run *orchv1.RunDeployment, at place, found *fieldErrors) {
+func (s *Checker) prepareRun(run *orchv1.RunDeployment, at place, found *fieldErrors) {
 	if run.GetScheduleAfter() == nil {
 		run.ScheduleAfter = durationpb.New(0)
 	}
@@ -74,7 +74,7 @@ func (s *Service) prepareRun(run *orchv1.RunDeployment, at place, found *fieldEr
 	})
 }
 
-func (s *Service) checkTemplate(field, template string, at place, found *fieldErrors) {
+func (s *Checker) checkTemplate(field, template string, at place, found *fieldErrors) {
 	if _, err := s.templates.Compile(template); err != nil {
 		found.add(at.key(field), "'%s' is not a valid template: %s", field, templateError(err))
 	}
@@ -82,7 +82,7 @@ func (s *Service) checkTemplate(field, template string, at place, found *fieldEr
 
 // checkParameters looks through the values of parameters for templates, and for markers that stand for values. A text in
 // a list is no template; one in an object is, if it looks like one.
-func (s *Service) checkParameters(v jsontree.Value, where string, tell func(where, what string)) {
+func (s *Checker) checkParameters(v jsontree.Value, where string, tell func(where, what string)) {
 	switch v := v.(type) {
 	case jsontree.List:
 		for i, item := range v {
@@ -110,7 +110,7 @@ func (s *Service) checkParameters(v jsontree.Value, where string, tell func(wher
 
 // checkMarker checks a value that stands for another one, and tells whether it is such a value. Of the kinds of markers,
 // those for JSON and for templates can be checked before they are used.
-func (s *Service) checkMarker(v *jsontree.Object, where string, tell func(where, what string)) bool {
+func (s *Checker) checkMarker(v *jsontree.Object, where string, tell func(where, what string)) bool {
 	for _, vocab := range []vocabulary.Vocabulary{vocabulary.Orch, vocabulary.Prefect} {
 		switch v.Text(vocab.KindKey()) {
 		case "":
@@ -129,7 +129,7 @@ func (s *Service) checkMarker(v *jsontree.Object, where string, tell func(where,
 	return false
 }
 
-func (s *Service) tellTemplate(template, where string, tell func(where, what string)) {
+func (s *Checker) tellTemplate(template, where string, tell func(where, what string)) {
 	if _, err := s.templates.Compile(template); err != nil {
 		tell(where, "Invalid jinja: "+templateError(err))
 	}

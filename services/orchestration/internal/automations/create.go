@@ -19,7 +19,7 @@ func (s *Service) CreateAutomation(ctx context.Context, r *orchv1.CreateAutomati
 		Tags: create.GetTags(), Trigger: create.GetTrigger(), Actions: create.GetActions(), ActionsOnTrigger: create.GetActionsOnTrigger(),
 		ActionsOnResolve: create.GetActionsOnResolve(), OwnerResource: create.OwnerResource,
 	}
-	if err := s.prepare(automation); err != nil {
+	if err := s.Prepare(automation); err != nil {
 		return nil, err
 	}
 	created, err := s.lifecycle(info.Workspace, automation, nil, "created")

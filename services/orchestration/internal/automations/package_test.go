@@ -8,6 +8,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/jsontree"
 	"github.com/orch-project/orch/pkg/testkit"
+	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
@@ -15,7 +16,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 func TestParametersAreLookedThroughForTemplates(t *testing.T) {
 	t.Parallel()
-	s := &Service{templates: newTemplates()}
+	s := NewChecker(vocabulary.Orch)
 	for text, want := range map[string]string{
 		`{"a":"plain","b":1,"c":null}`:                                 "",
 		`{"a":"{{ event.id }}"}`:                                       "",

@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/orch-project/orch/pkg/jinja"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
@@ -28,8 +27,7 @@ type Service struct {
 	orchv1.UnimplementedAutomationServiceServer
 	automations *store.Collection[*orchv1.Automation]
 	source      pagination.Source[*orchv1.Automation]
-	templates   *jinja.Engine
-	vocab       vocabulary.Vocabulary
+	*Checker
 }
 
 // New returns the service over a store.
@@ -38,8 +36,7 @@ func New(s *store.Store, vocab vocabulary.Vocabulary) *Service {
 	return &Service{
 		automations: automations,
 		source:      pagination.NewSource(automations, orchv1.AutomationSort_AUTOMATION_SORT_NAME_ASC),
-		templates:   newTemplates(),
-		vocab:       vocab,
+		Checker:     newChecker(vocab, s.NewID),
 	}
 }
 

@@ -24,7 +24,7 @@ func (s *Service) UpdateAutomation(ctx context.Context, r *orchv1.UpdateAutomati
 		next.Name, next.Description, next.Enabled, next.Tags = u.GetName(), u.GetDescription(), u.GetEnabled(), u.GetTags()
 		next.Trigger, next.Actions = u.GetTrigger(), u.GetActions()
 		next.ActionsOnTrigger, next.ActionsOnResolve = u.GetActionsOnTrigger(), u.GetActionsOnResolve()
-		return s.prepare(next)
+		return s.Prepare(next)
 	})
 }
 

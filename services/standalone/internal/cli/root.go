@@ -19,6 +19,7 @@ func New(version string) *cobra.Command {
 	root.AddCommand(
 		serverCommand(version),
 		webhookCommand(version),
+		automationCommand(version),
 		loginCommand(version),
 		logoutCommand(),
 		profileCommand(),

@@ -1,0 +1,181 @@
+package match
+
+import (
+	"slices"
+	"strings"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// Index finds the filters that an event can fit, among many. Two levels narrow them down:
+//
+//	name:   the whole name, its literal beginning, or any name
+//	label:  one exact label of the resource, one of a related resource, or any labels
+//
+// An index is filled, then used by any number of goroutines.
+type Index[T comparable] struct {
+	exact    map[string]*labels[T]
+	prefixes []prefixes[T] // By length.
+	any      labels[T]
+	size     int
+}
+
+type prefixes[T comparable] struct {
+	length int
+	texts  map[string]*labels[T]
+}
+
+type item[T comparable] struct {
+	filter *Filter
+	value  T
+}
+
+// labels are filters of one name by an exact label.
+type labels[T comparable] struct {
+	own     map[string]map[string][]item[T]
+	related map[string]map[string][]item[T]
+	rest    []item[T]
+}
+
+// NewIndex returns an empty index.
+func NewIndex[T comparable]() *Index[T] { return &Index[T]{exact: map[string]*labels[T]{}} }
+
+// Len returns how many filters were added.
+func (x *Index[T]) Len() int { return x.size }
+
+// Add adds a filter under a value.
+func (x *Index[T]) Add(f *Filter, value T) {
+	x.size++
+	it := item[T]{f, value}
+	patterns := append(slices.Clone(f.names.expect), f.names.after...)
+	if len(f.names.expect) == 0 {
+		x.any.add(it)
+		return
+	}
+	seen := map[string]bool{}
+	for _, pattern := range patterns {
+		special := strings.IndexAny(pattern, "*?[")
+		if special == 0 { // One pattern that any name may fit is enough.
+			x.any.add(it)
+			return
+		}
+	}
+	for _, pattern := range patterns {
+		if seen[pattern] {
+			continue
+		}
+		seen[pattern] = true
+		if special := strings.IndexAny(pattern, "*?["); special > 0 {
+			x.prefix(pattern[:special]).add(it)
+			continue
+		}
+		if x.exact[pattern] == nil {
+			x.exact[pattern] = &labels[T]{}
+		}
+		x.exact[pattern].add(it)
+	}
+}
+
+func (x *Index[T]) prefix(text string) *labels[T] {
+	i := slices.IndexFunc(x.prefixes, func(p prefixes[T]) bool { return p.length == len(text) })
+	if i < 0 {
+		i = len(x.prefixes)
+		x.prefixes = append(x.prefixes, prefixes[T]{len(text), map[string]*labels[T]{}})
+	}
+	if x.prefixes[i].texts[text] == nil {
+		x.prefixes[i].texts[text] = &labels[T]{}
+	}
+	return x.prefixes[i].texts[text]
+}
+
+// Takers returns the values whose filters take an event, each once, in no order.
+func (x *Index[T]) Takers(e *orchv1.ReceivedEvent) []T {
+	if IsLogWrite(e.GetEvent()) {
+		return nil
+	}
+	var found []T
+	name := e.GetEvent()
+	if l := x.exact[name]; l != nil {
+		found = l.takers(e, found)
+	}
+	for _, p := range x.prefixes {
+		if len(name) >= p.length {
+			if l := p.texts[name[:p.length]]; l != nil {
+				found = l.takers(e, found)
+			}
+		}
+	}
+	return x.any.takers(e, found)
+}
+
+func (l *labels[T]) add(it item[T]) {
+	if r := exactRule(it.filter.match); r != nil {
+		l.own = addTo(l.own, r, it)
+		return
+	}
+	for _, s := range it.filter.related {
+		if r := exactRule(s); r != nil {
+			l.related = addTo(l.related, r, it)
+			return
+		}
+	}
+	l.rest = append(l.rest, it)
+}
+
+func addTo[T comparable](m map[string]map[string][]item[T], r *rule, it item[T]) map[string]map[string][]item[T] {
+	if m == nil {
+		m = map[string]map[string][]item[T]{}
+	}
+	if m[r.label] == nil {
+		m[r.label] = map[string][]item[T]{}
+	}
+	seen := map[string]bool{}
+	for i := range r.values {
+		text, _ := r.values[i].glob.Exact()
+		if !seen[text] {
+			seen[text] = true
+			m[r.label][text] = append(m[r.label][text], it)
+		}
+	}
+	return m
+}
+
+// exactRule returns a rule that lists the values a label may have, nil if a specification has none.
+func exactRule(s spec) *rule {
+	for i := range s {
+		r := &s[i]
+		listed := !slices.ContainsFunc(r.values, func(v value) bool {
+			_, exact := v.glob.Exact()
+			return v.negate || !exact
+		})
+		if listed && len(r.values) > 0 {
+			return r
+		}
+	}
+	return nil
+}
+
+func (l *labels[T]) takers(e *orchv1.ReceivedEvent, found []T) []T {
+	for label, values := range l.own {
+		if have, ok := e.GetResource().GetLabels()[label]; ok {
+			found = taking(values[have], e, found)
+		}
+	}
+	for label, values := range l.related {
+		for _, r := range e.GetRelated() {
+			if have, ok := r.GetLabels()[label]; ok {
+				found = taking(values[have], e, found)
+			}
+		}
+	}
+	return taking(l.rest, e, found)
+}
+
+func taking[T comparable](items []item[T], e *orchv1.ReceivedEvent, found []T) []T {
+	for _, it := range items {
+		if starts, expected := it.filter.Takes(e); (starts || expected) && !slices.Contains(found, it.value) {
+			found = append(found, it.value)
+		}
+	}
+	return found
+}

@@ -1,0 +1,51 @@
+package trigger
+
+import (
+	"encoding/binary"
+
+	"github.com/google/uuid"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+const (
+	// dedupWindow is how long an event that comes again is a duplicate, in microseconds.
+	dedupWindow = int64(30 * 60 * 1_000_000)
+	// maxLedger bounds the entries of a ledger. It exceeds what can be delivered again after a crash.
+	maxLedger   = 4096
+	ledgerEntry = 16
+)
+
+// ledgerID is the part of an id that a ledger holds.
+func ledgerID(id uuid.UUID) uint64 {
+	return binary.BigEndian.Uint64(id[:8]) ^ binary.BigEndian.Uint64(id[8:])
+}
+
+// applied reports whether an event or a child firing was applied to a bucket within a time before now. A window of 0
+// means at any time.
+func applied(b *orchv1.AutomationBucket, id uuid.UUID, now, window int64) bool {
+	want := ledgerID(id)
+	for i := len(b.Ledger) - ledgerEntry; i >= 0; i -= ledgerEntry {
+		at := int64(binary.BigEndian.Uint64(b.Ledger[i+8:]))
+		if window > 0 && now-at >= window {
+			return false
+		}
+		if binary.BigEndian.Uint64(b.Ledger[i:]) == want {
+			return true
+		}
+	}
+	return false
+}
+
+// apply notes that an event or a child firing was applied, and forgets what is older than the window, or too much.
+func apply(b *orchv1.AutomationBucket, id uuid.UUID, now, window int64) {
+	first := 0
+	for window > 0 && first < len(b.Ledger) && now-int64(binary.BigEndian.Uint64(b.Ledger[first+8:])) >= window {
+		first += ledgerEntry
+	}
+	first = max(first, len(b.Ledger)-(maxLedger-1)*ledgerEntry)
+	ledger := make([]byte, 0, len(b.Ledger)-first+ledgerEntry)
+	ledger = append(ledger, b.Ledger[first:]...)
+	ledger = binary.BigEndian.AppendUint64(ledger, ledgerID(id))
+	b.Ledger = binary.BigEndian.AppendUint64(ledger, uint64(now))
+}

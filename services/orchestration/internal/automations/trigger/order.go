@@ -1,0 +1,152 @@
+package trigger
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+const (
+	// holdFor is how long an event waits for the one that it follows, counted from when it was received.
+	holdFor = 15 * time.Minute
+	// maxFollow bounds how far followers of followers are released at once; those beyond wait for their time.
+	maxFollow = 20
+	// maxDone bounds the remembered ids of events.
+	maxDone = 100_000
+)
+
+// Order brings the events of a workspace into the order that they ask for by `follows`, and drops duplicates:
+//
+//	arrives ──► done within 30 min? drop
+//	       ──► follows an event that is not done? hold, 15 min at most
+//	       ──► release, then the held events that follow it
+//
+// It is used by one goroutine.
+type Order struct {
+	done  map[uuid.UUID]int64 // When, in microseconds.
+	queue []uuid.UUID         // The ids of done, oldest first.
+	held  map[uuid.UUID]*Held // By the held event's id.
+	known func(leader uuid.UUID) bool
+}
+
+// Held is an event that waits for the one that it follows.
+type Held struct {
+	Event    *orchv1.ReceivedEvent
+	Follows  uuid.UUID
+	Received time.Time
+}
+
+// NewOrder returns an order that has seen nothing. Known reports whether an event was done before; nil means none was.
+func NewOrder(known func(leader uuid.UUID) bool) *Order {
+	if known == nil {
+		known = func(uuid.UUID) bool { return false }
+	}
+	return &Order{done: map[uuid.UUID]int64{}, held: map[uuid.UUID]*Held{}, known: known}
+}
+
+// Held returns the events that wait, in no order.
+func (o *Order) Held() map[uuid.UUID]*Held { return o.held }
+
+// Restore takes back an event that was held when a process ended.
+func (o *Order) Restore(h *Held) { o.hold(h) }
+
+func (o *Order) hold(h *Held) {
+	id, err := uuid.Parse(h.Event.GetId())
+	if err != nil {
+		return
+	}
+	o.held[id] = h
+}
+
+// Admit returns what is to be evaluated now that an event has arrived: nothing if it is a duplicate or has to wait, else
+// the event and those that waited for it.
+func (o *Order) Admit(e *orchv1.ReceivedEvent, received, now time.Time) []*orchv1.ReceivedEvent {
+	id, err := uuid.Parse(e.GetId())
+	if err != nil || o.isDone(id, now) {
+		return nil
+	}
+	if e.Follows != nil {
+		leader, err := uuid.Parse(e.GetFollows())
+		_, waits := o.held[leader]
+		if err == nil && leader != id && received.After(now.Add(-holdFor)) && !o.isDone(leader, now) && (waits || !o.known(leader)) {
+			o.hold(&Held{Event: e, Follows: leader, Received: received})
+			return nil
+		}
+	}
+	return o.release(e, id, now, 0, nil)
+}
+
+// Expire returns the held events whose time is over, each with those that waited for it.
+func (o *Order) Expire(now time.Time) []*orchv1.ReceivedEvent {
+	var due []*Held
+	for _, h := range o.held {
+		if !h.Received.After(now.Add(-holdFor)) {
+			due = append(due, h)
+		}
+	}
+	sortByOccurred(due)
+	var released []*orchv1.ReceivedEvent
+	for _, h := range due {
+		id := uuid.MustParse(h.Event.GetId())
+		if o.held[id] == h {
+			released = o.release(h.Event, id, now, 0, released)
+		}
+	}
+	return released
+}
+
+func (o *Order) release(e *orchv1.ReceivedEvent, id uuid.UUID, now time.Time, depth int, released []*orchv1.ReceivedEvent) []*orchv1.ReceivedEvent {
+	delete(o.held, id)
+	o.finish(id, now)
+	released = append(released, e)
+	if depth == maxFollow || len(o.held) == 0 {
+		return released
+	}
+	var followers []*Held
+	for _, h := range o.held {
+		if h.Follows == id {
+			followers = append(followers, h)
+		}
+	}
+	sortByOccurred(followers)
+	for _, h := range followers {
+		released = o.release(h.Event, uuid.MustParse(h.Event.GetId()), now, depth+1, released)
+	}
+	return released
+}
+
+func sortByOccurred(held []*Held) {
+	slices.SortFunc(held, func(a, b *Held) int {
+		return a.Event.GetOccurred().AsTime().Compare(b.Event.GetOccurred().AsTime())
+	})
+}
+
+func (o *Order) isDone(id uuid.UUID, now time.Time) bool {
+	at, done := o.done[id]
+	return done && now.UnixMicro()-at < dedupWindow
+}
+
+func (o *Order) finish(id uuid.UUID, now time.Time) {
+	at := now.UnixMicro()
+	if _, again := o.done[id]; !again {
+		o.queue = append(o.queue, id)
+	}
+	o.done[id] = at
+	for len(o.queue) > maxDone || (len(o.queue) > 0 && at-o.done[o.queue[0]] >= dedupWindow) {
+		delete(o.done, o.queue[0])
+		o.queue = o.queue[1:]
+	}
+}
+
+// Forget takes back that events were done, after their evaluation was not committed: they will come again.
+func (o *Order) Forget(events []*orchv1.ReceivedEvent) {
+	for _, e := range events {
+		if id, err := uuid.Parse(e.GetId()); err == nil {
+			delete(o.done, id)
+		}
+	}
+	o.queue = slices.DeleteFunc(o.queue, func(id uuid.UUID) bool { _, ok := o.done[id]; return !ok })
+}

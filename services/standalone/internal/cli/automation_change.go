@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+)
+
+func automationCreateCommand(c *connection) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "create -f FILE",
+		Short:   "Create an automation from a YAML or JSON file",
+		Example: `  orch automation create -f notify.yaml`,
+		Args:    cobra.NoArgs,
+	}
+	file := cmd.Flags().StringP("file", "f", "", "the file that holds the automation, as the API takes it")
+	_ = cmd.MarkFlagRequired("file")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		automation, err := readAutomation(*file)
+		if err != nil {
+			return err
+		}
+		s, err := c.server()
+		if err != nil {
+			return err
+		}
+		answer, err := s.Call(cmd.Context(), http.MethodPost, s.InWorkspace("/automations/"), automation)
+		if err != nil {
+			return err
+		}
+		return show(c, cmd, answer, automationHead, automationRow)
+	}
+	return cmd
+}
+
+// readAutomation reads an automation from a YAML file; JSON is YAML too.
+func readAutomation(file string) (map[string]any, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the automation: %w", err)
+	}
+	var automation map[string]any
+	if err := yaml.Unmarshal(text, &automation); err != nil {
+		return nil, fmt.Errorf("%w: read the automation of %s: %w", errArgument, file, err)
+	}
+	if _, err := json.Marshal(automation); err != nil {
+		return nil, fmt.Errorf("%w: the automation of %s has keys that are not texts: %w", errArgument, file, err)
+	}
+	return automation, nil
+}
+
+func automationPauseCommand(c *connection) *cobra.Command {
+	return automationSwitchCommand(c, "pause", "Disable an automation: it is not evaluated, and its windows stay", false)
+}
+
+func automationResumeCommand(c *connection) *cobra.Command {
+	return automationSwitchCommand(c, "resume", "Enable an automation again", true)
+}
+
+func automationSwitchCommand(c *connection, verb, short string, enabled bool) *cobra.Command {
+	return &cobra.Command{
+		Use:   verb + " AUTOMATION",
+		Short: short,
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, path, err := c.automationOf(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if _, err := s.Call(cmd.Context(), http.MethodPatch, path, map[string]any{"enabled": enabled}); err != nil {
+				return err
+			}
+			answer, err := s.Call(cmd.Context(), http.MethodGet, path, nil)
+			if err != nil {
+				return err
+			}
+			return show(c, cmd, answer, automationHead, automationRow)
+		},
+	}
+}
+
+func automationDeleteCommand(c *connection) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "delete AUTOMATION",
+		Short: "Delete an automation with what it has counted",
+		Args:  cobra.ExactArgs(1),
+	}
+	yes := yesFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, path, err := c.automationOf(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		return c.remove(cmd, s, path, *yes, fmt.Sprintf("Delete the automation %q?", args[0]), fmt.Sprintf("Deleted the automation %q.", args[0]))
+	}
+	return cmd
+}
