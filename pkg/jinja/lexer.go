@@ -117,6 +117,9 @@ func (lx *lexer) rawBegin(i int) (end int, sign byte, ok bool) {
 // raw reads a raw block's text and end; lx.at is at the text.
 func (lx *lexer) raw(begin int) error {
 	s := lx.src.text
+	if lx.at == len(s) {
+		return nil // As in Jinja2, an opening delimiter at the very end is ignored.
+	}
 	for i := lx.at; ; i++ {
 		j := strings.Index(s[i:], "{%")
 		if j < 0 {
@@ -145,6 +148,9 @@ func (lx *lexer) raw(begin int) error {
 func (lx *lexer) comment(begin int) error {
 	s := lx.src.text
 	j := strings.Index(s[lx.at:], "#}")
+	if j < 0 && lx.at == len(s) {
+		return nil // As in Jinja2, an opening delimiter at the very end is ignored.
+	}
 	if j < 0 {
 		return lx.fail(begin, "Missing end of comment tag")
 	}

@@ -182,13 +182,31 @@ func unescape(s string) (string, error) {
 			b.WriteRune(r)
 			i = next
 		case c == 'N':
-			return "", fmt.Errorf("unknown Unicode character name")
+			r, next, err := nameEscape(s, i)
+			if err != nil {
+				return "", err
+			}
+			b.WriteRune(r)
+			i = next
 		default:
 			b.WriteByte('\\')
 			b.WriteByte(c)
 		}
 	}
 	return b.String(), nil
+}
+
+// nameEscape reads the {name} of \N{name} at i.
+func nameEscape(s string, i int) (r rune, next int, err error) {
+	end := strings.IndexByte(s[i:], '}')
+	if end < 2 || s[i] != '{' {
+		return 0, 0, fmt.Errorf("malformed \\N character escape")
+	}
+	r, ok := characterByName(s[i+1 : i+end])
+	if !ok {
+		return 0, 0, fmt.Errorf("unknown Unicode character name")
+	}
+	return r, i + end + 1, nil
 }
 
 func hexEscape(s string, i int, c byte) (rune, int, error) {

@@ -221,12 +221,15 @@ func (e *jsonEncoder) dictKey(k Value) error {
 	return nil
 }
 
+// del is the control character DEL, which json.dumps escapes and RFC 8259 does not.
+const del = 0x7f
+
 func (e *jsonEncoder) text(s string) {
 	b := append(e.b, '"')
 	start := 0
 	for i := 0; i < len(s); {
 		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' && c < 0x7f {
+		if c >= ' ' && c != '"' && c != '\\' && c < del {
 			i++
 			continue
 		}
@@ -245,7 +248,7 @@ func (e *jsonEncoder) text(s string) {
 			i += n
 			continue
 		}
-		if c == 0x7f {
+		if c == del && e.plain {
 			i++
 			continue
 		}
