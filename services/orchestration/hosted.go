@@ -11,6 +11,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy/accounts"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy/roles"
@@ -19,11 +20,14 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy/users"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy/workspaceaccess"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy/workspaces"
+	"github.com/orch-project/orch/services/orchestration/internal/webhooks"
 )
 
 // hosted are the services of the hosted form: accounts and what belongs to them. They serve on every server; without
 // API keys there is one owner of everything.
 type hosted struct {
+	store           *store.Store
+	webhooks        *webhooks.Service
 	registry        *tenancy.Registry
 	accounts        *accounts.Service
 	workspaces      *workspaces.Service
@@ -35,31 +39,34 @@ type hosted struct {
 }
 
 // openRegistry opens the directory's bucket and makes what is first on a new database.
-func (o *Orchestration) openRegistry(ctx context.Context, cfg Config, conn *broker.Conn) (*tenancy.Registry, error) {
+func openRegistry(ctx context.Context, deps tenancy.Deps, conn *broker.Conn) (*tenancy.Registry, error) {
 	bucket, err := conn.KeyValue(ctx, directory.Bucket, broker.KVConfig{Description: "who may do what, for gateway and hooks"})
 	if err != nil {
 		return nil, err
 	}
-	registry := tenancy.New(tenancy.Deps{Store: o.store, Directory: bucket, Flush: o.flush, Vocabulary: cfg.Vocabulary, Log: o.log})
+	deps.Directory = bucket
+	registry := tenancy.New(deps)
 	return registry, registry.Bootstrap(ctx)
 }
 
-// host makes the services; webhooks are made before them.
-func (o *Orchestration) host(registry *tenancy.Registry) {
-	o.hosted = hosted{
+func newHosted(registry *tenancy.Registry, st *store.Store, hooks *webhooks.Service) *hosted {
+	h := &hosted{
 		registry:        registry,
-		accounts:        accounts.New(registry, o.webhooks.DisableOpen, o.closeAccount),
-		workspaces:      workspaces.New(registry, o.emptyWorkspace),
+		store:           st,
+		webhooks:        hooks,
 		roles:           roles.New(registry),
 		users:           users.New(registry),
-		serviceAccounts: serviceaccounts.New(registry, o.webhooks.DeleteOfServiceAccount),
+		serviceAccounts: serviceaccounts.New(registry, hooks.DeleteOfServiceAccount),
 		teams:           teams.New(registry),
 		access:          workspaceaccess.New(registry),
 	}
+	h.workspaces = workspaces.New(registry, h.emptyWorkspace)
+	h.accounts = accounts.New(registry, hooks.DisableOpen, h.closeAccount)
+	return h
 }
 
 // handlers are what the services carry out.
-func (h hosted) handlers() outbox.Handlers {
+func (h *hosted) handlers() outbox.Handlers {
 	return outbox.Handlers{
 		tenancy.KindDirectory:      h.registry.Publish,
 		tenancy.KindDismiss:        h.registry.CarryOutDismissals,
@@ -76,7 +83,7 @@ var hostedCollections = []query.Collection{
 	query.Team,
 }
 
-func (h hosted) register(r grpc.ServiceRegistrar) {
+func (h *hosted) register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterAccountServiceServer(r, h.accounts)
 	orchv1.RegisterWorkspaceServiceServer(r, h.workspaces)
 	orchv1.RegisterRoleServiceServer(r, h.roles)
@@ -87,30 +94,30 @@ func (h hosted) register(r grpc.ServiceRegistrar) {
 }
 
 // closeAccount deletes everything that an account which is gone owned: keys first, then what they could reach.
-func (o *Orchestration) closeAccount(ctx context.Context, account uuid.UUID) error {
+func (h *hosted) closeAccount(ctx context.Context, account uuid.UUID) error {
 	for _, deleteOf := range []func(ctx context.Context, account uuid.UUID) error{
-		o.hosted.serviceAccounts.DeleteOfAccount,
-		o.hosted.users.DeleteOfAccount,
-		o.hosted.teams.DeleteOfAccount,
-		o.hosted.workspaces.DeleteOfAccount,
-		o.hosted.roles.DeleteOfAccount,
+		h.serviceAccounts.DeleteOfAccount,
+		h.users.DeleteOfAccount,
+		h.teams.DeleteOfAccount,
+		h.workspaces.DeleteOfAccount,
+		h.roles.DeleteOfAccount,
 	} {
 		if err := deleteOf(ctx, account); err != nil {
 			return err
 		}
 	}
-	return o.store.Clear(ctx, account, query.Collections())
+	return h.store.Clear(ctx, account, query.Collections())
 }
 
 // emptyWorkspace deletes everything in a workspace that is gone: first what others know of, then the rest.
-func (o *Orchestration) emptyWorkspace(ctx context.Context, workspace uuid.UUID) error {
-	if err := o.webhooks.DeleteOfWorkspace(ctx, workspace); err != nil {
+func (h *hosted) emptyWorkspace(ctx context.Context, workspace uuid.UUID) error {
+	if err := h.webhooks.DeleteOfWorkspace(ctx, workspace); err != nil {
 		return err
 	}
-	if err := o.hosted.registry.RevokeIn(ctx, workspace); err != nil {
+	if err := h.registry.RevokeIn(ctx, workspace); err != nil {
 		return err
 	}
-	return o.store.Clear(ctx, workspace, query.Collections())
+	return h.store.Clear(ctx, workspace, query.Collections())
 }
 
 // Welcome makes the first user's key, the first time that it is called on a database, and returns it: the caller shows

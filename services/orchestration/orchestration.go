@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	_ "time/tzdata" // Schedules name time zones, and an image made from scratch has no files of them.
 
 	"github.com/google/uuid"
@@ -116,7 +117,7 @@ type Orchestration struct {
 	blocks      *blocks.Service
 	automations *automations.Service
 	admin       *admin.Service
-	hosted      hosted
+	hosted      *hosted
 	every       Timers
 }
 
@@ -157,62 +158,75 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 		return nil, err
 	}
 
-	hurry := outbox.Hurry{Flush: o.flush, Log: o.log}
+	// The relay executes what the services' writes cause. Its routes to the services follow below, once they exist.
+	effects := outbox.NewMux()
+	o.relay = outbox.New(outbox.Config{
+		Store: o.store, Collections: slices.Concat(collections, hostedCollections), Handlers: effects,
+		Mixed: []string{events.KindPublish, flowruns.KindHistory, taskruns.KindHistory}, Log: o.log,
+	})
+	o.store = o.store.WithRelay(o.relay)
+	flush := outbox.NewFlusher(o.relay, o.log)
+	wake := taskWorkerWaker(deps.Broker.Live(taskdispatch.Feed), o.log)
+
 	limits := concurrency.NewLimits(o.store, cfg.Vocabulary, deps.Random)
 	o.limits = concurrency.New(limits)
 	o.variables = variables.New(o.store, cfg.Vocabulary)
-	o.artifacts = artifacts.New(artifacts.Deps{Store: o.store, Flush: o.flush, Vocabulary: cfg.Vocabulary, Log: o.log})
+	o.artifacts = artifacts.New(artifacts.Deps{Store: o.store, Flush: flush, Vocabulary: cfg.Vocabulary})
 	o.searches = savedsearches.New(o.store)
-	o.blocks = blocks.New(blocks.Deps{Store: o.store, Keys: cfg.Secrets, Flush: o.flush, Vocabulary: cfg.Vocabulary, Log: o.log})
+	o.blocks = blocks.New(blocks.Deps{Store: o.store, Keys: cfg.Secrets, Flush: flush, Vocabulary: cfg.Vocabulary})
 	o.automations = automations.New(o.store, cfg.Vocabulary)
 	o.admin = admin.New(o.store, o.blocks.Capabilities)
-	o.flows = flows.New(o.store, cfg.Vocabulary, hurry)
-	o.runs = flowruns.New(o.store, cfg.Vocabulary, limits)
-	hydrator := parameters.NewHydrator(o.variables.Lookup)
-	o.runs.UseHydrator(hydrator)
-	o.runs.UseHurry(hurry)
-	o.schemas = parameters.NewService(hydrator)
+	o.flows = flows.New(o.store, cfg.Vocabulary, flush)
+	o.schemas = parameters.NewService(parameters.NewHydrator(o.variables.Lookup))
+	o.tasks = taskruns.New(taskruns.Deps{
+		Store: o.store, Vocabulary: cfg.Vocabulary, Limits: limits, Random: deps.Random, Offered: wake, Flush: flush,
+	})
+	o.workers = taskworkers.New(taskworkers.Deps{Store: o.store, Show: o.tasks.Show, Offered: wake})
+	o.runs = flowruns.New(flowruns.Deps{
+		Store: o.store, Vocabulary: cfg.Vocabulary, Limits: limits, Variable: o.variables.Lookup, Flush: flush,
+		CancelTaskRuns: o.tasks.CancelOf,
+	})
 	o.graphs = graph.New(o.store, o.runs.States)
-	o.tasks = taskruns.New(o.store, cfg.Vocabulary, limits, deps.Random)
-	o.tasks.OnOffer(o.offered)
-	o.tasks.UseHurry(hurry)
-	o.workers = taskworkers.New(taskworkers.Deps{Store: o.store, Show: o.tasks.Show, Offered: o.offered})
 	o.deployments = deployments.New(deployments.Deps{
 		Store: o.store, Runs: o.runs, Variable: o.variables.Lookup, Block: o.blocks.Has, Limit: limits.Show, Shown: limits.ShowOf,
-		Follow: limits.DeploymentEffect, Flush: o.flush, Vocabulary: cfg.Vocabulary, Log: o.log,
+		Follow: limits.DeploymentEffect, Flush: flush, Vocabulary: cfg.Vocabulary,
 	})
-	o.events = events.New(o.store, deps.Broker, cfg.Vocabulary, cfg.EventsRetention)
-	o.events.OnStored(o.tasks.Record)
-	registry, err := o.openRegistry(ctx, cfg, deps.Broker)
+	o.events = events.New(events.Deps{
+		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Retention: cfg.EventsRetention, Record: o.tasks.Record,
+	})
+	o.logs = logs.New(logs.Deps{Store: o.store, Retention: cfg.LogsRetention, Show: deps.Broker.Live(wirelogs.Feed).Publish, Log: o.log})
+	registry, err := openRegistry(ctx, tenancy.Deps{Store: o.store, Flush: flush, Vocabulary: cfg.Vocabulary, Log: o.log}, deps.Broker)
 	if err != nil {
 		return nil, err
 	}
-	o.logs = logs.New(logs.Deps{Store: o.store, Retention: cfg.LogsRetention, Show: deps.Broker.Live(wirelogs.Feed).Publish, Log: o.log})
 	o.webhooks = webhooks.New(webhooks.Deps{
-		Store: o.store, Definitions: definitions, Tenancy: registry, Compile: deps.CompileTemplate, Flush: o.flush, Log: o.log,
+		Store: o.store, Definitions: definitions, Tenancy: registry, Compile: deps.CompileTemplate, Flush: flush, Log: o.log,
 		Secrets: cfg.Secrets, Vocabulary: cfg.Vocabulary, IDs: deps.IDs, Publisher: deps.Broker.Publisher(), Journal: deliveries,
 		Kept: cfg.DeliveriesKept, Retention: cfg.DeliveriesRetention,
 	})
-	o.host(registry)
-	handlers, err := outbox.Merge(outbox.Handlers{
-		events.KindPublish:            o.events.PublishEffects,
-		webhooks.KindDefinition:       o.webhooks.Publish,
-		accounts.KindIntake:           o.webhooks.PublishAccounts,
-		artifacts.KindFollow:          o.artifacts.Follow,
-		artifacts.KindDeleteOfFlowRun: o.artifacts.DeleteOfFlowRuns,
-	}, o.runs.Handlers(), o.tasks.Handlers(), o.deployments.Handlers(), o.limits.Handlers(), o.logs.Handlers(), o.blocks.Handlers(), o.hosted.handlers())
-	if err != nil {
+	o.hosted = newHosted(registry, o.store, o.webhooks)
+
+	if err := effects.Handle(
+		outbox.Handlers{
+			events.KindPublish:            o.events.PublishEffects,
+			webhooks.KindDefinition:       o.webhooks.Publish,
+			accounts.KindIntake:           o.webhooks.PublishAccounts,
+			artifacts.KindFollow:          o.artifacts.Follow,
+			artifacts.KindDeleteOfFlowRun: o.artifacts.DeleteOfFlowRuns,
+		},
+		o.runs.Handlers(), o.tasks.Handlers(), o.deployments.Handlers(), o.limits.Handlers(), o.logs.Handlers(), o.blocks.Handlers(),
+		o.hosted.handlers(),
+	); err != nil {
 		return nil, err
 	}
-	o.relay = outbox.New(o.store, append([]query.Collection{
-		query.Flow, query.FlowRun, query.TaskRun, query.Deployment, query.ConcurrencyLimit, query.Webhook,
-		query.Artifact, query.ArtifactLatest, query.Variable, query.SavedSearch,
-		query.BlockType, query.BlockSchema, query.BlockDocument, query.Automation,
-	}, hostedCollections...), handlers, o.log)
-	o.relay.Together(events.KindPublish, flowruns.KindHistory, taskruns.KindHistory)
-	o.store.OnEffects(o.relay.Wake)
-	o.store.OnTakenIDs(o.relay.Settle)
 	return o, nil
+}
+
+// collections are those whose documents have effects, besides hostedCollections.
+var collections = []query.Collection{
+	query.Flow, query.FlowRun, query.TaskRun, query.Deployment, query.ConcurrencyLimit, query.Webhook,
+	query.Artifact, query.ArtifactLatest, query.Variable, query.SavedSearch,
+	query.BlockType, query.BlockSchema, query.BlockDocument, query.Automation,
 }
 
 // Register adds the services to a server, in this process or over gRPC.
@@ -265,16 +279,13 @@ func (o *Orchestration) Workers() []run.Worker {
 	}, o.timers(o.every)...)
 }
 
-// offered wakes a task worker that waits. One that is not woken asks by itself a little later.
-func (o *Orchestration) offered(ws uuid.UUID, taskKey string) {
-	if err := o.broker.Live(taskdispatch.Feed).Publish(ws, []byte(taskKey)); err != nil {
-		o.log.Warn("waking a task worker", "error", err)
+// taskWorkerWaker wakes a task worker that waits for runs of a task key. A worker that misses the wake-up polls later.
+func taskWorkerWaker(feed *broker.Live, log *slog.Logger) func(ws uuid.UUID, taskKey string) {
+	return func(ws uuid.UUID, taskKey string) {
+		if err := feed.Publish(ws, []byte(taskKey)); err != nil {
+			log.Warn("wake a task worker", "error", err)
+		}
 	}
-}
-
-// flush carries out the effects of one document now; services are made before the relay that does it.
-func (o *Orchestration) flush(ctx context.Context, collection query.Collection, id uuid.UUID) error {
-	return o.relay.Flush(ctx, collection, id)
 }
 
 // Reconcile brings the catalogue of webhooks up to date, as the worker of that name does at the start.

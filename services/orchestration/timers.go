@@ -17,7 +17,6 @@ type Timers struct {
 
 // timers are the workers that do so, each in one replica at a time.
 func (o *Orchestration) timers(every Timers) []run.Worker {
-	o.runs.OnCancelled(o.tasks.CancelOf)
 	var workers []run.Worker
 	for _, timer := range []struct {
 		name  string

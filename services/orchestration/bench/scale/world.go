@@ -45,7 +45,9 @@ func open(ctx context.Context, dir string) (*world, error) {
 	if err := s.EnsureIndexes(ctx, query.Indexes()); err != nil {
 		return nil, errors.Join(err, w.close(ctx))
 	}
-	orchv1.RegisterFlowRunServiceServer(w.calls, flowruns.New(s, vocabulary.Orch, concurrency.NewLimits(s, vocabulary.Orch, nil)))
+	orchv1.RegisterFlowRunServiceServer(w.calls, flowruns.New(flowruns.Deps{
+		Store: s, Vocabulary: vocabulary.Orch, Limits: concurrency.NewLimits(s, vocabulary.Orch, nil),
+	}))
 	return w, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/namecheck"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
 // CreateArtifact stores an artifact. The runs that it names need not exist: those that clients judge themselves are
@@ -36,7 +37,7 @@ func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, create *orchv1.A
 	if err := s.artifacts.Insert(ctx, ws, artifact, effects...); err != nil {
 		return nil, err
 	}
-	s.spread(ctx, id)
+	s.flush.Flush(ctx, query.Artifact, id)
 	return artifact, rpc.SetStatus(ctx, http.StatusCreated)
 }
 

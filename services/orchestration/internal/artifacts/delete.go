@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -22,6 +23,6 @@ func (s *Service) DeleteArtifact(ctx context.Context, r *orchv1.DeleteArtifactRe
 	if err != nil {
 		return nil, translate(err)
 	}
-	s.spread(ctx, id)
+	s.flush.Flush(ctx, query.Artifact, id)
 	return &emptypb.Empty{}, nil
 }

@@ -1,8 +1,6 @@
 package artifacts
 
 import (
-	"context"
-	"log/slog"
 	"testing"
 
 	"github.com/google/uuid"
@@ -12,7 +10,6 @@ import (
 	"github.com/orch-project/orch/pkg/testkit"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
-	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid/requesttest"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 	"github.com/orch-project/orch/services/orchestration/internal/store/storetest"
@@ -26,8 +23,7 @@ func TestFollowLooksAtWhatIsStored(t *testing.T) {
 	ws := uuid.New()
 	ctx := requesttest.Incoming(t, ws)
 	s := New(Deps{
-		Store: storetest.Embedded(t, clock.System{}), Vocabulary: vocabulary.Orch, Log: slog.New(slog.DiscardHandler),
-		Flush: func(context.Context, query.Collection, uuid.UUID) error { return nil }, // The test carries effects out.
+		Store: storetest.Embedded(t, clock.System{}), Vocabulary: vocabulary.Orch,
 	})
 	create := func(key *string) *orchv1.Artifact {
 		artifact, err := s.CreateArtifact(ctx, &orchv1.CreateArtifactRequest{Artifact: &orchv1.ArtifactCreate{Key: key}})

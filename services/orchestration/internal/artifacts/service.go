@@ -12,7 +12,6 @@ package artifacts
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -21,6 +20,7 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
@@ -35,17 +35,15 @@ type Service struct {
 	latest    *store.Collection[*orchv1.ArtifactCollection]
 	keys      pagination.Source[*orchv1.ArtifactCollection]
 	vocab     vocabulary.Vocabulary
-	flush     func(ctx context.Context, collection query.Collection, id uuid.UUID) error
-	log       *slog.Logger
+	flush     outbox.Flusher
 }
 
 // Deps are what the service works with.
 type Deps struct {
 	Store *store.Store
-	// Flush carries out the effects of a document now.
-	Flush      func(ctx context.Context, collection query.Collection, id uuid.UUID) error
+	// Flush executes the effects of a write before its call returns.
+	Flush      outbox.Flusher
 	Vocabulary vocabulary.Vocabulary
-	Log        *slog.Logger
 }
 
 // New returns the service.
@@ -59,7 +57,6 @@ func New(d Deps) *Service {
 		keys:      pagination.NewSource(latest, orchv1.ArtifactCollectionSort_ARTIFACT_COLLECTION_SORT_ID_DESC),
 		vocab:     d.Vocabulary,
 		flush:     d.Flush,
-		log:       d.Log,
 	}
 }
 
@@ -127,11 +124,4 @@ func (s *Service) lifecycle(ws uuid.UUID, kind, verb string, of kept, payload []
 	}
 	e.Related = related
 	return events.Publish(ws, e)
-}
-
-// spread lets the key follow before the call is answered. What cannot be done now is done by the relay later.
-func (s *Service) spread(ctx context.Context, id uuid.UUID) {
-	if err := s.flush(ctx, query.Artifact, id); err != nil {
-		s.log.WarnContext(ctx, "the latest artifact of a key will follow later", "artifact_id", id, "error", err)
-	}
 }

@@ -8,6 +8,7 @@ import (
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -36,6 +37,6 @@ func (s *Service) change(ctx context.Context, ws, id uuid.UUID, edit func(next *
 	if err != nil {
 		return nil, err
 	}
-	s.spread(ctx, id)
+	s.flush.Flush(ctx, query.Artifact, id)
 	return changed, nil
 }

@@ -62,7 +62,7 @@ func (s *Service) DeleteBlockType(ctx context.Context, r *orchv1.DeleteBlockType
 	if err != nil {
 		return nil, missing(err, noType)
 	}
-	s.spread(ctx, query.BlockType, id)
+	s.flush.Flush(ctx, query.BlockType, id)
 	return &emptypb.Empty{}, nil
 }
 
@@ -86,7 +86,7 @@ func (s *Service) DeleteBlockSchema(ctx context.Context, r *orchv1.DeleteBlockSc
 	if err := s.deleteSchema(ctx, ws, id); err != nil {
 		return nil, missing(err, noSchema)
 	}
-	s.spread(ctx, query.BlockSchema, id)
+	s.flush.Flush(ctx, query.BlockSchema, id)
 	return &emptypb.Empty{}, nil
 }
 

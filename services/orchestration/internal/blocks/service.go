@@ -14,18 +14,15 @@
 package blocks
 
 import (
-	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"sync"
-
-	"github.com/google/uuid"
 
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
@@ -48,8 +45,7 @@ type Service struct {
 
 	keys  secrets.Keyring
 	vocab vocabulary.Vocabulary
-	flush func(ctx context.Context, collection query.Collection, id uuid.UUID) error
-	log   *slog.Logger
+	flush outbox.Flusher
 
 	installed sync.Map // The workspaces that are known to have the system's types.
 }
@@ -59,10 +55,9 @@ type Deps struct {
 	Store *store.Store
 	// Keys seal and open the data of documents.
 	Keys secrets.Keyring
-	// Flush carries out the effects of a document now.
-	Flush      func(ctx context.Context, collection query.Collection, id uuid.UUID) error
+	// Flush executes the effects of a write before its call returns.
+	Flush      outbox.Flusher
 	Vocabulary vocabulary.Vocabulary
-	Log        *slog.Logger
 }
 
 // New returns the service.
@@ -74,7 +69,6 @@ func New(d Deps) *Service {
 		keys:      d.Keys,
 		vocab:     d.Vocabulary,
 		flush:     d.Flush,
-		log:       d.Log,
 	}
 	// All three are listed by name, but for schemas, of which the newest counts.
 	s.typeSource = pagination.NewSource(s.types, orchv1.BlockDocumentSort_BLOCK_DOCUMENT_SORT_NAME_ASC)
@@ -97,11 +91,3 @@ const (
 	noSchema   = "Block schema not found"
 	noDocument = "Block document not found"
 )
-
-// spread carries out the effects of a deletion before the call is answered. What cannot be done now is done by the relay
-// later.
-func (s *Service) spread(ctx context.Context, of query.Collection, id uuid.UUID) {
-	if err := s.flush(ctx, of, id); err != nil {
-		s.log.WarnContext(ctx, "what belongs to something deleted will be deleted later", "collection", of, "id", id, "error", err)
-	}
-}

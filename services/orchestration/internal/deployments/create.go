@@ -13,6 +13,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -97,7 +98,7 @@ func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, asked *asked) (*
 		return nil, err
 	}
 	if len(effects) > 1 {
-		s.spread(ctx, id)
+		s.flush.Flush(ctx, query.Deployment, id)
 	}
 	return d, nil
 }
@@ -128,6 +129,6 @@ func (s *Service) change(ctx context.Context, ws, id uuid.UUID, edit func(*orchv
 	if err != nil {
 		return nil, err
 	}
-	s.spread(ctx, id)
+	s.flush.Flush(ctx, query.Deployment, id)
 	return changed, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -59,7 +60,7 @@ func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	s.spread(ctx, id)
+	s.flush.Flush(ctx, query.Deployment, id)
 	return nil
 }
 

@@ -11,7 +11,6 @@ package deployments
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -20,6 +19,7 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
@@ -39,8 +39,7 @@ type Service struct {
 	limit       Limit
 	shown       Shown
 	follow      Follow
-	flush       func(ctx context.Context, collection query.Collection, id uuid.UUID) error
-	log         *slog.Logger
+	flush       outbox.Flusher
 }
 
 // Block tells whether a workspace has a block of that id.
@@ -68,10 +67,9 @@ type Deps struct {
 	Shown Shown
 	// Follow keeps the deployments' own limits; nil where nobody does.
 	Follow Follow
-	// Flush carries out the effects of a document now.
-	Flush      func(ctx context.Context, collection query.Collection, id uuid.UUID) error
+	// Flush executes the effects of a write before its call returns.
+	Flush      outbox.Flusher
 	Vocabulary vocabulary.Vocabulary
-	Log        *slog.Logger
 }
 
 // New returns the service.
@@ -89,7 +87,6 @@ func New(d Deps) *Service {
 		shown:       d.Shown,
 		follow:      d.Follow,
 		flush:       d.Flush,
-		log:         d.Log,
 	}
 }
 
@@ -98,14 +95,6 @@ func translate(err error) error {
 		return rpc.Detail(http.StatusNotFound, "Deployment not found")
 	}
 	return err
-}
-
-// spread carries out what a change causes, such as the deletion of obsolete runs, before the call is answered. What
-// cannot be done now is done by the relay later.
-func (s *Service) spread(ctx context.Context, id uuid.UUID) {
-	if err := s.flush(ctx, query.Deployment, id); err != nil {
-		s.log.WarnContext(ctx, "what a change of a deployment causes will follow later", "deployment_id", id, "error", err)
-	}
 }
 
 // limitEffects are what a change of the size of a deployment's own limit causes.

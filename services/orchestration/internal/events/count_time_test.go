@@ -27,7 +27,7 @@ func moment(t *testing.T, text string) time.Time {
 // counted has events at the moments, of resources with the names; it is Wednesday, the 11th of March.
 func counted(t *testing.T, named map[string]string) (*Service, uuid.UUID) {
 	t.Helper()
-	s, ws := New(storetest.Embedded(t, clock.NewManual(moment(t, "2026-03-11T12:30:00Z"))), nil, vocabulary.Orch, 0), uuid.New()
+	s, ws := New(Deps{Store: storetest.Embedded(t, clock.NewManual(moment(t, "2026-03-11T12:30:00Z"))), Vocabulary: vocabulary.Orch}), uuid.New()
 	var docs []bson.Raw
 	for occurred, name := range named {
 		labels := map[string]string{"orch.resource.id": "thing"}

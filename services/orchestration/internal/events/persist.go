@@ -43,11 +43,6 @@ type Received struct {
 	Event     *orchv1.ReceivedEvent
 }
 
-// OnStored sets what else becomes of events, besides being stored: next is called with each batch after it is stored.
-// Its error is treated as that of the storing: a *broker.Rejected names events that next can never handle, after any
-// other the batch comes again. It must be called before the persister runs.
-func (s *Service) OnStored(next func(ctx context.Context, batch []Received) error) { s.next = next }
-
 // persist stores a batch. What cannot ever be stored is rejected alone; the others are stored whatever it holds.
 func (s *Service) persist(ctx context.Context, batch []broker.Event) error {
 	// By ids, most of which are made by time: a store takes what lies above all that it has most easily.
@@ -70,7 +65,7 @@ func (s *Service) persist(ctx context.Context, batch []broker.Event) error {
 	if err := s.events.InsertChosen(ctx, docs); err != nil {
 		return err
 	}
-	if err := s.next(ctx, stored); err != nil {
+	if err := s.record(ctx, stored); err != nil {
 		var refused *broker.Rejected
 		if !errors.As(err, &refused) {
 			return err

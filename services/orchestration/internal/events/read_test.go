@@ -16,7 +16,7 @@ import (
 // Prefixes and exclusions are written out to names; what is found is what they say.
 func TestNamesOfEvents(t *testing.T) {
 	t.Parallel()
-	s := New(storetest.Embedded(t, clock.System{}), nil, vocabulary.Orch, 0)
+	s := New(Deps{Store: storetest.Embedded(t, clock.System{}), Vocabulary: vocabulary.Orch})
 	w := newWorld(1000)
 	w.fill(t, s, 1000) // 100 of flow runs, all Pending; of task runs 100 Pending, and 200 of each other name.
 	for filter, want := range map[string]int64{

@@ -115,7 +115,7 @@ func scaled(t *testing.T) (*Service, *world, int) {
 	if dir == "" {
 		dir = t.TempDir()
 	}
-	s := New(storetest.EmbeddedIn(t, clock.System{}, dir), nil, vocabulary.Orch, 0)
+	s := New(Deps{Store: storetest.EmbeddedIn(t, clock.System{}, dir), Vocabulary: vocabulary.Orch})
 	w := newWorld(n)
 	start := time.Now()
 	w.fill(t, s, n)

@@ -32,17 +32,32 @@ type Service struct {
 	broker    *broker.Conn
 	vocab     vocabulary.Vocabulary
 	retention time.Duration
-	next      func(context.Context, []Received) error
+	record    func(context.Context, []Received) error
 }
 
-// New returns the service. Events are kept for the retention after they were received; 0 keeps them for ever.
-func New(s *store.Store, b *broker.Conn, vocab vocabulary.Vocabulary, retention time.Duration) *Service {
+// Deps are what the service works with.
+type Deps struct {
+	Store      *store.Store
+	Broker     *broker.Conn
+	Vocabulary vocabulary.Vocabulary
+	// Retention is how long events are stored after they were received; 0 stores them for ever.
+	Retention time.Duration
+	// Record receives each batch of events after it is stored, and may be nil. A *broker.Rejected names the events that it
+	// can never handle; after any other error the batch is redelivered.
+	Record func(ctx context.Context, batch []Received) error
+}
+
+// New returns the service.
+func New(d Deps) *Service {
+	if d.Record == nil {
+		d.Record = func(context.Context, []Received) error { return nil }
+	}
 	return &Service{
-		events:    store.NewCollection(s, query.Event, &orchv1.ReceivedEvent{}).Shared(),
-		broker:    b,
-		vocab:     vocab,
-		retention: retention,
-		next:      func(context.Context, []Received) error { return nil },
+		events:    store.NewCollection(d.Store, query.Event, &orchv1.ReceivedEvent{}).Shared(),
+		broker:    d.Broker,
+		vocab:     d.Vocabulary,
+		retention: d.Retention,
+		record:    d.Record,
 	}
 }
 

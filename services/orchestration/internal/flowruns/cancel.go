@@ -21,14 +21,8 @@ const (
 	cancelledSince = time.Hour
 )
 
-// OnCancelled names what is to be done, again and again for a while, for the runs of a workspace that were cancelled. It
-// is called before the first clean-up.
-func (s *Service) OnCancelled(do func(ctx context.Context, ws uuid.UUID, runs []uuid.UUID) error) {
-	s.onCancelled = do
-}
-
-// CleanUpCancellations ends what cancellations left behind: runs that do not stop, subflows of cancelled runs, and what
-// OnCancelled names.
+// CleanUpCancellations ends what cancellations left behind: runs that do not stop, subflows of cancelled runs, and
+// their task runs.
 func (s *Service) CleanUpCancellations(ctx context.Context) error {
 	return errors.Join(s.endCancellations(ctx), s.cancelSubflows(ctx), s.tellCancelled(ctx))
 }

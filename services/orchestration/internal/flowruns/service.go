@@ -41,37 +41,51 @@ type Service struct {
 	vocab     vocabulary.Vocabulary
 	hydrator  *parameters.Hydrator
 	slots     slots
-	hurry     outbox.Hurry
+	flush     outbox.Flusher
 	relatives relatives
 
-	onCancelled func(ctx context.Context, ws uuid.UUID, runs []uuid.UUID) error
+	onCancelled CancelTaskRuns
+}
+
+// CancelTaskRuns ends the task runs of flow runs of a workspace that were cancelled. It is called repeatedly for a while.
+type CancelTaskRuns func(ctx context.Context, ws uuid.UUID, flowRuns []uuid.UUID) error
+
+// Deps are what the service works with.
+type Deps struct {
+	Store      *store.Store
+	Vocabulary vocabulary.Vocabulary
+	Limits     *concurrency.Limits
+	// Variable reads the variables that markers in the inputs of resumed runs name; nil means that there are none.
+	Variable parameters.Variable
+	// Flush executes the effects of a write before its call returns.
+	Flush outbox.Flusher
+	// CancelTaskRuns may be nil.
+	CancelTaskRuns CancelTaskRuns
 }
 
 // New returns the service over a store.
-func New(s *store.Store, vocab vocabulary.Vocabulary, limits *concurrency.Limits) *Service {
+func New(d Deps) *Service {
+	s := d.Store
+	if d.Variable == nil {
+		d.Variable = parameters.NoVariables
+	}
 	runs := store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}).Remembering()
 	return &Service{
 		runs: runs,
 		history: statehistory.Log[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]{
 			Runs: runs, Rows: store.NewCollection(s, query.FlowRunState, &orchv1.FlowRunStateRecord{}), Kind: KindHistory, RunField: "flow_run_id",
 		},
-		inputs:   store.NewCollection(s, query.FlowRunInput, &orchv1.FlowRunInput{}),
-		flows:    store.NewCollection(s, query.Flow, &orchv1.Flow{}),
-		tasks:    store.NewCollection(s, query.TaskRun, &orchv1.TaskRun{}),
-		source:   pagination.NewSource(runs, orchv1.FlowRunSort_FLOW_RUN_SORT_ID_DESC),
-		vocab:    vocab,
-		slots:    slots{limits: limits, deployments: store.NewCollection(s, query.Deployment, &orchv1.Deployment{})},
-		hydrator: parameters.NewHydrator(parameters.NoVariables),
+		inputs:      store.NewCollection(s, query.FlowRunInput, &orchv1.FlowRunInput{}),
+		flows:       store.NewCollection(s, query.Flow, &orchv1.Flow{}),
+		tasks:       store.NewCollection(s, query.TaskRun, &orchv1.TaskRun{}),
+		source:      pagination.NewSource(runs, orchv1.FlowRunSort_FLOW_RUN_SORT_ID_DESC),
+		vocab:       d.Vocabulary,
+		slots:       slots{limits: d.Limits, deployments: store.NewCollection(s, query.Deployment, &orchv1.Deployment{})},
+		hydrator:    parameters.NewHydrator(d.Variable),
+		flush:       d.Flush,
+		onCancelled: d.CancelTaskRuns,
 	}
 }
-
-// UseHydrator names what puts values into the markers of the inputs that runs are resumed with. It is called before the
-// first request.
-func (s *Service) UseHydrator(h *parameters.Hydrator) { s.hydrator = h }
-
-// UseHurry names what carries out what follows from a deletion before it is answered; without it, that follows later. It is
-// called before the first request.
-func (s *Service) UseHurry(h outbox.Hurry) { s.hurry = h }
 
 func translate(err error) error {
 	if errors.Is(err, store.ErrNotFound) {

@@ -108,13 +108,13 @@ func TestCancellationsAreFinished(t *testing.T) {
 	w.set(stuck, &orchv1.StateCreate{Type: cancelling})
 
 	told := map[string]bool{}
-	w.service.OnCancelled(func(_ context.Context, ws uuid.UUID, runs []uuid.UUID) error {
+	w.service.onCancelled = func(_ context.Context, ws uuid.UUID, runs []uuid.UUID) error {
 		require.Equal(t, w.ws, ws)
 		for _, run := range runs {
 			told[run.String()] = true
 		}
 		return nil
-	})
+	}
 	task := w.task(20*time.Second, w.service.CleanUpCancellations)
 	task.Tick(t.Context())
 	require.Equal(t, cancelled, w.state(child).GetType())

@@ -55,7 +55,7 @@ func newWorld(t *testing.T) *world {
 		require.NoError(t, server.Close())
 	})
 	require.NoError(t, w.store.EnsureIndexes(t.Context(), query.Indexes()))
-	w.service = New(w.store, vocabulary.Orch, concurrency.NewLimits(w.store, vocabulary.Orch, nil))
+	w.service = New(Deps{Store: w.store, Vocabulary: vocabulary.Orch, Limits: concurrency.NewLimits(w.store, vocabulary.Orch, nil)})
 	w.flow = &orchv1.Flow{Id: uuid.NewString(), Name: "etl"}
 	require.NoError(t, store.NewCollection(w.store, query.Flow, &orchv1.Flow{}).Insert(t.Context(), w.ws, w.flow))
 	return w

@@ -36,7 +36,7 @@ func caused(t *testing.T, s *Service, id string) []string {
 
 func TestAFlowIsKnownByItsNameWithinAWorkspace(t *testing.T) {
 	t.Parallel()
-	s := New(storetest.Embedded(t, clock.System{}), vocabulary.Orch, outbox.Hurry{})
+	s := New(storetest.Embedded(t, clock.System{}), vocabulary.Orch, outbox.Flusher{})
 	here, there := requesttest.Incoming(t, uuid.New()), requesttest.Incoming(t, uuid.New())
 	create := &orchv1.CreateFlowRequest{Flow: &orchv1.FlowCreate{Name: "etl", Tags: []string{"a"}}}
 	first, err := s.CreateFlow(here, create)
@@ -57,7 +57,7 @@ func TestAFlowIsKnownByItsNameWithinAWorkspace(t *testing.T) {
 
 func TestOnlyAChangeIsToldOf(t *testing.T) {
 	t.Parallel()
-	s := New(storetest.Embedded(t, clock.System{}), vocabulary.Orch, outbox.Hurry{})
+	s := New(storetest.Embedded(t, clock.System{}), vocabulary.Orch, outbox.Flusher{})
 	ctx := requesttest.Incoming(t, uuid.New())
 	flow, err := s.CreateFlow(ctx, &orchv1.CreateFlowRequest{Flow: &orchv1.FlowCreate{Name: "etl", Tags: []string{"a"}}})
 	require.NoError(t, err)
@@ -78,7 +78,7 @@ func TestOnlyAChangeIsToldOf(t *testing.T) {
 
 func TestDeletingTakesWhatBelongsToTheFlowAlong(t *testing.T) {
 	t.Parallel()
-	s := New(storetest.Embedded(t, clock.System{}), vocabulary.Orch, outbox.Hurry{})
+	s := New(storetest.Embedded(t, clock.System{}), vocabulary.Orch, outbox.Flusher{})
 	ctx := requesttest.Incoming(t, uuid.New())
 	flow, err := s.CreateFlow(ctx, &orchv1.CreateFlowRequest{Flow: &orchv1.FlowCreate{Name: "etl"}})
 	require.NoError(t, err)

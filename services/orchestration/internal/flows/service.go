@@ -29,17 +29,17 @@ type Service struct {
 	flows  *store.Collection[*orchv1.Flow]
 	source pagination.Source[*orchv1.Flow]
 	vocab  vocabulary.Vocabulary
-	hurry  outbox.Hurry
+	flush  outbox.Flusher
 }
 
 // New returns the service over a store.
-func New(s *store.Store, vocab vocabulary.Vocabulary, hurry outbox.Hurry) *Service {
+func New(s *store.Store, vocab vocabulary.Vocabulary, flush outbox.Flusher) *Service {
 	flows := store.NewCollection(s, query.Flow, &orchv1.Flow{})
 	return &Service{
 		flows:  flows,
 		source: pagination.NewSource(flows, orchv1.FlowSort_FLOW_SORT_NAME_ASC),
 		vocab:  vocab,
-		hurry:  hurry,
+		flush:  flush,
 	}
 }
 

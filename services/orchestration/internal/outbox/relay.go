@@ -7,7 +7,7 @@
 //	sweeper: effects older than 5 s ────────┘                 └──► left for the sweeper
 //
 // One worker at a time carries out a document's effects, so they happen in the order of the writes. Effects are handed on
-// in memory while the document's trail is whole; where it is not (another process wrote, an effect failed), a worker reads
+// in memory while the document's chain is whole; where it is not (another process wrote, an effect failed), a worker reads
 // the outbox. A worker takes all documents that have queued up, at most so often in a second: effects of a kind that does
 // not mind are carried out together, and are pulled with one command. So an idle server adds no delay, and a busy one
 // shares its round trips and syncs. After a crash, or while the broker is away, effects stay in their documents until a
@@ -29,10 +29,6 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
-
-// Handler carries out effects of one kind: those that stand side by side in one document's outbox, in order. For a kind
-// that is named to Together they may come from several documents.
-type Handler func(ctx context.Context, effects []store.Effect) error
 
 const (
 	// workers bounds how many batches are worked on at once. Few, so that documents gather while all are busy; more than
@@ -57,8 +53,8 @@ const (
 type Relay struct {
 	store       *store.Store
 	collections []query.Collection
-	handlers    map[string]Handler
-	shared      map[string]bool
+	handlers    *Mux
+	mixed       map[string]bool
 	log         *slog.Logger
 	queue       chan key
 
@@ -79,37 +75,45 @@ type key struct {
 
 // work is what is to be done for a document.
 type work struct {
-	effects []store.Effect // In hand, in order; of no use when the outbox is read.
-	read    bool           // The outbox may hold others.
-	trails  []*store.Trail // Broken when effects are let go.
+	effects []store.Effect      // In hand, in order; of no use when the outbox is read.
+	read    bool                // The outbox may hold others.
+	chains  []*store.WriteChain // Broken when effects are let go.
 }
 
 // due tells whether there is anything to be done.
 func (w *work) due() bool { return w.read || len(w.effects) > 0 }
 
-// New returns a relay for the documents of these collections.
-func New(s *store.Store, collections []query.Collection, handlers map[string]Handler, log *slog.Logger) *Relay {
+// Config is what a relay works with.
+type Config struct {
+	Store *store.Store
+	// Collections are those whose documents have effects.
+	Collections []query.Collection
+	Handlers    *Mux
+	// Mixed are the kinds whose handlers may receive effects of several documents at once.
+	Mixed []string
+	Log   *slog.Logger
+}
+
+// New returns a relay.
+func New(c Config) *Relay {
+	mixed := map[string]bool{}
+	for _, kind := range c.Mixed {
+		mixed[kind] = true
+	}
 	return &Relay{
-		store:       s,
-		collections: collections,
-		handlers:    handlers,
-		shared:      map[string]bool{},
-		log:         log,
+		store:       c.Store,
+		collections: c.Collections,
+		handlers:    c.Handlers,
+		mixed:       mixed,
+		log:         c.Log,
 		queue:       make(chan key, backlog),
 		known:       map[key]*work{},
 		awaited:     map[key][]chan struct{}{},
 	}
 }
 
-// Together names kinds whose handlers may be given effects of several documents at once. It is called before Run.
-func (r *Relay) Together(kinds ...string) {
-	for _, kind := range kinds {
-		r.shared[kind] = true
-	}
-}
-
-// Wake implements store.Wake. It never waits.
-func (r *Relay) Wake(collection query.Collection, id uuid.UUID, effects []store.Effect, before *store.Trail) *store.Trail {
+// Wake implements store.Relay.
+func (r *Relay) Wake(collection query.Collection, id uuid.UUID, effects []store.Effect, before *store.WriteChain) *store.WriteChain {
 	k := key{collection, id}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,10 +128,10 @@ func (r *Relay) Wake(collection query.Collection, id uuid.UUID, effects []store.
 			return nil
 		}
 	}
-	trail := before
+	chain := before
 	switch {
-	case !before.Whole():
-		trail = &store.Trail{}
+	case !before.Intact():
+		chain = &store.WriteChain{}
 		r.mustRead(w)
 	case r.waiting+len(effects) > inHand:
 		r.mustRead(w)
@@ -135,10 +139,10 @@ func (r *Relay) Wake(collection query.Collection, id uuid.UUID, effects []store.
 		w.effects = append(w.effects, effects...)
 		r.waiting += len(effects)
 	}
-	if !slices.Contains(w.trails, trail) {
-		w.trails = append(w.trails, trail)
+	if !slices.Contains(w.chains, chain) {
+		w.chains = append(w.chains, chain)
 	}
-	return trail
+	return chain
 }
 
 // mustRead lets go of what is in hand for a document whose outbox is read instead. The caller holds the lock.
@@ -156,7 +160,7 @@ func (r *Relay) Flush(ctx context.Context, collection query.Collection, id uuid.
 	return r.carryOut(ctx, collection, store.Outbox{ID: id, Effects: pending})
 }
 
-// Settle is Flush for who needs the document's id for another document: when it returns, no worker of this process has
+// Settle implements store.Relay. It is Flush for who needs the document's id for another document: when it returns, no worker of this process has
 // the old one's effects in hand.
 func (r *Relay) Settle(ctx context.Context, collection query.Collection, id uuid.UUID) error {
 	if err := r.Flush(ctx, collection, id); err != nil {
@@ -301,8 +305,8 @@ func (r *Relay) finish(b *batch, failed map[uuid.UUID]error) (again []key) {
 		k := key{b.collection, id}
 		w := r.known[k]
 		if failed[id] != nil {
-			for _, trail := range w.trails {
-				trail.Break()
+			for _, chain := range w.chains {
+				chain.Break()
 			}
 		} else if w.due() {
 			select {
@@ -366,7 +370,7 @@ var errAway = errors.New("the effects of others before these failed")
 
 func (r *Relay) sharing(effects []store.Effect) bool {
 	for _, e := range effects {
-		if !r.shared[e.Kind] {
+		if !r.mixed[e.Kind] {
 			return false
 		}
 	}
@@ -437,9 +441,9 @@ func sameKind(effects []store.Effect) int {
 // handle hands effects of one kind to who carries them out.
 func (r *Relay) handle(ctx context.Context, effects []store.Effect) error {
 	kind := effects[0].Kind
-	handler, ok := r.handlers[kind]
+	handler, ok := r.handlers.handler(kind)
 	if !ok {
-		return fmt.Errorf("carry out an effect: nobody handles the kind %q", kind)
+		return fmt.Errorf("no handler registered for effect kind %q", kind)
 	}
 	if err := handler(ctx, effects); err != nil {
 		return fmt.Errorf("carry out the effect %q: %w", kind, err)

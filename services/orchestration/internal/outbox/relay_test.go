@@ -25,6 +25,7 @@ import (
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 type world struct {
+	*testing.T
 	store *store.Store
 	flows *store.Collection[*orchv1.Flow]
 	ws    uuid.UUID
@@ -41,7 +42,7 @@ func newWorld(t *testing.T) *world {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close(context.WithoutCancel(t.Context()))) })
 	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
-	return &world{store: s, flows: store.NewCollection(s, query.Flow, &orchv1.Flow{}), ws: uuid.New()}
+	return &world{T: t, store: s, flows: store.NewCollection(s, query.Flow, &orchv1.Flow{}), ws: uuid.New()}
 }
 
 func (w *world) effect(kind, body string) store.Effect {
@@ -71,8 +72,19 @@ func (r *recorder) handle(_ context.Context, effects []store.Effect) error {
 }
 
 func (w *world) relay(r *recorder) *outbox.Relay {
-	relay := outbox.New(w.store, []query.Collection{query.Flow}, map[string]outbox.Handler{"test": r.handle}, slog.New(slog.DiscardHandler))
-	w.store.OnEffects(relay.Wake)
+	return w.relayOf(outbox.Handlers{"test": r.handle})
+}
+
+// relayOf is a relay with these handlers, to which the writes of the collection hand their effects from now on.
+func (w *world) relayOf(handlers outbox.Handlers, mixed ...string) *outbox.Relay {
+	w.Helper()
+	mux := outbox.NewMux()
+	require.NoError(w, mux.Handle(handlers))
+	relay := outbox.New(outbox.Config{
+		Store: w.store, Collections: []query.Collection{query.Flow}, Handlers: mux, Mixed: mixed, Log: slog.New(slog.DiscardHandler),
+	})
+	w.store = w.store.WithRelay(relay)
+	w.flows = store.NewCollection(w.store, query.Flow, &orchv1.Flow{})
 	return relay
 }
 
@@ -204,10 +216,7 @@ func TestDocumentsAreCarriedOutTogether(t *testing.T) {
 			return nil
 		}
 	}
-	relay := outbox.New(w.store, []query.Collection{query.Flow},
-		map[string]outbox.Handler{"a": handle("a"), "b": handle("b")}, slog.New(slog.DiscardHandler))
-	relay.Together("a", "b")
-	w.store.OnEffects(relay.Wake)
+	relay := w.relayOf(outbox.Handlers{"a": handle("a"), "b": handle("b")}, "a", "b")
 	const documents = 40
 	ids := make([]uuid.UUID, documents)
 	for i := range documents {
@@ -278,17 +287,18 @@ func TestWhatFailedIsNotOvertaken(t *testing.T) {
 func TestEffectsOfAnotherProcessAreRead(t *testing.T) {
 	t.Parallel()
 	w, r := newWorld(t), &recorder{done: make(chan struct{}, 10)}
-	flows, key := w.flows.Remembering(), uuid.New()
-	require.NoError(t, flows.Insert(t.Context(), w.ws, &orchv1.Flow{Id: key.String(), Name: "etl"}))
+	theirs, relay := w.flows, w.relay(r)
+	ours, key := w.flows.Remembering(), uuid.New()
+	require.NoError(t, ours.Insert(t.Context(), w.ws, &orchv1.Flow{Id: key.String(), Name: "etl"}))
 	change := func(c *store.Collection[*orchv1.Flow], body string) {
 		_, err := c.Mutate(t.Context(), w.ws, key, func(current *orchv1.Flow, _ int64) (*store.Change[*orchv1.Flow], error) {
 			return &store.Change[*orchv1.Flow]{Message: proto.Clone(current).(*orchv1.Flow), Effects: []store.Effect{w.effect("test", body)}}, nil
 		})
 		require.NoError(t, err)
 	}
-	change(w.flows, "theirs") // Nobody is told.
-	running(t, w.relay(r))
-	change(flows, "ours")
+	change(theirs, "theirs") // Its store has no relay.
+	running(t, relay)
+	change(ours, "ours")
 	wait(t, r, 2)
 	r.mu.Lock()
 	defer r.mu.Unlock()

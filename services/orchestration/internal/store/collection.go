@@ -95,7 +95,7 @@ func (c *Collection[M]) free(ctx context.Context, id uuid.UUID) (bool, error) {
 	if raw.Lookup("deleted_at").IsZero() {
 		return false, nil
 	}
-	return true, c.store.settle(ctx, c.Name(), id)
+	return true, c.store.relay.Settle(ctx, c.Name(), id)
 }
 
 // InsertNew writes those documents that are not there yet, known by their ids; the others stay as they are.

@@ -70,7 +70,7 @@ func (c *Collection[M]) Mutate(ctx context.Context, ws, id uuid.UUID, decide Dec
 			return none, fmt.Errorf("change a %s: %w", c.Name(), err)
 		}
 		if won {
-			c.written(ws, id, base.revision+1, change.Message, change.Effects, base.trail)
+			c.written(ws, id, base.revision+1, change.Message, change.Effects, base.chain)
 			return change.Message, nil
 		}
 	}
@@ -81,7 +81,7 @@ func (c *Collection[M]) Mutate(ctx context.Context, ws, id uuid.UUID, decide Dec
 type base[M proto.Message] struct {
 	message    M
 	revision   int64
-	trail      *Trail
+	chain      *WriteChain
 	remembered bool
 }
 
@@ -89,7 +89,7 @@ func (c *Collection[M]) base(ctx context.Context, ws, id uuid.UUID) (base[M], er
 	if v, ok := c.recent.get(ws, id); ok {
 		m := c.New()
 		if err := proto.Unmarshal(v.message, m); err == nil {
-			return base[M]{message: m, revision: v.revision, trail: v.trail, remembered: true}, nil
+			return base[M]{message: m, revision: v.revision, chain: v.chain, remembered: true}, nil
 		}
 	}
 	m, revision, err := c.first(ctx, ws, bson.D{{Key: "_id", Value: Binary(id)}})
@@ -97,12 +97,12 @@ func (c *Collection[M]) base(ctx context.Context, ws, id uuid.UUID) (base[M], er
 }
 
 // written tells of the effects of a write, and remembers what it wrote. before ties it to the write that it is based on.
-func (c *Collection[M]) written(ws, id uuid.UUID, revision int64, m M, effects []Effect, before *Trail) {
-	trail := before
+func (c *Collection[M]) written(ws, id uuid.UUID, revision int64, m M, effects []Effect, before *WriteChain) {
+	chain := before
 	if len(effects) > 0 {
-		trail = c.store.wake(c.Name(), id, effects, before)
+		chain = c.store.relay.Wake(c.Name(), id, effects, before)
 	}
-	c.recent.put(id, version{ws: ws, revision: revision, trail: trail}, m)
+	c.recent.put(id, version{ws: ws, revision: revision, chain: chain}, m)
 }
 
 // Delete takes a document out of its workspace; effects are what that causes, the removal itself not among them.
@@ -129,7 +129,7 @@ func (c *Collection[M]) Delete(ctx context.Context, ws, id uuid.UUID, effects fu
 		}
 		if won {
 			c.recent.forget(id)
-			c.store.wake(c.Name(), id, caused, nil)
+			c.store.relay.Wake(c.Name(), id, caused, nil)
 			return nil
 		}
 	}

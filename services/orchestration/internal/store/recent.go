@@ -14,19 +14,19 @@ const (
 	recentSize = 4 << 10
 )
 
-// Trail is what ties the writes of one document together for whoever carries out their effects: while it is whole, all
+// WriteChain is what ties the writes of one document together for whoever carries out their effects: while it is whole, all
 // effects in the outbox are in their hands, or done. It breaks when they let one of them go.
-type Trail struct{ broken atomic.Bool }
+type WriteChain struct{ broken atomic.Bool }
 
 // Break says that effects of the document are in the outbox that nobody has in hand.
-func (t *Trail) Break() {
-	if t != nil {
-		t.broken.Store(true)
+func (c *WriteChain) Break() {
+	if c != nil {
+		c.broken.Store(true)
 	}
 }
 
-// Whole tells whether all effects are in hand. Of nil nothing is known.
-func (t *Trail) Whole() bool { return t != nil && !t.broken.Load() }
+// Intact reports whether all effects are in hand. Of nil nothing is known.
+func (c *WriteChain) Intact() bool { return c != nil && !c.broken.Load() }
 
 // recent remembers the versions that this process wrote last, so that the next change of a document need not read it.
 //
@@ -46,15 +46,15 @@ type version struct {
 	ws       uuid.UUID
 	revision int64
 	message  []byte
-	trail    *Trail
+	chain    *WriteChain
 }
 
-// start is the trail of a new document.
-func (r *recent) start() *Trail {
+// start is the chain of a new document.
+func (r *recent) start() *WriteChain {
 	if r == nil {
 		return nil
 	}
-	return &Trail{}
+	return &WriteChain{}
 }
 
 func (r *recent) get(ws, id uuid.UUID) (version, bool) {

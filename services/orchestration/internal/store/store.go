@@ -42,8 +42,7 @@ type Store struct {
 	db     *mongo.Database
 	clock  clock.Clock
 	ids    *id.Source
-	wake   Wake
-	settle func(ctx context.Context, collection query.Collection, id uuid.UUID) error
+	relay  Relay
 }
 
 // Open connects. Writes are acknowledged when a majority has them on disk; reads see only such writes.
@@ -70,8 +69,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		db:     client.Database(cfg.Database),
 		clock:  cfg.Clock,
 		ids:    cfg.IDs,
-		wake:   func(query.Collection, uuid.UUID, []Effect, *Trail) *Trail { return nil },
-		settle: func(context.Context, query.Collection, uuid.UUID) error { return nil },
+		relay:  noRelay{},
 	}
 	if err := s.Ping(ctx); err != nil {
 		return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
@@ -79,19 +77,30 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
-// Wake is told that a write of a document caused effects. While before, the trail of the write that it is based on, is
-// whole, these and what is in hand are all that the document's outbox holds; else the outbox is to be read. The answer is
-// the trail for the next write; nil where nobody has the effects in hand.
-type Wake func(collection query.Collection, id uuid.UUID, effects []Effect, before *Trail) *Trail
-
-// OnEffects names who carries effects out. It is called before the first write.
-func (s *Store) OnEffects(wake Wake) { s.wake = wake }
-
-// OnTakenIDs names who carries out now what a deleted document still causes, its removal included, so that its id is free
-// for a new one. It is called before the first write; without it such an id is taken.
-func (s *Store) OnTakenIDs(settle func(ctx context.Context, collection query.Collection, id uuid.UUID) error) {
-	s.settle = settle
+// Relay executes the effects of writes. Package outbox implements it.
+type Relay interface {
+	// Wake hands over the effects of a write. While before, the chain of the write that it is based on, is intact, these
+	// effects and the ones in flight are all that the document's outbox holds; otherwise the outbox must be read. It returns
+	// the chain of the next write; nil when no effects are in flight. It never blocks.
+	Wake(collection query.Collection, id uuid.UUID, effects []Effect, before *WriteChain) *WriteChain
+	// Settle executes what a deleted document still causes, its removal included, so that a new document may take its id.
+	Settle(ctx context.Context, collection query.Collection, id uuid.UUID) error
 }
+
+// WithRelay returns the same store, whose writes hand their effects to a relay. A store without one leaves effects in
+// their documents, for the sweeper of another process.
+func (s *Store) WithRelay(r Relay) *Store {
+	attached := *s
+	attached.relay = r
+	return &attached
+}
+
+// noRelay leaves every effect to a sweeper.
+type noRelay struct{}
+
+func (noRelay) Wake(query.Collection, uuid.UUID, []Effect, *WriteChain) *WriteChain { return nil }
+
+func (noRelay) Settle(context.Context, query.Collection, uuid.UUID) error { return nil }
 
 // Ping tells whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {

@@ -37,7 +37,7 @@ func service(t *testing.T) *Service {
 	t.Cleanup(func() { require.NoError(t, s.Close(context.WithoutCancel(t.Context()))) })
 	require.NoError(t, s.EnsureIndexes(t.Context(), query.Indexes()))
 	half := func() float64 { return 0.5 }
-	return New(s, vocabulary.Orch, concurrency.NewLimits(s, vocabulary.Orch, half), half)
+	return New(Deps{Store: s, Vocabulary: vocabulary.Orch, Limits: concurrency.NewLimits(s, vocabulary.Orch, half), Random: half})
 }
 
 // create stores a task run of no flow run.

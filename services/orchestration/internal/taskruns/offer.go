@@ -8,9 +8,6 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 )
 
-// OnOffer has offered called with the task key of every run that begins to wait for a task worker, after it is stored.
-func (s *Service) OnOffer(offered func(ws uuid.UUID, taskKey string)) { s.offered = offered }
-
 // Show fills in what a run shows and does not store.
 func (s *Service) Show(run *orchv1.TaskRun) *orchv1.TaskRun {
 	return present(run, s.runs.Store().Now())

@@ -50,11 +50,25 @@ type Service struct {
 	random   func() float64
 	offered  func(ws uuid.UUID, taskKey string) // Nil: nobody is told.
 	limits   *concurrency.Limits
-	hurry    outbox.Hurry
+	flush    outbox.Flusher
 }
 
-// New returns the service over a store. Random gives numbers in [0, 1), by which retries are spread.
-func New(s *store.Store, vocab vocabulary.Vocabulary, limits *concurrency.Limits, random func() float64) *Service {
+// Deps are what the service works with.
+type Deps struct {
+	Store      *store.Store
+	Vocabulary vocabulary.Vocabulary
+	Limits     *concurrency.Limits
+	// Random returns numbers in [0, 1), the jitter of retries.
+	Random func() float64
+	// Offered wakes the task workers that wait for runs of a task key. It is called after the run is stored, and may be nil.
+	Offered func(ws uuid.UUID, taskKey string)
+	// Flush executes the effects of a write before its call returns.
+	Flush outbox.Flusher
+}
+
+// New returns the service.
+func New(d Deps) *Service {
+	s := d.Store
 	runs := store.NewCollection(s, query.TaskRun, &orchv1.TaskRun{})
 	rows := store.NewCollection(s, query.TaskRunState, &orchv1.TaskRunStateRecord{})
 	return &Service{
@@ -66,15 +80,13 @@ func New(s *store.Store, vocab vocabulary.Vocabulary, limits *concurrency.Limits
 		cache:    store.NewCollection(s, query.TaskRunCache, &orchv1.TaskRunCacheEntry{}),
 		flowRuns: store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}),
 		source:   pagination.NewSource(runs, orchv1.TaskRunSort_TASK_RUN_SORT_ID_DESC),
-		vocab:    vocab,
-		random:   random,
-		limits:   limits,
+		vocab:    d.Vocabulary,
+		random:   d.Random,
+		limits:   d.Limits,
+		offered:  d.Offered,
+		flush:    d.Flush,
 	}
 }
-
-// UseHurry names what carries out what follows from a deletion, and puts a state into the cache, before that is answered;
-// without it, it follows later. It is called before the first request.
-func (s *Service) UseHurry(h outbox.Hurry) { s.hurry = h }
 
 // Handlers are the effects that this package carries out, by kind.
 func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) error {

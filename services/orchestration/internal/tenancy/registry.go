@@ -12,6 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
@@ -34,7 +35,7 @@ type Registry struct {
 	Store      *store.Store
 	Vocabulary vocabulary.Vocabulary
 	directory  *broker.KV
-	flush      func(ctx context.Context, collection query.Collection, id uuid.UUID) error
+	flush      outbox.Flusher
 	log        *slog.Logger
 }
 
@@ -43,7 +44,7 @@ type Deps struct {
 	Store     *store.Store
 	Directory *broker.KV
 	// Flush carries out the effects of a document now.
-	Flush      func(ctx context.Context, collection query.Collection, id uuid.UUID) error
+	Flush      outbox.Flusher
 	Vocabulary vocabulary.Vocabulary
 	Log        *slog.Logger
 }
@@ -67,9 +68,7 @@ func New(d Deps) *Registry {
 // was taken away cannot. While the broker is away the answer does not wait for it: the change is stored and follows,
 // and nobody who needs the directory is served meanwhile.
 func (r *Registry) Spread(ctx context.Context, collection query.Collection, id uuid.UUID) {
-	if err := r.flush(ctx, collection, id); err != nil {
-		r.log.WarnContext(ctx, "the directory will follow later", "collection", collection, "id", id, "error", err)
-	}
+	r.flush.Flush(ctx, collection, id)
 }
 
 // Missing turns "not found" into the answer that names what is missing: "Workspace not found".

@@ -11,6 +11,7 @@ import (
 	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/fieldmask"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -94,7 +95,7 @@ func (s *Service) mutate(ctx context.Context, id, action string, edit func(ws uu
 	if err != nil {
 		return nil, translate(err)
 	}
-	s.spread(ctx, key)
+	s.flush.Flush(ctx, query.Webhook, key)
 	return present(info, changed), s.hide(ctx, changed)
 }
 
@@ -111,7 +112,7 @@ func (s *Service) DeleteWebhook(ctx context.Context, r *orchv1.DeleteWebhookRequ
 	if err != nil {
 		return nil, translate(err)
 	}
-	s.spread(ctx, id)
+	s.flush.Flush(ctx, query.Webhook, id)
 	s.forget(ctx, info.Workspace, id)
 	return &emptypb.Empty{}, nil
 }

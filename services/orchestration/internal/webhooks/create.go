@@ -5,6 +5,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
 // CreateWebhook stores a webhook with a new address.
@@ -41,6 +42,6 @@ func (s *Service) CreateWebhook(ctx context.Context, r *orchv1.CreateWebhookRequ
 	if err := s.webhooks.Insert(ctx, info.Workspace, w, s.publish(info.Workspace, id, w.GetSlug()), told); err != nil {
 		return nil, err
 	}
-	s.spread(ctx, id)
+	s.flush.Flush(ctx, query.Webhook, id)
 	return present(info, w), s.hide(ctx, w)
 }

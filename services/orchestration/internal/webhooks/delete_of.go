@@ -7,6 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
@@ -26,7 +27,7 @@ func (s *Service) DeleteOfServiceAccount(ctx context.Context, _, serviceAccount 
 		if err := s.deleteBound(ctx, one.ws, one.id, serviceAccount.String()); err != nil {
 			return err
 		}
-		s.spread(ctx, one.id)
+		s.flush.Flush(ctx, query.Webhook, one.id)
 	}
 	return nil
 }
@@ -37,7 +38,7 @@ func (s *Service) DeleteOfWorkspace(ctx context.Context, ws uuid.UUID) error {
 		err := s.webhooks.Delete(ctx, ws, id, func(current *orchv1.Webhook) ([]store.Effect, error) {
 			return []store.Effect{s.publish(ws, id, current.GetSlug())}, nil
 		})
-		s.spread(ctx, id)
+		s.flush.Flush(ctx, query.Webhook, id)
 		return err
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
 // DisableOpen disables all webhooks of an account that have no service account, in all of its workspaces.
@@ -48,7 +49,7 @@ func (s *Service) spreadUnbound(ctx context.Context, ws uuid.UUID) error {
 		return err
 	}
 	for _, id := range ids {
-		s.spread(ctx, id)
+		s.flush.Flush(ctx, query.Webhook, id)
 	}
 	return nil
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 	"github.com/orch-project/orch/pkg/webhook/render"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
@@ -49,7 +50,7 @@ type Service struct {
 	// compile tells what is wrong with a template, at save rather than at the first request.
 	compile func(template string) error
 	// flush carries out the effects of a webhook's document now.
-	flush func(ctx context.Context, collection query.Collection, id uuid.UUID) error
+	flush outbox.Flusher
 	log   *slog.Logger
 
 	secrets    secrets.Keyring
@@ -69,7 +70,7 @@ type Deps struct {
 	Definitions *broker.KV
 	Tenancy     *tenancy.Registry
 	Compile     func(template string) error
-	Flush       func(ctx context.Context, collection query.Collection, id uuid.UUID) error
+	Flush       outbox.Flusher
 	Log         *slog.Logger
 	// Secrets seals what signatures are verified with.
 	Secrets secrets.Keyring
@@ -152,15 +153,6 @@ func newSlug() string {
 	random := make([]byte, slugBytes)
 	_, _ = rand.Read(random) // It never fails: the process ends instead.
 	return base64.RawURLEncoding.EncodeToString(random)
-}
-
-// spread carries the change to the catalogue before the call is answered. While the broker is away the answer does not
-// wait for it: the change is stored and follows, and nothing is accepted under the old definition meanwhile, as every
-// acceptance needs the broker too.
-func (s *Service) spread(ctx context.Context, id uuid.UUID) {
-	if err := s.flush(ctx, query.Webhook, id); err != nil {
-		s.log.WarnContext(ctx, "the catalogue of webhooks will follow later", "webhook_id", id, "error", err)
-	}
 }
 
 // checkTemplate refuses a template that no request could be rendered with.

@@ -3,6 +3,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -128,14 +129,21 @@ func decisionsOwnErrorsAndNoChange(t *testing.T, s *store.Store) {
 	require.ErrorIs(t, err, store.ErrNotFound)
 }
 
+// woken is an outbox that receives the ids of the documents whose writes had effects, and executes none.
+type woken chan uuid.UUID
+
+func (w woken) Wake(_ query.Collection, id uuid.UUID, _ []store.Effect, _ *store.WriteChain) *store.WriteChain {
+	w <- id
+	return nil
+}
+
+func (woken) Settle(context.Context, query.Collection, uuid.UUID) error { return nil }
+
 func effectsStayUntilTheyAreDone(t *testing.T, s *store.Store) {
 	t.Helper()
+	woken := make(woken, 8)
+	s = s.WithRelay(woken)
 	c, ws, key := flows(s), uuid.New(), uuid.New()
-	woken := make(chan uuid.UUID, 8)
-	s.OnEffects(func(_ query.Collection, id uuid.UUID, _ []store.Effect, _ *store.Trail) *store.Trail {
-		woken <- id
-		return nil
-	})
 	effect := func(kind string) store.Effect {
 		return store.Effect{ID: uuid.New(), At: s.Now(), Kind: kind, Body: []byte(kind)}
 	}

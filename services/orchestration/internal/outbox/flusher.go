@@ -1,0 +1,37 @@
+package outbox
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+)
+
+// flushDeadline bounds how long a response waits for the effects of its write: they may be any amount of work.
+const flushDeadline = 2 * time.Second
+
+// Flusher executes the effects of a write before the call that wrote returns, so that the next read sees them. The zero
+// Flusher leaves every effect to the relay.
+type Flusher struct {
+	relay *Relay
+	log   *slog.Logger
+}
+
+// NewFlusher returns a flusher that executes effects through the relay.
+func NewFlusher(relay *Relay, log *slog.Logger) Flusher { return Flusher{relay: relay, log: log} }
+
+// Flush returns when the effects of a document are executed, when one of them failed, or at the flush deadline. The relay
+// executes later what is left; the log says so.
+func (f Flusher) Flush(ctx context.Context, collection query.Collection, id uuid.UUID) {
+	if f.relay == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, flushDeadline)
+	defer cancel()
+	if err := f.relay.Flush(ctx, collection, id); err != nil {
+		f.log.WarnContext(ctx, "effects of a write are delayed", "collection", collection, "id", id, "error", err)
+	}
+}
