@@ -2,12 +2,13 @@ package openapi
 
 import "github.com/orch-project/orch/pkg/vocabulary"
 
-// API is the document of the server's own API, as it is served at /api/openapi.json.
-func API(words vocabulary.Vocabulary) ([]byte, error) {
+// API returns the document of the server's own API in a vocabulary, as served at /api/openapi.json.
+func API(vocab vocabulary.Vocabulary) ([]byte, error) {
 	return Document(Options{
 		Title:   "Orch",
 		Version: vocabulary.APIVersion,
-		Header:  words.VersionHeader(),
+		Header:  vocab.VersionHeader(),
 		Servers: []string{"/api"},
+		Example: examples(vocab),
 	}, Services()...)
 }

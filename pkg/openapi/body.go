@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -11,12 +12,12 @@ import (
 
 const (
 	jsonType = "application/json"
-	// anyType stands for bodies that are passed as they are; the handler names their type.
+	// anyType is the media type of raw bodies, whose type the handler sets.
 	anyType = "*/*"
 )
 
-// requestBody describes the field that the binding names; nil without one.
-func (g *generator) requestBody(md protoreflect.MethodDescriptor, name string) (*requestBody, error) {
+// requestBody describes the field that the binding names, with the operation's example; nil without a field.
+func (g *generator) requestBody(md protoreflect.MethodDescriptor, name, operationID string) (*requestBody, error) {
 	if name == "" {
 		return nil, nil //nolint:nilnil // No body is not an error.
 	}
@@ -24,13 +25,19 @@ func (g *generator) requestBody(md protoreflect.MethodDescriptor, name string) (
 	if err != nil {
 		return nil, err
 	}
+	var example json.RawMessage
+	if g.opts.Example != nil {
+		if example, err = g.opts.Example(operationID); err != nil {
+			return nil, err
+		}
+	}
 	return &requestBody{
 		Required: !methodOptions(md).GetOptionalBody(),
-		Content:  map[string]mediaType{media: {Schema: content}},
+		Content:  map[string]mediaType{media: {Schema: content, Example: example}},
 	}, nil
 }
 
-// responses describes the statuses of success, 422 where there is input to be wrong, and what all other errors share.
+// responses describes the statuses of success, 422 for operations with input, and the common form of other errors.
 func (g *generator) responses(md protoreflect.MethodDescriptor, name string, takesInput bool) (*ordered[*response], error) {
 	o := methodOptions(md)
 	main := int(o.GetStatus())
@@ -61,7 +68,7 @@ func (g *generator) success(md protoreflect.MethodDescriptor, name string, statu
 		return &response{Description: "Success without a body"}, nil
 	}
 	if md.Output().FullName() == emptyName {
-		// OpenAPI 3.0 has no type that is null.
+		// OpenAPI 3.0 lacks a null type.
 		return &response{Description: "Success; the body is null", Content: map[string]mediaType{jsonType: {Schema: anything()}}}, nil
 	}
 	media, content, err := g.body(md.Output(), name, output)

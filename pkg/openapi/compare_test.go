@@ -82,7 +82,7 @@ func (c *comparison) operation(name string, a, b describedOperation) {
 	}
 }
 
-func (c *comparison) content(place string, a, b map[string]struct{ Schema raw }) {
+func (c *comparison) content(place string, a, b map[string]describedMedia) {
 	c.keys(place+" content", a, b)
 	for media, one := range a {
 		if other, ok := b[media]; ok {

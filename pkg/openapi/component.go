@@ -10,7 +10,7 @@ import (
 	"github.com/orch-project/orch/pkg/restjson"
 )
 
-// direction tells whether a schema describes what is sent to the server or what it answers.
+// direction is the use of a schema: in requests or in responses.
 type direction int
 
 const (
@@ -22,10 +22,10 @@ const (
 type component struct {
 	key       componentKey
 	schema    *schema
-	published string // the final name, settled by finish
+	published string // the final name, assigned by finish
 }
 
-// componentKey tells components apart. One message may be published under several names, and under one name in two
+// componentKey identifies a component. One message may be published under several names, and under one name in both
 // directions if they differ.
 type componentKey struct {
 	name       string
@@ -42,8 +42,8 @@ func newComponents() *components {
 	return &components{byKey: map[componentKey]*component{}, timed: map[protoreflect.FullName]bool{}}
 }
 
-// declare gives the component of a key, and whether it is new: then its schema is the caller's to set. It is known
-// before it is described, so that messages may contain themselves.
+// declare returns the component of a key, and whether it is new: then the caller sets its schema. Declaration precedes
+// description, so messages may contain themselves.
 func (c *components) declare(key componentKey) (*component, bool) {
 	if known := c.byKey[key]; known != nil {
 		return known, false
@@ -53,7 +53,7 @@ func (c *components) declare(key componentKey) (*component, bool) {
 	return fresh, true
 }
 
-// finish settles the names and gives the schemas, ordered by name.
+// finish assigns the published names and returns the schemas ordered by name.
 func (c *components) finish() (*ordered[*schema], error) {
 	byName := map[string][]*component{}
 	for key, known := range c.byKey {
@@ -86,7 +86,7 @@ func (c *components) finish() (*ordered[*schema], error) {
 	return out, nil
 }
 
-// holdsDuration tells whether a message is written differently in requests and responses.
+// holdsDuration reports whether a message differs between requests and responses.
 func (c *components) holdsDuration(md protoreflect.MessageDescriptor) bool {
 	if known, ok := c.timed[md.FullName()]; ok {
 		return known

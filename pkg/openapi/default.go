@@ -10,18 +10,18 @@ import (
 	"github.com/orch-project/orch/pkg/restjson"
 )
 
-// durationFormat marks a text that is an ISO 8601 duration.
+// durationFormat is the format of ISO 8601 durations.
 const durationFormat = "duration"
 
-// duration gives the schema of a duration: a text when it is sent, seconds when it is answered.
+// duration returns the schema of a duration: ISO 8601 text in requests, seconds in responses.
 func duration(dir direction) *schema {
 	if dir == input {
 		return &schema{Type: "string", Format: durationFormat}
 	}
-	return &schema{Type: "number", Description: "Seconds."}
+	return &schema{Type: "number", Description: "Duration in seconds."}
 }
 
-// defaultValue gives the default of a field as it would be written in this direction.
+// defaultValue returns the default of a field in the form of a direction.
 func defaultValue(fd protoreflect.FieldDescriptor, text string, dir direction) (json.RawMessage, error) {
 	var value any
 	if err := json.Unmarshal([]byte(text), &value); err != nil {
@@ -48,5 +48,5 @@ func defaultValue(fd protoreflect.FieldDescriptor, text string, dir direction) (
 		}
 		return quote("PT" + strconv.FormatFloat(value, 'f', -1, 64) + "S"), nil
 	}
-	return nil, fmt.Errorf("%s: the default %q is no duration", fd.FullName(), text)
+	return nil, fmt.Errorf("%s: the default %q is not a duration", fd.FullName(), text)
 }

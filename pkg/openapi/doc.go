@@ -1,18 +1,18 @@
-// Package openapi describes the REST API as an OpenAPI 3.0.3 document, from the descriptors that the API itself is
-// served from: what is published cannot differ from what is decoded and encoded.
+// Package openapi generates the OpenAPI 3.0.3 document of the REST API from the descriptors that the server itself uses,
+// so the published schemas cannot differ from the decoder and the encoder.
 //
 //	service ── rpc ──▶ operation ──┬─▶ parameters  path, query, header, the API version
-//	                               ├─▶ request body  the field that google.api.http names
-//	                               └─▶ responses  (api).status, its alternatives, 422, anything else
+//	                               ├─▶ request body  the field that google.api.http names, with its example
+//	                               └─▶ responses  (api).status, its alternatives, 422, other errors
 //	message ─────────▶ schema ─────┬─▶ object     a component, referred to by name
 //	                               ├─▶ union      a component: oneOf with a discriminator, else anyOf
 //	                               ├─▶ inline     the schema of its one field, in place
 //	                               └─▶ tuple      an array of fixed length
-//	comment ─────────▶ summary, description
+//	comment ─────────▶ rpc: summary (first sentence), description (the rest); field, message: description
+//	examples/<operation id>.json ▶ example request body, in the server's vocabulary
 //
-// The mapping is the one of package restjson, written as schemas; its rules are those of docs/contract.md. A message
-// that holds a duration is written in two ways, ISO 8601 in requests and seconds in responses, and is published as
-// Name-Input and Name-Output if both are used.
+// The mapping expresses package restjson as schemas; docs/contract.md lists its rules. Durations are ISO 8601 in requests
+// and seconds in responses, so a message that contains one is published as Name-Input and Name-Output if both occur.
 //
-// The same descriptors give the same bytes.
+// Output is deterministic: the same descriptors give the same bytes.
 package openapi

@@ -2,7 +2,7 @@ package openapi
 
 // Errors that every operation may return are not messages of the contract; they follow the HTTP error forms (rule 12).
 
-// standard gives the component of a schema that no descriptor describes.
+// standard returns the component of a schema without a descriptor.
 func (g *generator) standard(name string, describe func() *schema) *schema {
 	component, fresh := g.components.declare(componentKey{name: name, descriptor: "openapi.Standard"})
 	if fresh {

@@ -12,8 +12,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// field gives the schema of a field's value as it is used in a message. The result is a bare reference only if the
-// field has nothing to add to it.
+// field returns the schema of a field's value within a message. The result is a bare reference only if the field adds
+// nothing to it.
 func (g *generator) field(fd protoreflect.FieldDescriptor, dir direction) (*schema, error) {
 	o := restjson.Options(fd)
 	out, err := g.container(fd, dir)
@@ -40,7 +40,7 @@ func (g *generator) field(fd protoreflect.FieldDescriptor, dir direction) (*sche
 	return out, nil
 }
 
-// container gives the schema of a field: of its list, its map or its one value.
+// container returns the schema of a field's list, map or single value.
 func (g *generator) container(fd protoreflect.FieldDescriptor, dir direction) (*schema, error) {
 	o := restjson.Options(fd)
 	switch {
@@ -67,7 +67,7 @@ func (g *generator) container(fd protoreflect.FieldDescriptor, dir direction) (*
 			return nil, err
 		}
 		if one.Type == "array" && fd.Kind() == protoreflect.MessageKind {
-			// A list that may be null: the field that uses it sets the limits.
+			// For a nullable list the referring field sets the limits.
 			one.MinItems, one.MaxItems = max(one.MinItems, o.GetMinItems()), max(one.MaxItems, o.GetMaxItems())
 			one.UniqueItems = one.UniqueItems || o.GetUnique()
 		}
@@ -75,7 +75,7 @@ func (g *generator) container(fd protoreflect.FieldDescriptor, dir direction) (*
 	}
 }
 
-// value gives the schema of one value. The options are those of the field that holds it, which for a map is not fd.
+// value returns the schema of one value. The options are those of the field that holds it, which for a map is not fd.
 func (g *generator) value(fd protoreflect.FieldDescriptor, o *orchv1.RestField, dir direction) (*schema, error) {
 	out := &schema{}
 	switch fd.Kind() {
@@ -86,7 +86,7 @@ func (g *generator) value(fd protoreflect.FieldDescriptor, o *orchv1.RestField, 
 	case protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind:
 		out.Type, out.Format = "integer", "int64"
 	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind, protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
-		out.Type, out.Minimum = "integer", new(float64) // No format means a size without sign.
+		out.Type, out.Minimum = "integer", new(float64) // OpenAPI has no unsigned format.
 	case protoreflect.FloatKind:
 		out.Type, out.Format = "number", "float"
 	case protoreflect.DoubleKind:
@@ -142,7 +142,7 @@ func (g *generator) enum(ed protoreflect.EnumDescriptor) *schema {
 	return &schema{Ref: reference{component}}
 }
 
-// modifiable gives a schema that members may be added to: OpenAPI 3.0 ignores what stands beside a $ref.
+// modifiable returns a schema that accepts further members: OpenAPI 3.0 ignores siblings of a $ref.
 func modifiable(s *schema) *schema {
 	if s.Ref.to == nil {
 		return s
@@ -152,10 +152,10 @@ func modifiable(s *schema) *schema {
 
 func (s *schema) same(other *schema) bool { return reflect.DeepEqual(s, other) }
 
-// anything gives the schema of free JSON. Readers disagree on whether a schema without type admits null; so it says so.
+// anything returns the schema of free JSON. Parsers disagree on whether an untyped schema admits null, so it is explicit.
 func anything() *schema { return &schema{Nullable: true} }
 
-// isAny tells whether a schema says nothing about the value.
+// isAny reports whether a schema admits any value.
 func (s *schema) isAny() bool { return s.same(anything()) }
 
 func quote(text string) json.RawMessage {

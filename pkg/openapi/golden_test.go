@@ -17,15 +17,10 @@ var update = flag.Bool("update", false, "write the golden files")
 // The golden file is the published document of the whole contract; the Go client in test/client is generated from it.
 const golden = "testdata/openapi.json"
 
-// contract makes the document of all services in one vocabulary.
-func contract(t *testing.T, words vocabulary.Vocabulary) []byte {
+// contract returns the document of all services in one vocabulary.
+func contract(t *testing.T, vocab vocabulary.Vocabulary) []byte {
 	t.Helper()
-	got, err := openapi.Document(openapi.Options{
-		Title:   "Orch",
-		Version: "0.8.4",
-		Header:  words.VersionHeader(),
-		Servers: []string{"/api"},
-	}, openapi.Services()...)
+	got, err := openapi.API(vocab)
 	require.NoError(t, err)
 	return got
 }

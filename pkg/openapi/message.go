@@ -10,7 +10,7 @@ import (
 	"github.com/orch-project/orch/proto/gen/comments"
 )
 
-// Messages that have a JSON form of their own.
+// Messages with a predefined JSON form.
 const (
 	timestampName protoreflect.FullName = "google.protobuf.Timestamp"
 	durationName  protoreflect.FullName = "google.protobuf.Duration"
@@ -21,8 +21,8 @@ const (
 	httpBodyName  protoreflect.FullName = "google.api.HttpBody"
 )
 
-// message gives the schema by which a message is used: a reference, or the schema itself where it is inlined. name is
-// the published name that the using field chose; empty leaves it to the message.
+// message returns the schema that refers to a message: a reference, or the schema itself where it is inlined. name is
+// the published name that the referring field sets; empty means the message's own.
 func (g *generator) message(md protoreflect.MessageDescriptor, name string, dir direction) (*schema, error) {
 	switch md.FullName() {
 	case timestampName:
@@ -64,7 +64,7 @@ func (g *generator) message(md protoreflect.MessageDescriptor, name string, dir 
 	return &schema{Ref: reference{component}}, nil
 }
 
-// describe gives the schema of a message itself.
+// describe returns the schema of a message itself.
 func (g *generator) describe(md protoreflect.MessageDescriptor, dir direction) (*schema, error) {
 	shape := restjson.Shape(md)
 	var out *schema
@@ -87,7 +87,7 @@ func (g *generator) describe(md protoreflect.MessageDescriptor, dir direction) (
 	if err != nil {
 		return nil, err
 	}
-	// A wrapper that makes a list or a map nullable says nothing of the value; one that is published by name does.
+	// The comment of an unnamed nullable wrapper does not describe the value; that of a published one does.
 	wrapper := shape.GetInline() && shape.GetSchema() == "" && (out.Type == "array" || out.Type == "object")
 	if text := comments.Of(string(md.FullName())); text != "" && !wrapper {
 		out.Description = text
@@ -133,7 +133,7 @@ func (g *generator) object(md protoreflect.MessageDescriptor, dir direction) (*s
 	return out, nil
 }
 
-// additional gives what keys without a name may hold, from the schema of the map that collects them.
+// additional returns the schema of unnamed keys, from that of the map that collects them.
 func additional(property *schema) any {
 	if values, ok := property.Additional.(*schema); ok && !values.isAny() {
 		return values
@@ -141,8 +141,8 @@ func additional(property *schema) any {
 	return true
 }
 
-// tuple describes an array whose elements differ by place. OpenAPI 3.0 cannot say which is where: any element may be
-// any of them.
+// tuple describes an array whose elements differ by index. OpenAPI 3.0 cannot express the order, so each element may
+// be any of them.
 func (g *generator) tuple(md protoreflect.MessageDescriptor, dir direction) (*schema, error) {
 	fields := make([]protoreflect.FieldDescriptor, md.Fields().Len())
 	for i := range fields {
@@ -167,7 +167,7 @@ func (g *generator) tuple(md protoreflect.MessageDescriptor, dir direction) (*sc
 	return &schema{Type: "array", MinItems: size, MaxItems: size, Items: items}, nil
 }
 
-// union describes a message that is one of several. Variants that carry a tag are told apart by a discriminator.
+// union describes a message with one of several variants. A discriminator distinguishes tagged variants.
 func (g *generator) union(md protoreflect.MessageDescriptor, dir direction) (*schema, error) {
 	key := restjson.Shape(md).GetDiscriminator()
 	mapping := newOrdered[reference]()

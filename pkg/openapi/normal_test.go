@@ -25,11 +25,16 @@ type describedOperation struct {
 	}
 	RequestBody *struct {
 		Required bool
-		Content  map[string]struct{ Schema raw }
+		Content  map[string]describedMedia
 	}
 	Responses map[string]struct {
-		Content map[string]struct{ Schema raw }
+		Content map[string]describedMedia
 	}
+}
+
+type describedMedia struct {
+	Schema  raw
+	Example any
 }
 
 // operations maps "POST /flows/" to the operation.

@@ -77,7 +77,8 @@ type response struct {
 }
 
 type mediaType struct {
-	Schema *schema `json:"schema"`
+	Schema  *schema         `json:"schema"`
+	Example json.RawMessage `json:"example,omitempty"`
 }
 
 type schema struct {

@@ -11,7 +11,7 @@ import (
 // Version is the version of the OpenAPI specification that documents are written in.
 const Version = "3.0.3"
 
-// Options is what a document says beside what the descriptors say.
+// Options hold the parts of a document that descriptors do not.
 type Options struct {
 	Title   string
 	Version string
@@ -22,11 +22,13 @@ type Options struct {
 	Header string
 	// Servers are the base addresses, absolute or relative to the document, such as "/api".
 	Servers []string
+	// Example returns an example request body of an operation as JSON, nil for none. It may be nil.
+	Example func(operationID string) (json.RawMessage, error)
 }
 
-// Document describes the services, in the order given, as indented JSON. Methods without an HTTP binding and those that
-// are marked hidden are left out. It returns an error when an option or a binding makes no sense, or when two
-// messages or methods want the same name.
+// Document describes the services, in the order given, as indented JSON. It omits methods without an HTTP
+// binding and hidden ones. It returns an error for an invalid option or binding, and for two messages or methods of
+// one name.
 func Document(opts Options, services ...protoreflect.ServiceDescriptor) ([]byte, error) {
 	g := &generator{opts: opts, components: newComponents(), operations: map[string]protoreflect.FullName{}}
 	doc := document{
@@ -54,14 +56,14 @@ func Document(opts Options, services ...protoreflect.ServiceDescriptor) ([]byte,
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(doc); err != nil {
-		return nil, fmt.Errorf("write the document: %w", err)
+		return nil, fmt.Errorf("encode document: %w", err)
 	}
 	return out.Bytes(), nil
 }
 
-// generator holds what is known while one document is made.
+// generator holds the state of one document's generation.
 type generator struct {
 	opts       Options
 	components *components
-	operations map[string]protoreflect.FullName // operation id → the method that has it
+	operations map[string]protoreflect.FullName // method by operation id
 }

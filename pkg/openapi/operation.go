@@ -54,7 +54,7 @@ func (g *generator) service(doc *document, sd protoreflect.ServiceDescriptor) er
 	return nil
 }
 
-// claim takes an operation id.
+// claim reserves an operation id for a method.
 func (g *generator) claim(id string, md protoreflect.MethodDescriptor) error {
 	if other, taken := g.operations[id]; taken {
 		return fmt.Errorf("the operation id %q is claimed by %s and %s", id, other, md.FullName())
@@ -63,7 +63,7 @@ func (g *generator) claim(id string, md protoreflect.MethodDescriptor) error {
 	return nil
 }
 
-// operation describes one binding of a method, and gives its path as OpenAPI writes it.
+// operation describes one binding of a method and returns its path in OpenAPI's form.
 func (g *generator) operation(md protoreflect.MethodDescriptor, rule *annotations.HttpRule, template string) (*operation, string, error) {
 	o := methodOptions(md)
 	op := &operation{
@@ -83,7 +83,7 @@ func (g *generator) operation(md protoreflect.MethodDescriptor, rule *annotation
 	if op.Parameters, err = g.parameters(md, template); err != nil {
 		return nil, "", err
 	}
-	if op.RequestBody, err = g.requestBody(md, rule.GetBody()); err != nil {
+	if op.RequestBody, err = g.requestBody(md, rule.GetBody(), op.OperationID); err != nil {
 		return nil, "", err
 	}
 	if op.Responses, err = g.responses(md, rule.GetResponseBody(), len(op.Parameters) > 0 || op.RequestBody != nil); err != nil {
@@ -92,10 +92,10 @@ func (g *generator) operation(md protoreflect.MethodDescriptor, rule *annotation
 	return op, path, nil
 }
 
-// variable matches a variable of a path template; its segments pattern, if any, is no part of OpenAPI's path.
+// variable matches a variable of a path template; OpenAPI omits its segment pattern.
 var variable = regexp.MustCompile(`\{([^{}=]+)(?:=[^{}]*)?\}`)
 
-// route gives the lower-case method and the path template of a binding.
+// route returns the lower-case method and the path template of a binding.
 func route(rule *annotations.HttpRule) (method, template string, err error) {
 	switch p := rule.GetPattern().(type) {
 	case *annotations.HttpRule_Get:
@@ -114,7 +114,7 @@ func route(rule *annotations.HttpRule) (method, template string, err error) {
 			return strings.ToLower(p.Custom.GetKind()), p.Custom.GetPath(), nil
 		}
 	}
-	return "", "", fmt.Errorf("the HTTP binding %v names no method that OpenAPI knows", rule)
+	return "", "", fmt.Errorf("HTTP binding %v: method unknown to OpenAPI", rule)
 }
 
 func (d *document) addOperation(path, method string, op *operation) error {
@@ -130,7 +130,7 @@ func (d *document) addOperation(path, method string, op *operation) error {
 	return nil
 }
 
-// addTag lists a tag once. The service's own tag is described by the service's comment.
+// addTag lists a tag once. The service's comment describes the service's own tag.
 func (d *document) addTag(name, own string, sd protoreflect.ServiceDescriptor) {
 	description := ""
 	if name == own {

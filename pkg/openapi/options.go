@@ -9,7 +9,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Options of fields and messages are read by package restjson; those of services and methods here.
+// Package restjson reads the options of fields and messages; this file reads those of services and methods.
 
 func methodOptions(md protoreflect.MethodDescriptor) *orchv1.RestMethod {
 	o, _ := proto.GetExtension(md.Options(), orchv1.E_Api).(*orchv1.RestMethod)
@@ -21,7 +21,7 @@ func serviceOptions(sd protoreflect.ServiceDescriptor) *orchv1.RestService {
 	return o
 }
 
-// bindings gives the HTTP bindings of a method, the main one first.
+// bindings returns the HTTP bindings of a method, the main one first.
 func bindings(md protoreflect.MethodDescriptor) []*annotations.HttpRule {
 	rule, _ := proto.GetExtension(md.Options(), annotations.E_Http).(*annotations.HttpRule)
 	if rule.GetPattern() == nil {

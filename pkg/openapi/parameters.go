@@ -10,8 +10,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// parameters describes what is not in the body: path variables in the order of the path, then query and header
-// parameters as declared, then the version header.
+// parameters describes path variables in the order of the path, then query and header parameters as declared, then the
+// version header.
 func (g *generator) parameters(md protoreflect.MethodDescriptor, template string) ([]parameter, error) {
 	var out []parameter
 	fields := md.Input().Fields()
@@ -64,7 +64,7 @@ func (g *generator) parameter(fd protoreflect.FieldDescriptor, in string) (param
 		Description: s.Description,
 		Deprecated:  s.Deprecated,
 	}
-	// A parameter is absent, never null; and it is described itself, not its schema.
+	// A parameter is absent, never null; the description belongs to the parameter, not to its schema.
 	s.Description, s.Deprecated, s.Nullable = "", false, false
 	if len(s.AllOf) == 1 && s.same(&schema{AllOf: s.AllOf}) {
 		s = s.AllOf[0]

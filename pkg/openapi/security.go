@@ -5,14 +5,14 @@ const (
 	basicScheme  = "basic"
 )
 
-// alternatives says that any one scheme will do. A server that runs without authentication ignores them.
+// alternatives accepts any one scheme, or none for a server without authentication.
 func alternatives() []securityRequirement {
 	return []securityRequirement{{bearerScheme: {}}, {basicScheme: {}}, {}}
 }
 
 func securitySchemes() map[string]securityScheme {
 	return map[string]securityScheme{
-		bearerScheme: {Type: "http", Scheme: "bearer", Description: "An API key, where the server authenticates by keys."},
-		basicScheme:  {Type: "http", Scheme: "basic", Description: "The user and password of the server, where it has one."},
+		bearerScheme: {Type: "http", Scheme: "bearer", Description: "API key, for a server with key authentication."},
+		basicScheme:  {Type: "http", Scheme: "basic", Description: "User and password, for a server with basic authentication."},
 	}
 }

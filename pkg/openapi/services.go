@@ -10,7 +10,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Services gives all services of the contract, ordered by file and then as declared.
+// Services returns all services of the contract, ordered by file and then as declared.
 func Services() []protoreflect.ServiceDescriptor {
 	var files []protoreflect.FileDescriptor
 	// Referring to the package links all of its files into the program, which registers them.

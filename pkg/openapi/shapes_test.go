@@ -87,7 +87,7 @@ func TestContradictionsAreErrors(t *testing.T) {
 		},
 		"a method that OpenAPI does not know": {
 			method("A", empty, `[google.api.http] { custom { kind: "LOCK" path: "/a" } }`),
-			"names no method that OpenAPI knows",
+			"method unknown to OpenAPI",
 		},
 		"a status that is no success": {
 			method("A", empty, `[google.api.http] { get: "/a" } [orch.v1.api] { alt_status: 404 }`),

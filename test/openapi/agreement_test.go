@@ -21,9 +21,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// TestAnswersFitTheDocument encodes random answers of every operation and checks them against the schema that the
-// document gives: what is published is what is answered.
-func TestAnswersFitTheDocument(t *testing.T) {
+// TestResponsesFitTheDocument encodes random responses of every operation and validates them against their schemas.
+func TestResponsesFitTheDocument(t *testing.T) {
 	t.Parallel()
 	document := load(t, vocabulary.Orch)
 	for _, service := range openapi.Services() {
@@ -66,7 +65,7 @@ func TestEveryShapeFitsItsSchema(t *testing.T) {
 	}
 }
 
-// TestBadRequestFitsItsSchema sends what is wrong in several ways.
+// TestBadRequestFitsItsSchema validates the 422 body of several invalid requests.
 func TestBadRequestFitsItsSchema(t *testing.T) {
 	t.Parallel()
 	document := load(t, vocabulary.Orch)
@@ -89,7 +88,7 @@ func TestBadRequestFitsItsSchema(t *testing.T) {
 	}
 }
 
-// successOf gives the schema of the operation's first success; nil when it has no body.
+// successOf returns the schema of the operation's first success; nil for one without a body.
 func successOf(document *openapi3.T, rule *annotations.HttpRule) *openapi3.Schema {
 	var op *openapi3.Operation
 	switch pattern := rule.GetPattern().(type) {
@@ -108,8 +107,8 @@ func successOf(document *openapi3.T, rule *annotations.HttpRule) *openapi3.Schem
 		return nil
 	}
 	for _, status := range []int{200, 201, 202} {
-		if answer := op.Responses.Status(status); answer != nil {
-			if media := answer.Value.Content.Get("application/json"); media != nil {
+		if response := op.Responses.Status(status); response != nil {
+			if media := response.Value.Content.Get("application/json"); media != nil {
 				return media.Schema.Value
 			}
 		}
@@ -124,7 +123,7 @@ func operation(document *openapi3.T, path, method string) *openapi3.Operation {
 	return nil
 }
 
-// encode writes a message, or the field of it that is the body.
+// encode returns the JSON of a message, or of its field that is the body.
 func encode(t require.TestingT, message proto.Message, field string) []byte {
 	if message.ProtoReflect().Descriptor().FullName() == "google.protobuf.Empty" {
 		return []byte("null")
@@ -149,7 +148,7 @@ func fits(t require.TestingT, schema *openapi3.Schema, data []byte) {
 	require.NoError(t, schema.VisitJSON(representable(value), openapi3.VisitAsResponse()), "%s", data)
 }
 
-// representable replaces the numbers of free JSON that no float64 holds: the validator cannot read them.
+// representable replaces numbers of free JSON beyond float64, which the validator cannot read.
 func representable(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

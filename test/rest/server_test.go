@@ -33,18 +33,24 @@ type server struct {
 	t        *testing.T
 	client   *http.Client
 	api      string
+	key      string // The owner's API key; empty without authentication.
 	document *openapi3.T
 
 	mu      sync.Mutex
 	visited map[string]bool // The operations that were asked for, such as "GET /flows/{id}".
 }
 
-func start(t *testing.T) *server {
+// start runs a server with settings, given as names and values. With authentication, requests carry the owner's key.
+func start(t *testing.T, settings ...string) *server {
 	t.Helper()
-	cfg, err := config.LoadFrom[standalone.Config](map[string]string{
+	env := map[string]string{
 		"ORCH_DATA_DIR": t.TempDir(), "ORCH_GATEWAY_LISTEN": "127.0.0.1:0", "ORCH_INTERNAL_LISTEN": "127.0.0.1:0",
 		"ORCH_UNSAFE_NO_SYNC": "true",
-	})
+	}
+	for i := 0; i < len(settings); i += 2 {
+		env[settings[i]] = settings[i+1]
+	}
+	cfg, err := config.LoadFrom[standalone.Config](env)
 	require.NoError(t, err)
 	run, err := standalone.New(t.Context(), cfg, "test", slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
@@ -52,11 +58,9 @@ func start(t *testing.T) *server {
 	done := make(chan error, 1)
 	go func() { done <- run.Run(ctx) }()
 	transport := &http.Transport{}
-	data, err := openapi.Document(openapi.Options{
-		Title: "Orch", Version: vocabulary.APIVersion, Header: vocabulary.Orch.VersionHeader(), Servers: []string{"/api"},
-	}, openapi.Services()...)
+	data, err := openapi.API(vocabulary.Orch)
 	require.NoError(t, err)
-	s := &server{t: t, client: &http.Client{Transport: transport}, api: "http://" + run.Addr().String() + "/api", visited: map[string]bool{}}
+	s := &server{t: t, client: &http.Client{Transport: transport}, api: "http://" + run.Addr().String() + "/api", key: run.OwnerKey(), visited: map[string]bool{}}
 	s.document, err = openapi3.NewLoader().LoadFromData(data)
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -82,6 +86,9 @@ func (s *server) send(method, path, body string, header http.Header) answer {
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.api+path, strings.NewReader(body))
 	require.NoError(s.t, err)
 	r.Header.Set("Content-Type", "application/json")
+	if s.key != "" {
+		r.Header.Set("Authorization", "Bearer "+s.key)
+	}
 	maps.Copy(r.Header, header)
 	response, err := s.client.Do(r)
 	require.NoError(s.t, err)

@@ -22,7 +22,7 @@ export function form(base, operation, schemas) {
   const [media, content] = Object.entries(operation.requestBody?.content ?? {})[0] ?? [];
   const body = media && el("textarea", {
     rows: "10", spellcheck: "false", "aria-label": "Body",
-    value: JSON.stringify(schemas.example(content.schema), null, 2) ?? "",
+    value: JSON.stringify(content.example ?? schemas.example(content.schema), null, 2) ?? "",
   });
   const answer = el("div", { class: "answer", "aria-live": "polite" });
   const build = () => request(base, operation, fields, media, body);

@@ -392,11 +392,11 @@ func (AutomationSort) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_automations_proto_rawDescGZIP(), []int{6}
 }
 
-// TriggerState says whether a trigger's condition holds.
+// TriggerState states whether a trigger's condition holds.
 type TriggerState int32
 
 const (
-	// No state was given.
+	// No state is set.
 	TriggerState_TRIGGER_STATE_UNSPECIFIED TriggerState = 0
 	// The condition holds.
 	TriggerState_TRIGGER_STATE_TRIGGERED TriggerState = 1
@@ -3647,34 +3647,34 @@ func (x *ValidateTemplateRequest) GetTemplate() string {
 	return ""
 }
 
-// AutomationBucket is what a trigger has counted for one value of its key. It is stored and never shown.
+// AutomationBucket is the stored count of a trigger for one group of events; it is never published.
 type AutomationBucket struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The bucket's id, made of the trigger's id and the key.
+	// UUID derived from the trigger's id and the group's key.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The automation that the trigger is of.
+	// UUID of the automation.
 	AutomationId string `protobuf:"bytes,2,opt,name=automation_id,json=automationId,proto3" json:"automation_id,omitempty"`
-	// The trigger that counts here.
+	// UUID of the trigger that counts.
 	TriggerId string `protobuf:"bytes,3,opt,name=trigger_id,json=triggerId,proto3" json:"trigger_id,omitempty"`
-	// The values of the labels by which the trigger tells events apart, in the labels' order.
+	// Values of the trigger's for_each labels, in the labels' order.
 	Key []string `protobuf:"bytes,4,rep,name=key,proto3" json:"key,omitempty"`
-	// Whether a window is open; a closed bucket remembers which events it has counted.
+	// Whether a window is open; a closed bucket keeps its ledger of counted events.
 	Open bool `protobuf:"varint,5,opt,name=open,proto3" json:"open,omitempty"`
-	// The window's first moment, in microseconds since 1970.
+	// Start of the window, inclusive, in microseconds since 1970.
 	Start int64 `protobuf:"varint,6,opt,name=start,proto3" json:"start,omitempty"`
-	// The moment after the window, in microseconds since 1970.
+	// End of the window, exclusive, in microseconds since 1970.
 	End int64 `protobuf:"varint,7,opt,name=end,proto3" json:"end,omitempty"`
 	// The number of events counted in the window.
 	Count int64 `protobuf:"varint,8,opt,name=count,proto3" json:"count,omitempty"`
-	// The event that is the reason if the window ends without enough events.
+	// Event to report if the window ends with too few events.
 	Last *ReceivedEvent `protobuf:"bytes,9,opt,name=last,proto3,oneof" json:"last,omitempty"`
-	// The events or child firings that were applied: 8 bytes of id and 8 bytes of time each, oldest first.
+	// Applied events or child firings, oldest first: 8 bytes of id and 8 bytes of time each.
 	Ledger []byte `protobuf:"bytes,10,opt,name=ledger,proto3" json:"ledger,omitempty"`
-	// The children's firings that wait for others, oldest first.
+	// Child firings that wait for others, oldest first.
 	Waiting []*AutomationFiring `protobuf:"bytes,11,rep,name=waiting,proto3" json:"waiting,omitempty"`
-	// The firings that are committed and may not have been passed on.
+	// Committed firings that may not have been forwarded.
 	Pending []*AutomationFiring `protobuf:"bytes,12,rep,name=pending,proto3" json:"pending,omitempty"`
-	// When the clock has to be looked at, in microseconds since 1970; absent when only events matter.
+	// Next time-driven evaluation, in microseconds since 1970; absent when only events matter.
 	Due           *int64 `protobuf:"varint,13,opt,name=due,proto3,oneof" json:"due,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3801,32 +3801,32 @@ func (x *AutomationBucket) GetDue() int64 {
 	return 0
 }
 
-// AutomationFiring is a trigger that fired. It is stored and never shown.
+// AutomationFiring is one firing of a trigger; it is stored and never published.
 type AutomationFiring struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The firing's id, the same however often the firing is computed.
+	// UUID of the firing, equal for every computation of it.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// The trigger that fired.
+	// UUID of the trigger that fired.
 	TriggerId string `protobuf:"bytes,2,opt,name=trigger_id,json=triggerId,proto3" json:"trigger_id,omitempty"`
-	// What the firing says: the trigger's condition holds, or no longer does.
+	// Whether the trigger's condition holds or no longer holds.
 	State TriggerState `protobuf:"varint,3,opt,name=state,proto3,enum=orch.v1.TriggerState" json:"state,omitempty"`
-	// When the trigger fired, in microseconds since 1970.
+	// Time of the firing, in microseconds since 1970.
 	Triggered int64 `protobuf:"varint,4,opt,name=triggered,proto3" json:"triggered,omitempty"`
-	// The event that made the trigger fire; absent where nothing happened at all.
+	// Event that caused the firing; absent when the absence of events caused it.
 	Event *ReceivedEvent `protobuf:"bytes,5,opt,name=event,proto3,oneof" json:"event,omitempty"`
-	// The labels by which the trigger tells events apart, with their values.
+	// Values of the trigger's for_each labels, by label.
 	Labels map[string]string `protobuf:"bytes,6,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// The values by which the parent tells child firings apart.
+	// Values that identify the parent's group.
 	Key []string `protobuf:"bytes,7,rep,name=key,proto3" json:"key,omitempty"`
 	// The number of events in the window.
 	Count int64 `protobuf:"varint,8,opt,name=count,proto3" json:"count,omitempty"`
-	// The window's first moment, in microseconds since 1970.
+	// Start of the window, inclusive, in microseconds since 1970.
 	Start int64 `protobuf:"varint,9,opt,name=start,proto3" json:"start,omitempty"`
-	// The moment after the window, in microseconds since 1970.
+	// End of the window, exclusive, in microseconds since 1970.
 	End int64 `protobuf:"varint,10,opt,name=end,proto3" json:"end,omitempty"`
-	// The firings of children that a compound trigger or a sequence used.
+	// Child firings that a compound or sequence trigger used.
 	Children []*AutomationFiring `protobuf:"bytes,11,rep,name=children,proto3" json:"children,omitempty"`
-	// The value of the metric that made a metric trigger fire.
+	// Value of the metric that caused the firing of a metric trigger.
 	Value         *float64 `protobuf:"fixed64,12,opt,name=value,proto3,oneof" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

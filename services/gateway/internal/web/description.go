@@ -16,12 +16,7 @@ type description struct {
 
 func newDescription(vocab vocabulary.Vocabulary) *description {
 	return &description{make: sync.OnceValues(func() (*asset, error) {
-		document, err := openapi.Document(openapi.Options{
-			Title:   "Orch",
-			Version: vocabulary.APIVersion,
-			Header:  vocab.VersionHeader(),
-			Servers: []string{"/api"},
-		}, openapi.Services()...)
+		document, err := openapi.API(vocab)
 		if err != nil {
 			return nil, fmt.Errorf("describe the API: %w", err)
 		}

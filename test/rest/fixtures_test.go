@@ -1,0 +1,151 @@
+package rest_test
+
+import (
+	"fmt"
+	"regexp"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+)
+
+// exampleObjects maps the last two digits of an example's UUID to the fixture that it stands for.
+var exampleObjects = map[string]string{
+	"01": "flow", "02": "flow run", "03": "task run", "04": "deployment", "05": "schedule", "06": "artifact",
+	"07": "automation", "08": "block type", "09": "block schema", "10": "block document", "11": "variable", "12": "webhook",
+	"13": "delivery", "14": "limit", "15": "lease", "16": "tag limit", "17": "user", "18": "service account", "19": "team",
+	"20": "workspace role", "21": "workspace", "22": "account", "23": "membership", "24": "account role", "25": "new id", "26": "new id",
+}
+
+// pathObjects maps path variables to fixtures: "operation variable" before "collection variable" before "variable".
+var pathObjects = map[string]string{
+	"account_id":                   "account",
+	"artifacts id":                 "artifact",
+	"automations id":               "automation",
+	"block_documents id":           "block document",
+	"block_types id":               "block type",
+	"bots id":                      "service account",
+	"countable":                    "countable",
+	"deployments id":               "deployment",
+	"flow_runs id":                 "flow run",
+	"flows id":                     "flow",
+	"id_or_name":                   "limit",
+	"account_memberships id":       "membership",
+	"lease_id":                     "lease",
+	"replace_artifact id":          "new id",
+	"replace_deployment id":        "new id",
+	"replace_flow id":              "new id",
+	"replace_variable id":          "new id",
+	"resume_flow_run id":           "paused flow run",
+	"schedule_id":                  "schedule",
+	"tag":                          "tag",
+	"task_runs id":                 "task run",
+	"teams id":                     "team",
+	"update_variable_by_name name": "variable name",
+	"user_id":                      "caller",
+	"users id":                     "caller",
+	"variables id":                 "variable",
+	"webhooks id":                  "webhook",
+	"workspace_roles id":           "workspace role",
+	"workspaces id":                "workspace",
+}
+
+// fixtures creates the objects that examples name, each once per example.
+type fixtures struct {
+	t      *testing.T
+	s      *server
+	made   map[string]string
+	create map[string]func() string
+	count  int
+}
+
+func newFixtures(s *server) *fixtures {
+	f := &fixtures{t: s.t, s: s, made: map[string]string{}}
+	account := "/accounts/{account}"
+	f.create = map[string]func() string{
+		"new id":    uuid.NewString,
+		"countable": func() string { return "event" },
+		"caller":    func() string { return f.read("/me/", "id") },
+		"account":   func() string { return f.read("/me/workspaces", "0.account_id") },
+
+		"flow":            f.post("/flows/", `{"name": "{name}"}`, "id"),
+		"flow run":        f.post("/flow_runs/", `{"flow_id": "{flow}", "state": {"type": "PENDING"}}`, "id"),
+		"task run":        f.post("/task_runs/", `{"flow_run_id": "{flow run}", "task_key": "{name}", "dynamic_key": "0", "state": {"type": "PENDING"}}`, "id"),
+		"paused flow run": f.post("/flow_runs/", `{"flow_id": "{flow}", "state": {"type": "PAUSED"}}`, "id"),
+		"deployment":      f.post("/deployments/", `{"name": "{name}", "flow_id": "{flow}"}`, "id"),
+		"schedule":        f.post("/deployments/{deployment}/schedules", `[{"schedule": {"interval": 3600}}]`, "0.id"),
+		"artifact":        f.post("/artifacts/", `{"key": "{name}", "data": 1}`, "id"),
+		"variable":        f.post("/variables/", `{"name": "{name}", "value": 1}`, "id"),
+		"variable name":   func() string { return f.read("/variables/"+f.get("variable"), "name") },
+		"limit":           f.post("/v2/concurrency_limits/", `{"name": "{name}", "limit": 5}`, "id"),
+		"lease":           f.post("/v2/concurrency_limits/increment-with-lease", `{"names": ["{name}"], "slots": 1}`, "lease_id"),
+		"tag":             f.post("/concurrency_limits/", `{"tag": "{name}", "concurrency_limit": 5}`, "tag"),
+		"webhook":         f.post("/webhooks/", `{"name": "{name}", "template": "{}"}`, "id"),
+		"automation": f.post("/automations/", `{"name": "{name}", "actions": [{"type": "do-nothing"}],
+			"trigger": {"type": "event", "posture": "Reactive"}}`, "id"),
+		"block type": f.post("/block_types/", `{"name": "{name}", "slug": "{name}"}`, "id"),
+		"block schema": f.post("/block_schemas/", `{"block_type_id": "{block type}", "capabilities": ["read-path", "write-path"],
+			"fields": {"title": "{name}", "type": "object", "properties": {"user": {"type": "string"}}}}`, "id"),
+		"block document": f.post("/block_documents/", `{"name": "{name}", "block_type_id": "{block type}",
+			"block_schema_id": "{block schema}", "data": {}}`, "id"),
+
+		"membership":      f.post(account+"/account_memberships/", `{"email": "{name}@example.com"}`, "id"),
+		"user":            f.post(account+"/account_memberships/", `{"email": "{name}@example.com"}`, "user_id"),
+		"service account": f.post(account+"/bots/", `{"name": "{name}"}`, "id"),
+		"team":            f.post(account+"/teams/", `{"name": "{name}"}`, "id"),
+		"workspace role":  f.post(account+"/workspace_roles/", `{"name": "{name}"}`, "id"),
+		"workspace":       f.post(account+"/workspaces/", `{"name": "{name}"}`, "id"),
+		"account role":    f.post(account+"/account_roles/filter", `{"account_roles": {"name": {"any_": ["Member"]}}}`, "0.id"),
+	}
+	return f
+}
+
+// reset forgets the objects of the preceding example.
+func (f *fixtures) reset(t *testing.T) {
+	f.t = t
+	clear(f.made)
+}
+
+// get returns what identifies a fixture, and creates it at first.
+func (f *fixtures) get(name string) string {
+	f.t.Helper()
+	if value, made := f.made[name]; made {
+		return value
+	}
+	create, known := f.create[name]
+	require.True(f.t, known, "no fixture %q in test/rest/fixtures_test.go", name)
+	f.made[name] = create()
+	return f.made[name]
+}
+
+// post returns a function that creates an object and picks a value of the response. {flow} stands for that fixture,
+// {name} for a new name.
+func (f *fixtures) post(path, body, pick string) func() string {
+	return func() string {
+		f.t.Helper()
+		got := f.s.send("POST", f.expand(path), f.expand(body), nil)
+		require.Less(f.t, got.status, 300, "POST %s: %s", path, got.body)
+		return got.text(pick)
+	}
+}
+
+func (f *fixtures) read(path, pick string) string {
+	f.t.Helper()
+	got := f.s.send("GET", path, "", nil)
+	require.Equal(f.t, 200, got.status, "GET %s: %s", path, got.body)
+	return got.text(pick)
+}
+
+// expand replaces {name} and the names of fixtures.
+func (f *fixtures) expand(text string) string {
+	return placeholder.ReplaceAllStringFunc(text, func(match string) string {
+		if name := match[1 : len(match)-1]; name != "name" {
+			return f.get(name)
+		}
+		f.count++
+		return fmt.Sprintf("fixture%d", f.count)
+	})
+}
+
+// placeholder matches {name} and the fixtures' names in bodies and paths; {} and JSON objects do not match.
+var placeholder = regexp.MustCompile(`\{[a-z][a-z ]*\}`)
