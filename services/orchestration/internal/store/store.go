@@ -45,7 +45,7 @@ type Store struct {
 	relay  Relay
 }
 
-// Open connects. Writes are acknowledged when a majority has them on disk; reads see only such writes.
+// Open connects, and refuses a server that the store cannot work with (ErrServer). Writes are acknowledged when a majority has them on disk; reads see only such writes.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	journal := true
 	opts := options.Client().ApplyURI(cfg.URI).
@@ -71,7 +71,11 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		ids:    cfg.IDs,
 		relay:  noRelay{},
 	}
-	if err := s.Ping(ctx); err != nil {
+	err = s.Ping(ctx)
+	if err == nil {
+		err = s.checkServer(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
 	}
 	return s, nil
