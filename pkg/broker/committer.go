@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -27,8 +26,7 @@ type committer struct {
 	epoch   *epoch
 	subject string
 	closing <-chan struct{}
-	// pressure hears of each frame that the stream has.
-	pressure *pressure
+	flow    *flowControl // Counts each frame that the stream has stored.
 
 	queue chan *waiter // Has room for every event of QueueEvents alone.
 	// What waits, the frame in flight included.
@@ -47,15 +45,15 @@ type failure struct {
 	at  time.Time
 }
 
-func newCommitter(c *Conn, shard int, pressure *pressure, closing <-chan struct{}) *committer {
+func newCommitter(c *Conn, shard int, flow *flowControl, closing <-chan struct{}) *committer {
 	return &committer{
-		cfg:      c.cfg,
-		js:       c.js,
-		epoch:    c.epoch,
-		subject:  subjectPrefix + strconv.Itoa(shard),
-		closing:  closing,
-		pressure: pressure,
-		queue:    make(chan *waiter, c.cfg.QueueEvents),
+		cfg:     c.cfg,
+		js:      c.js,
+		epoch:   c.epoch,
+		subject: eventSubject(shard),
+		closing: closing,
+		flow:    flow,
+		queue:   make(chan *waiter, c.cfg.QueueEvents),
 	}
 }
 
@@ -142,7 +140,7 @@ func (k *committer) commit(waiters []*waiter) error {
 	for _, w := range waiters {
 		events += w.events
 	}
-	k.pressure.published(number, events)
+	k.flow.published(number, events)
 	return nil
 }
 
@@ -194,7 +192,7 @@ func (k *committer) attempt(ctx context.Context, frameID string, frame []byte) (
 		Subject: k.subject,
 		Data:    frame,
 		Header: nats.Header{
-			"Content-Type":                 {contentTypeBatch},
+			headerContentType:              {contentTypeBatch},
 			jetstream.MsgIDHeader:          {frameID},
 			jetstream.ExpectedStreamHeader: {StreamEvents},
 		},

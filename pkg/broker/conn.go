@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -24,6 +25,8 @@ type Conn struct {
 
 	epoch     *epoch
 	publisher *Publisher
+
+	deadLettered atomic.Int64 // Dead letters that this process has written.
 
 	ctx    context.Context // Ends with Close: the life of the goroutines below.
 	cancel context.CancelFunc

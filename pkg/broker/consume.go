@@ -11,61 +11,61 @@ import (
 )
 
 const (
-	// maxAckPending is how many frames all consumers of a durable name may have in hand.
+	// maxAckPending is how many unacknowledged frames all consumers of a durable name may have.
 	maxAckPending = 5000
-	// Fetching ahead pauses when so much is in hand. As much may be on its way then.
+	// Prefetching pauses when so many frames or bytes are in flight. The same amount may be on its way then.
 	prefetchFrames = 500
 	prefetchBytes  = 8 << 20
 
 	defaultBatchEvents = 500
 )
 
-// backoff is how long a frame rests after the handler failed on it, by the number of its deliveries; the last one holds
+// backoff is the redelivery delay of a frame after the handler failed, by its number of deliveries. The last value holds
 // for all further ones. Redelivery never ends.
 var backoff = [...]time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute}
 
-// handlerPause is how long a consumer rests after the handler failed, whatever the frame: when the store is away, the
-// backlog should not be walked through only to be put back.
+// handlerPause is how long a consumer pauses after the handler failed, whatever the frame. Without it a consumer would
+// receive and return the whole backlog while the store is down.
 const handlerPause = time.Second
 
 // ConsumeOptions tune Consume. The zero value means the defaults.
 type ConsumeOptions struct {
 	// MaxEvents is the largest batch given to the handler. Default 500.
 	MaxEvents int
-	// Pace is the least time from the beginning of one batch to that of the next. After a rest the first batch begins at
-	// once; when events come fast, a handler that pays for each batch pays less often. Default 0.
+	// Pace is the least time between the beginnings of two batches. After a pause the first batch begins at once. A
+	// handler with a cost per batch pays it less often under load. Default 0.
 	Pace time.Duration
-	// Yield is how long a burst has precedence over its handling. While more waits than fits into a batch the consumer
-	// rests after each batch, three times as long as it took; when it has been behind for this long it rests no more
-	// than Pace until it has caught up. So who publishes from the same machine gets most of it during a burst, and what
-	// is published for longer than that is handled as fast as it can be. Default 0: no precedence.
+	// Yield is how long a burst has precedence over its handling. A consumer lags while more events wait than fit into a
+	// batch. In the first Yield of a lag it waits three times the duration of each batch; later it only waits for Pace.
+	// So publishers on the same machine get most of it during a burst. Default 0: no precedence.
 	Yield time.Duration
-	// Backoff replaces the rest times of a frame after the handler failed: 1 s, 5 s, 30 s, then 2 min.
+	// Backoff replaces the redelivery delays after the handler failed: 1 s, 5 s, 30 s, then 2 min.
 	Backoff []time.Duration
 }
 
-// Delivery is one event as it was delivered.
+// Delivery is one delivered event.
 type Delivery struct {
 	Event Event
-	// Redelivered is how many times the event's frame was delivered before.
+	// Redelivered is the number of earlier deliveries of the event's frame.
 	Redelivered int
 	// Published is when the stream stored the frame.
 	Published time.Time
+
+	sequence uint64 // The frame's sequence number in the stream.
 }
 
 // Consume gives the events of a durable consumer (one of Config.Durables) to handle until ctx ends; it then returns nil.
 // Any number of processes may consume one durable name: each frame goes to one of them.
 //
 //   - A batch has at least one and at most MaxEvents events. It never waits to be filled.
-//   - Events of one workspace come in the order of their publishing; after a redelivery they may not.
-//   - Events come at least once: duplicates are recognised by Event.Key.
-//   - handle is called by one goroutine at a time. It owns the batch. Its context ends with ctx.
-//   - nil from handle acknowledges the batch. *Rejected acknowledges it too, but writes the events it names to the
-//     dead-letter stream first, each alone. Any other error delivers all of the batch again after a backoff, for ever.
+//   - Events of one workspace arrive in publishing order; after a redelivery they may not.
+//   - Delivery is at least once: Event.Key identifies duplicates.
+//   - One goroutine at a time calls handle, which owns the batch. Its context ends with ctx.
+//   - nil from handle acknowledges the batch. *Rejected acknowledges it too, but first writes each event it names to the
+//     dead-letter stream. Any other error redelivers the whole batch after a backoff, without end.
 //
-// When ctx ends, frames that were fetched ahead are given back at once. While handle works the broker is kept from
-// delivering its batch, and what waits behind it, to others, however long it takes. What a process had in hand when it
-// died is delivered to others after Config.AckWait.
+// When ctx ends, prefetched frames are returned to the server at once. While handle works, the server redelivers neither
+// its batch nor what waits behind it. The frames of a dead process are redelivered after Config.AckWait.
 func (c *Conn) Consume(
 	ctx context.Context, durable string, opts ConsumeOptions, handle func(ctx context.Context, batch []Event) error,
 ) error {
@@ -78,7 +78,7 @@ func (c *Conn) Consume(
 	})
 }
 
-// ConsumeDeliveries is Consume for handlers that want to know how often a frame was delivered.
+// ConsumeDeliveries is Consume for handlers that need the number of deliveries.
 func (c *Conn) ConsumeDeliveries(
 	ctx context.Context, durable string, opts ConsumeOptions, handle func(ctx context.Context, batch []Delivery) error,
 ) error {
@@ -100,9 +100,9 @@ func (c *Conn) ConsumeDeliveries(
 			break
 		}
 		if errors.Is(err, jetstream.ErrConsumerNotFound) && !c.isDurable(durable) {
-			return fmt.Errorf("consuming %q: %w", durable, err)
+			return fmt.Errorf("consume %q: %w", durable, err)
 		}
-		k.log.WarnContext(ctx, "consuming was interrupted", "error", err)
+		k.log.WarnContext(ctx, "consumer was interrupted", "error", err)
 		pause(ctx, 500*time.Millisecond)
 	}
 	k.flush()

@@ -59,8 +59,8 @@ func TestPacedConsumerTakesManyFramesAtOnce(t *testing.T) {
 	require.Greater(t, largest, events/2)
 }
 
-// A consumer that yields rests also when what came meanwhile fits into one batch: it is a burst all the same.
-func TestYieldingConsumerRestsWhileFramesWait(t *testing.T) {
+// A yielding consumer pauses although the waiting frames fit into one batch: it is a burst all the same.
+func TestYieldingConsumerPausesWhileFramesWait(t *testing.T) {
 	t.Parallel()
 	c := connectInProcess(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -79,7 +79,7 @@ func TestYieldingConsumerRestsWhileFramesWait(t *testing.T) {
 				return err
 			}
 		}
-		for !k.hand.holds(3, math.MaxInt) { // When the last is in hand the one before waits for the handler.
+		for !k.inFlight.atLeast(3, math.MaxInt) { // When the last is in flight the one before waits for the handler.
 			runtime.Gosched()
 		}
 		ended = time.Now()
@@ -88,5 +88,5 @@ func TestYieldingConsumerRestsWhileFramesWait(t *testing.T) {
 	}
 	require.NoError(t, c.Publisher().Publish(t.Context(), testEvent()))
 	require.ErrorIs(t, k.consume(ctx), context.Canceled)
-	require.GreaterOrEqual(t, time.Since(ended), yielding*took)
+	require.GreaterOrEqual(t, time.Since(ended), yieldFactor*took)
 }

@@ -11,75 +11,75 @@ import (
 
 // consumption is one running Consume.
 //
-//	intake ──> frames (channel) ──> batch: first frame + what is there ──> handle ──> ack | nak with delay
-//	(goroutine)                          (one goroutine)                      │
-//	   └───────────── hand: in progress, until settled ───────────┘           └── *Rejected ──> dead letter, then ack
+//	prefetcher ──> frames (channel) ──> batch: first frame + queued ones ──> handle ──> ack | nak with delay
+//	(goroutine)                          (one goroutine)                        │
+//	   └───────── in flight: ack wait extended until settled ───────┘           └── *Rejected ──> dead letter, then ack
 type consumption struct {
-	conn    *Conn
-	durable string
-	opts    ConsumeOptions
-	handle  func(ctx context.Context, batch []Delivery) error
-	log     *slog.Logger
-	hand    *hand
+	conn     *Conn
+	durable  string
+	opts     ConsumeOptions
+	handle   func(ctx context.Context, batch []Delivery) error
+	log      *slog.Logger
+	inFlight *inFlight
 }
 
 // frame is a delivered message and its events.
 type frame struct {
 	msg        jetstream.Msg
 	deliveries []Delivery
-	delivered  int // How many times so far, this one included.
+	delivered  int // The number of deliveries, this one included.
 }
 
-// consume handles frames until ctx ends or the iterator breaks.
+// consume handles frames until ctx ends or fetching fails.
 func (k *consumption) consume(ctx context.Context) error {
 	consumer, err := k.lookUp(ctx)
 	if err != nil {
 		return err
 	}
-	k.hand = newHand()
-	// The handler may end its work after ctx; until then its frames are kept.
+	k.inFlight = newInFlight()
+	// The handler may end its work after ctx; until then its frames stay in flight.
 	ackWait := consumer.CachedInfo().Config.AckWait
-	defer k.hand.keep(ackWait)()
-	in := newIntake(consumer, k.hand, prefetchFrames, prefetchBytes, ackWait/4)
+	defer k.inFlight.extendAckWait(ackWait)()
+	fetcher := newPrefetcher(consumer, k.inFlight, prefetchFrames, prefetchBytes, ackWait/4)
 	fetching, stop := context.WithCancel(ctx)
-	go in.run(fetching)
+	go fetcher.run(fetching)
 	defer func() {
 		stop()
-		k.handBack(in.frames)
+		k.returnAll(fetcher.frames)
 	}()
 
 	var next *frame
-	pacer := pacer{opts: k.opts}
+	limiter := batchLimiter{opts: k.opts}
 	for {
 		if ctx.Err() != nil {
 			if next != nil {
 				_ = next.msg.Nak()
-				k.hand.put(next.msg)
+				k.inFlight.remove(next.msg)
 			}
 			return ctx.Err()
 		}
 		if next != nil {
-			pause(ctx, pacer.rest(time.Now()))
-			pacer.begin(time.Now())
+			pause(ctx, limiter.delay(time.Now()))
+			limiter.begin(time.Now())
 			var batch []*frame
-			batch, next = k.gather(ctx, []*frame{next}, in.frames)
+			batch, next = k.gather(ctx, []*frame{next}, fetcher.frames)
 			k.process(ctx, batch)
-			pacer.end(time.Now(), next != nil || len(in.frames) > 0)
+			limiter.end(time.Now(), next != nil || len(fetcher.frames) > 0)
 			continue
 		}
 		select {
 		case <-ctx.Done():
-		case msg, ok := <-in.frames:
+		case msg, ok := <-fetcher.frames:
 			if !ok {
-				return in.broken
+				return fetcher.err
 			}
 			next = k.open(ctx, msg)
 		}
 	}
 }
 
-// lookUpTimeout is how long the broker may take to say that a consumer is there. A request that went to a server that is gone
-// is never answered, however long ctx would have it wait; the next one is.
+// lookUpTimeout bounds the wait for the consumer's info. A request to a dead server never gets a response; the next
+// request does.
 const lookUpTimeout = 5 * time.Second
 
 func (k *consumption) lookUp(ctx context.Context) (jetstream.Consumer, error) {
@@ -90,16 +90,16 @@ func (k *consumption) lookUp(ctx context.Context) (jetstream.Consumer, error) {
 	return k.conn.js.Consumer(ctx, StreamEvents, k.durable)
 }
 
-// handBack returns what was fetched ahead, so that another process need not wait for the ack wait to get it. Nak may fail;
-// then it is the ack wait after all.
-func (k *consumption) handBack(frames <-chan jetstream.Msg) {
+// returnAll returns prefetched frames to the server, so another process gets them before the ack wait ends. A failed Nak
+// leaves a frame to the ack wait.
+func (k *consumption) returnAll(frames <-chan jetstream.Msg) {
 	for msg := range frames {
 		_ = msg.Nak()
-		k.hand.put(msg)
+		k.inFlight.remove(msg)
 	}
 }
 
-// gather adds frames that are there already while they fit. The first that does not fit begins the next batch.
+// gather adds queued frames while they fit. The first one that does not fit begins the next batch.
 func (k *consumption) gather(ctx context.Context, batch []*frame, incoming <-chan jetstream.Msg) ([]*frame, *frame) {
 	events := len(batch[0].deliveries)
 	for events < k.opts.MaxEvents {
@@ -124,20 +124,25 @@ func (k *consumption) gather(ctx context.Context, batch []*frame, incoming <-cha
 	return batch, nil
 }
 
-// open decodes a message; nil when there is nothing to handle. A frame that cannot be decoded never will be: it goes to
-// the dead letters as it is.
+// open decodes a message. It returns nil when there is nothing to handle: the frame is a retry for another durable
+// consumer, is empty, or cannot be decoded. An undecodable frame goes to the dead letters as it is.
 func (k *consumption) open(ctx context.Context, msg jetstream.Msg) *frame {
 	f := &frame{msg: msg, delivered: 1}
+	if only := msg.Headers().Get(headerRetryFor); only != "" && only != k.durable {
+		k.acknowledge(ctx, f)
+		return nil
+	}
 	var published time.Time
+	var sequence uint64
 	if meta, err := msg.Metadata(); err == nil {
-		f.delivered, published = int(meta.NumDelivered), meta.Timestamp
+		f.delivered, published, sequence = int(meta.NumDelivered), meta.Timestamp, meta.Sequence.Stream
 	}
 	events, err := decodeFrame(msg.Data())
 	if err != nil {
-		k.log.ErrorContext(ctx, "dead-lettering a frame", "error", err)
+		k.log.ErrorContext(ctx, "moving an undecodable frame to the dead letters", "error", err)
 		if err := k.conn.deadLetterFrame(ctx, k.durable, msg, err); err != nil {
-			k.log.ErrorContext(ctx, "writing a dead letter", "error", err)
-			k.putBack(ctx, f)
+			k.log.ErrorContext(ctx, "dead letter was not written; the frame will be redelivered", "error", err)
+			k.redeliver(ctx, f)
 			return nil
 		}
 	}
@@ -147,12 +152,12 @@ func (k *consumption) open(ctx context.Context, msg jetstream.Msg) *frame {
 	}
 	f.deliveries = make([]Delivery, len(events))
 	for i := range events {
-		f.deliveries[i] = Delivery{Event: events[i], Redelivered: f.delivered - 1, Published: published}
+		f.deliveries[i] = Delivery{Event: events[i], Redelivered: f.delivered - 1, Published: published, sequence: sequence}
 	}
 	return f
 }
 
-// process hands the frames to the handler and settles them.
+// process calls the handler with the frames' events and settles the frames.
 func (k *consumption) process(ctx context.Context, frames []*frame) {
 	var all []Delivery
 	for _, f := range frames {
@@ -166,15 +171,15 @@ func (k *consumption) process(ctx context.Context, frames []*frame) {
 		return
 	}
 	if ctx.Err() == nil {
-		k.log.WarnContext(ctx, "handling events; they will be delivered again", "events", len(all), "error", err)
+		k.log.WarnContext(ctx, "handler failed; the events will be redelivered", "events", len(all), "error", err)
 	}
 	for _, f := range frames {
-		k.putBack(ctx, f)
+		k.redeliver(ctx, f)
 	}
 	pause(ctx, min(handlerPause, k.opts.Backoff[0]))
 }
 
-// handleAll calls the handler in portions of MaxEvents: a single frame may hold more.
+// handleAll calls the handler with portions of MaxEvents: a single frame may hold more.
 func (k *consumption) handleAll(ctx context.Context, all []Delivery) error {
 	for len(all) > 0 {
 		n := min(len(all), k.opts.MaxEvents)
@@ -192,23 +197,23 @@ func (k *consumption) handleAll(ctx context.Context, all []Delivery) error {
 }
 
 func (k *consumption) acknowledge(ctx context.Context, f *frame) {
-	k.hand.put(f.msg)
+	k.inFlight.remove(f.msg)
 	if err := f.msg.Ack(); err != nil {
-		k.log.WarnContext(ctx, "acknowledging a frame; it will be delivered again", "error", err)
+		k.log.WarnContext(ctx, "frame was not acknowledged; it will be redelivered", "error", err)
 	}
 }
 
-func (k *consumption) putBack(ctx context.Context, f *frame) {
-	k.hand.put(f.msg)
+func (k *consumption) redeliver(ctx context.Context, f *frame) {
+	k.inFlight.remove(f.msg)
 	delay := k.opts.Backoff[min(f.delivered, len(k.opts.Backoff))-1]
 	if err := f.msg.NakWithDelay(delay); err != nil && ctx.Err() == nil {
-		k.log.WarnContext(ctx, "putting a frame back; it will be delivered again after the ack wait", "error", err)
+		k.log.WarnContext(ctx, "frame was not returned; it will be redelivered after the ack wait", "error", err)
 	}
 }
 
-// flush sends the last acknowledgements on their way.
+// flush sends the last acknowledgements.
 func (k *consumption) flush() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = k.conn.nc.FlushWithContext(ctx) // Lost acknowledgements mean a redelivery, which is allowed.
+	_ = k.conn.nc.FlushWithContext(ctx) // A lost acknowledgement causes a redelivery, which is allowed.
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -16,35 +15,45 @@ import (
 
 // Headers of a dead letter.
 const (
-	headerReason    = "Orch-Reason"
-	headerDurable   = "Orch-Durable"
-	maxReasonLength = 1024
+	headerReason      = "Orch-Reason"
+	headerDurable     = "Orch-Durable"
+	headerContentType = "Content-Type"
+	maxReasonLength   = 1024
 )
 
-// DeadLetter is an event that a durable consumer rejected. It is kept for 30 days unless it is replayed or discarded.
+// headerRetryFor names the one durable consumer that handles a retried dead letter. The other consumers acknowledge the
+// frame unread: they have handled its event before.
+const headerRetryFor = "Orch-Retry-For"
+
+// DeadLetter is an event that a durable consumer rejected. The stream keeps it for 30 days unless it is retried or
+// discarded.
 type DeadLetter struct {
-	Seq     uint64 // Its number, by which it is replayed or discarded.
+	Seq     uint64 // Its sequence number, which identifies it.
 	Durable string // The consumer that rejected it.
-	Reason  string
+	Reason  string // Why the consumer rejected it; one line, at most 1,024 bytes.
 	At      time.Time
 
-	// Event is what was rejected; zero when not even that could be decoded.
+	// Event is the rejected event; zero when the frame could not be decoded.
 	Event Event
-	// Raw is the message as it is stored: one CloudEvent, or the bytes of a frame that could not be decoded.
+	// Raw is the stored message: one CloudEvent, or the bytes of an undecodable frame.
 	Raw []byte
+
+	contentType string
 }
 
-// deadLetterEvents writes the rejected events of a batch. The id of a dead letter is that of the event, its workspace and the consumer, so
-// that a frame which is delivered twice leaves one.
+// deadLetterEvents writes the rejected events of a batch, each with its own reason. The id of a dead letter consists of
+// consumer, workspace, event id and frame: a redelivered frame writes one dead letter, a retried one a new one.
 func (c *Conn) deadLetterEvents(ctx context.Context, durable string, batch []Delivery, rejected *Rejected) error {
 	for i := range batch {
 		e := &batch[i].Event
-		if !slices.Contains(rejected.Keys, e.Key()) {
+		reason, ok := rejected.Reasons[e.Key()]
+		if !ok {
 			continue
 		}
-		c.log.WarnContext(ctx, "dead-lettering an event", "durable", durable, "event", e.ID, "error", rejected.Err)
-		id := durable + "." + e.Workspace.String() + "." + e.ID.String()
-		if err := c.deadLetter(ctx, durable, id, contentTypeEvent, appendEvent(nil, e), rejected.Err); err != nil {
+		c.log.WarnContext(ctx, "moving an event to the dead letters",
+			"durable", durable, "workspace", e.Workspace, "event", e.ID, "error", reason)
+		id := fmt.Sprintf("%s.%s.%s.%d", durable, e.Workspace, e.ID, batch[i].sequence)
+		if err := c.deadLetter(ctx, durable, id, contentTypeEvent, appendEvent(nil, e), reason); err != nil {
 			return err
 		}
 	}
@@ -57,19 +66,23 @@ func (c *Conn) deadLetterFrame(ctx context.Context, durable string, msg jetstrea
 	if meta, err := msg.Metadata(); err == nil {
 		id = fmt.Sprintf("%s.frame.%d", durable, meta.Sequence.Stream)
 	}
-	return c.deadLetter(ctx, durable, id, msg.Headers().Get("Content-Type"), msg.Data(), reason)
+	return c.deadLetter(ctx, durable, id, msg.Headers().Get(headerContentType), msg.Data(), reason)
 }
 
 func (c *Conn) deadLetter(ctx context.Context, durable, id, contentType string, body []byte, reason error) error {
 	msg := &nats.Msg{
 		Subject: deadLetterPrefix + durable,
 		Data:    body,
-		Header:  nats.Header{headerDurable: {durable}, headerReason: {headerValue(reason)}, "Content-Type": {contentType}},
+		Header:  nats.Header{headerDurable: {durable}, headerReason: {headerValue(reason)}, headerContentType: {contentType}},
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if _, err := c.js.PublishMsg(ctx, msg, jetstream.WithMsgID(id)); err != nil {
-		return fmt.Errorf("writing a dead letter: %w", err)
+	ack, err := c.js.PublishMsg(ctx, msg, jetstream.WithMsgID(id))
+	if err != nil {
+		return fmt.Errorf("write dead letter: %w", err)
+	}
+	if !ack.Duplicate {
+		c.deadLettered.Add(1)
 	}
 	return nil
 }
@@ -86,17 +99,17 @@ func headerValue(err error) string {
 		return r
 	}, strings.ToValidUTF8(err.Error(), "?"))
 	if len(text) > maxReasonLength {
-		text = strings.ToValidUTF8(text[:maxReasonLength], "") + "…"
+		text = strings.ToValidUTF8(text[:maxReasonLength-len("…")], "") + "…"
 	}
 	return strings.TrimSpace(text)
 }
 
-// DeadLetters lists the dead letters of a durable consumer (of all when it is empty), oldest first: at most limit, those
-// with a number above after.
+// DeadLetters lists the dead letters of a durable consumer (of all when it is empty), oldest first: at most limit, with
+// sequence numbers above after.
 func (c *Conn) DeadLetters(ctx context.Context, durable string, after uint64, limit int) ([]DeadLetter, error) {
 	stream, err := c.js.Stream(ctx, StreamDeadLetters)
 	if err != nil {
-		return nil, unavailable(ctx, "listing dead letters", err)
+		return nil, unavailable(ctx, "list dead letters", err)
 	}
 	subject := deadLetterPrefix + ">"
 	if durable != "" {
@@ -109,7 +122,7 @@ func (c *Conn) DeadLetters(ctx context.Context, durable string, after uint64, li
 			break
 		}
 		if err != nil {
-			return list, unavailable(ctx, "listing dead letters", err)
+			return list, unavailable(ctx, "list dead letters", err)
 		}
 		list = append(list, newDeadLetter(msg))
 		after = msg.Sequence
@@ -117,13 +130,32 @@ func (c *Conn) DeadLetters(ctx context.Context, durable string, after uint64, li
 	return list, nil
 }
 
+// DeadLetter returns one dead letter. It returns ErrNotFound for an unknown sequence number.
+func (c *Conn) DeadLetter(ctx context.Context, seq uint64) (DeadLetter, error) {
+	_, d, err := c.readDeadLetter(ctx, "read", seq)
+	return d, err
+}
+
+func (c *Conn) readDeadLetter(ctx context.Context, verb string, seq uint64) (jetstream.Stream, DeadLetter, error) {
+	stream, err := c.js.Stream(ctx, StreamDeadLetters)
+	if err != nil {
+		return nil, DeadLetter{}, deadLetterError(ctx, verb, seq, err)
+	}
+	msg, err := stream.GetMsg(ctx, seq)
+	if err != nil {
+		return nil, DeadLetter{}, deadLetterError(ctx, verb, seq, err)
+	}
+	return stream, newDeadLetter(msg), nil
+}
+
 func newDeadLetter(msg *jetstream.RawStreamMsg) DeadLetter {
 	d := DeadLetter{
-		Seq:     msg.Sequence,
-		Durable: msg.Header.Get(headerDurable),
-		Reason:  msg.Header.Get(headerReason),
-		At:      msg.Time,
-		Raw:     msg.Data,
+		Seq:         msg.Sequence,
+		Durable:     msg.Header.Get(headerDurable),
+		Reason:      msg.Header.Get(headerReason),
+		At:          msg.Time,
+		Raw:         msg.Data,
+		contentType: msg.Header.Get(headerContentType),
 	}
 	if e, err := decodeEvent(msg.Data); err == nil {
 		d.Event = e
@@ -131,42 +163,52 @@ func newDeadLetter(msg *jetstream.RawStreamMsg) DeadLetter {
 	return d
 }
 
-// Replay publishes a dead letter's event again, to all consumers, and removes it when that is acknowledged. It returns
-// ErrNotFound when there is no such dead letter, ErrInvalidEvent when it is not an event.
-func (c *Conn) Replay(ctx context.Context, seq uint64) error {
-	stream, err := c.js.Stream(ctx, StreamDeadLetters)
+// RetryDeadLetter publishes a dead letter again for the consumer that rejected it, and removes it once the stream has
+// acknowledged. Other consumers and live feeds do not receive it. Calls that race, or that repeat within two minutes of a
+// lost response, publish it once; afterwards the consumer de-duplicates by Event.Key. A consumer that rejects it again
+// writes a new dead letter. It returns ErrNotFound for an unknown sequence number.
+func (c *Conn) RetryDeadLetter(ctx context.Context, seq uint64) error {
+	stream, d, err := c.readDeadLetter(ctx, "retry", seq)
 	if err != nil {
-		return unavailable(ctx, "replaying a dead letter", err)
+		return err
 	}
-	msg, err := stream.GetMsg(ctx, seq)
-	if err != nil {
-		return deadLetterError(ctx, "replaying", seq, err)
+	body, contentType := d.Raw, d.contentType
+	if d.Event.ID != uuid.Nil {
+		body, contentType = append(append([]byte("["), d.Raw...), ']'), contentTypeBatch
 	}
-	d := newDeadLetter(msg)
-	if d.Event.ID == uuid.Nil {
-		return fmt.Errorf("replaying dead letter %d: %w: it cannot be decoded", seq, ErrInvalidEvent)
+	bound, unbind := c.epoch.bind(ctx)
+	defer unbind()
+	msg := &nats.Msg{
+		Subject: eventSubject(shard(d.Event.Workspace, c.cfg.Shards)),
+		Data:    body,
+		Header: nats.Header{
+			headerContentType:              {contentType},
+			headerRetryFor:                 {d.Durable},
+			jetstream.ExpectedStreamHeader: {StreamEvents},
+		},
 	}
-	if err := c.publisher.Publish(ctx, d.Event); err != nil {
-		return fmt.Errorf("replaying dead letter %d: %w", seq, err)
+	if _, err := c.js.PublishMsg(bound, msg, jetstream.WithMsgID(fmt.Sprintf("retry.%d", seq))); err != nil {
+		return deadLetterError(ctx, "retry", seq, err)
 	}
-	return deadLetterError(ctx, "removing replayed", seq, stream.DeleteMsg(ctx, seq))
+	err = stream.DeleteMsg(ctx, seq)
+	if _, missing := stream.GetMsg(ctx, seq); errors.Is(missing, jetstream.ErrMsgNotFound) {
+		return nil // A concurrent call has removed it.
+	}
+	return deadLetterError(ctx, "remove retried", seq, err)
 }
 
-// Discard removes a dead letter for good. It returns ErrNotFound when there is no such dead letter.
-func (c *Conn) Discard(ctx context.Context, seq uint64) error {
-	stream, err := c.js.Stream(ctx, StreamDeadLetters)
+// DiscardDeadLetter removes a dead letter for good. It returns ErrNotFound for an unknown sequence number.
+func (c *Conn) DiscardDeadLetter(ctx context.Context, seq uint64) error {
+	stream, _, err := c.readDeadLetter(ctx, "discard", seq) // DeleteMsg does not tell absence from other failures.
 	if err != nil {
-		return unavailable(ctx, "discarding a dead letter", err)
+		return err
 	}
-	if _, err := stream.GetMsg(ctx, seq); err != nil { // DeleteMsg does not tell absence from other failures.
-		return deadLetterError(ctx, "discarding", seq, err)
-	}
-	return deadLetterError(ctx, "discarding", seq, stream.DeleteMsg(ctx, seq))
+	return deadLetterError(ctx, "discard", seq, stream.DeleteMsg(ctx, seq))
 }
 
-func deadLetterError(ctx context.Context, doing string, seq uint64, err error) error {
+func deadLetterError(ctx context.Context, verb string, seq uint64, err error) error {
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return fmt.Errorf("%s dead letter %d: %w", doing, seq, ErrNotFound)
+		return fmt.Errorf("%s dead letter %d: %w", verb, seq, ErrNotFound)
 	}
-	return unavailable(ctx, fmt.Sprintf("%s dead letter %d", doing, seq), err)
+	return unavailable(ctx, fmt.Sprintf("%s dead letter %d", verb, seq), err)
 }

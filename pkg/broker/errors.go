@@ -6,47 +6,84 @@ import (
 )
 
 var (
-	// ErrUnavailable means that the event was not acknowledged: the broker is away, full or too slow, or this process
-	// has too many events waiting. The caller should answer 503. The event may be stored all the same.
+	// ErrUnavailable means that the event was not acknowledged: the broker is unreachable, full or too slow, or this
+	// process is overloaded. The caller should respond 503. The event may be stored all the same.
 	ErrUnavailable = errors.New("broker: unavailable")
 
 	// ErrTooLarge means that the event exceeds MaxEventBytes. It was not sent.
 	ErrTooLarge = errors.New("broker: event too large")
 
-	// ErrInvalidEvent means that the event cannot be written as a CloudEvent. It was not sent.
+	// ErrInvalidEvent means that the event cannot be encoded as a CloudEvent. It was not sent.
 	ErrInvalidEvent = errors.New("broker: invalid event")
 
-	// ErrClosed means that the connection was closed by its owner. It matches ErrUnavailable too.
+	// ErrClosed means that the owner closed the connection. It matches ErrUnavailable too.
 	ErrClosed = fmt.Errorf("%w: closed", ErrUnavailable)
 
-	// ErrLazySync is returned by Connect when a server acknowledges before it has flushed to the disk.
+	// ErrLazySync is returned by Connect when a server acknowledges before fsync.
 	ErrLazySync = errors.New("broker: the server acknowledges before fsync")
 
-	// ErrSyncUnknown is returned by Connect when the servers do not tell whether they flush before the acknowledgement.
+	// ErrSyncUnknown is returned by Connect when the servers do not report whether they fsync before the acknowledgement.
 	ErrSyncUnknown = errors.New("broker: the server's sync_interval cannot be verified")
 
 	// ErrMaxPayload is returned by Connect when the server's max_payload is below MinMaxPayload.
 	ErrMaxPayload = errors.New("broker: the server's max_payload is too small")
 
-	// ErrStreamMismatch is returned by Connect when the stream exists with settings that break the promise.
+	// ErrStreamMismatch is returned by Connect when a stream exists with settings that break the durability promise.
 	ErrStreamMismatch = errors.New("broker: the stream exists with other settings")
 
-	// ErrNotFound is returned for a dead letter that does not exist (any more).
+	// ErrNotFound is returned for a key or a dead letter that does not exist.
 	ErrNotFound = errors.New("broker: not found")
 )
 
-// Rejected is returned by a handler of Consume for events that can never be handled, whatever is tried. They are
-// written to the dead-letter stream, each alone; the rest of the batch counts as handled. Keys that are not in the batch
-// are ignored.
+// Rejected is returned by a handler of Consume for events that no retry can handle. Each named event is written to the
+// dead-letter stream with its own reason; the rest of the batch counts as handled. Keys outside the batch are ignored.
+// The zero value is empty. A handler returns Err(), which is nil for an empty value.
 type Rejected struct {
-	Keys []Key
-	Err  error // The reason, kept with each dead letter.
+	// Reasons has an error for each rejected event.
+	Reasons map[Key]error
+}
+
+// Reject adds an event and the reason. The first reason of an event stays.
+func (r *Rejected) Reject(key Key, reason error) {
+	if r.Reasons == nil {
+		r.Reasons = map[Key]error{}
+	}
+	if _, ok := r.Reasons[key]; !ok {
+		r.Reasons[key] = reason
+	}
+}
+
+// Merge adds the events of other, which may be nil.
+func (r *Rejected) Merge(other *Rejected) {
+	if other == nil {
+		return
+	}
+	for key, reason := range other.Reasons {
+		r.Reject(key, reason)
+	}
+}
+
+// Err returns r, or nil when no event is rejected.
+func (r *Rejected) Err() error {
+	if len(r.Reasons) == 0 {
+		return nil
+	}
+	return r
 }
 
 // Error implements error.
 func (r *Rejected) Error() string {
-	return fmt.Sprintf("broker: %d events rejected: %v", len(r.Keys), r.Err)
+	for _, reason := range r.Reasons {
+		return fmt.Sprintf("broker: %d events rejected, one of them: %v", len(r.Reasons), reason)
+	}
+	return "broker: no events rejected"
 }
 
-// Unwrap gives the reason.
-func (r *Rejected) Unwrap() error { return r.Err }
+// Unwrap returns all reasons.
+func (r *Rejected) Unwrap() []error {
+	reasons := make([]error, 0, len(r.Reasons))
+	for _, reason := range r.Reasons {
+		reasons = append(reasons, reason)
+	}
+	return reasons
+}

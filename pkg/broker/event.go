@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -77,6 +78,9 @@ func (e Event) canonical() Event {
 	}
 	return e
 }
+
+// eventSubject is the subject of a shard.
+func eventSubject(shard int) string { return subjectPrefix + strconv.Itoa(shard) }
 
 // shard is the number of the subject that carries the events of a workspace.
 func shard(workspace uuid.UUID, shards int) int {

@@ -145,12 +145,12 @@ func drain(batch jetstream.MessageBatch) []jetstream.Msg {
 
 func (j *Journal) process(ctx context.Context, messages []jetstream.Msg, ackWait time.Duration, handle func(ctx context.Context, entries [][]byte) error) error {
 	entries := make([][]byte, len(messages))
-	held := newHand()
+	pending := newInFlight()
 	for i, msg := range messages {
 		entries[i] = msg.Data()
-		held.take(msg)
+		pending.add(msg)
 	}
-	stop := held.keep(ackWait)
+	stop := pending.extendAckWait(ackWait)
 	err := handle(ctx, entries)
 	stop()
 	if err != nil {

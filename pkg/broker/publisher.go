@@ -12,7 +12,7 @@ type Publisher struct {
 	cfg        Config
 	committers []*committer
 	maxRun     int // Events that a waiter holds at most.
-	pressure   *pressure
+	flow       *flowControl
 	idle       sync.Pool     // Of *waiter: none has been sent, or its result was taken.
 	closing    chan struct{} // Closed first: no new events.
 	done       chan struct{} // Closed last: no committer runs.
@@ -24,18 +24,22 @@ const failureIsFresh = 5 * time.Second
 
 func newPublisher(c *Conn) *Publisher {
 	p := &Publisher{
-		cfg: c.cfg,
-		pressure: newPressure(func(ctx context.Context) (progress, error) {
-			return c.progress(ctx, DurablePersist)
-		}, c.log),
+		cfg:     c.cfg,
+		flow:    unlimited(),
 		maxRun:  min(MaxFrameEvents, c.cfg.QueueEvents),
 		idle:    sync.Pool{New: func() any { return &waiter{result: make(chan error, 1)} }},
 		closing: make(chan struct{}),
 		done:    make(chan struct{}),
 	}
+	if c.isDurable(DurablePersist) {
+		p.flow = newFlowControl(func(ctx context.Context) (consumerPosition, error) {
+			return c.position(ctx, DurablePersist)
+		}, c.log)
+		c.wg.Go(func() { p.flow.run(c.ctx) })
+	}
 	var wg sync.WaitGroup
 	for i := range c.cfg.Shards {
-		k := newCommitter(c, i, p.pressure, p.closing)
+		k := newCommitter(c, i, p.flow, p.closing)
 		p.committers = append(p.committers, k)
 		wg.Go(k.run)
 	}
@@ -43,9 +47,6 @@ func newPublisher(c *Conn) *Publisher {
 		wg.Wait()
 		close(p.done)
 	})
-	if c.isDurable(DurablePersist) {
-		c.wg.Go(func() { p.pressure.run(c.ctx) })
-	}
 	return p
 }
 
@@ -111,28 +112,29 @@ func (p *Publisher) PublishBatch(ctx context.Context, b *Batch) error {
 	return nil
 }
 
-// PublishPaced is PublishBatch for events of clients. While events come faster than they are stored it returns the later
-// the more events there were: so clients slow down, and what was acknowledged is soon stored too. The events are durable
-// before that wait, which ends with ctx, without an error, and after most.
-func (p *Publisher) PublishPaced(ctx context.Context, b *Batch, most time.Duration) error {
-	p.pressure.callers.Add(1)
-	defer p.pressure.callers.Add(-1)
+// PublishPaced is PublishBatch for events of clients, under backpressure: while events are published faster than they
+// are stored, it first waits for credit, for timeout at most (0: without limit). So what it acknowledges is soon stored
+// too. It returns ErrUnavailable, and has sent nothing, when no credit comes in time.
+func (p *Publisher) PublishPaced(ctx context.Context, b *Batch, timeout time.Duration) error {
 	events := b.Len()
-	if err := p.PublishBatch(ctx, b); err != nil {
+	if err := p.Acquire(ctx, events, timeout); err != nil {
+		b.empty(true) // No committer has seen it.
 		return err
 	}
-	p.pressure.hold(ctx, events, most, p.closing)
-	return nil
+	defer p.Release(events)
+	return p.PublishBatch(ctx, b)
 }
 
-// Hold waits as PublishPaced does, for callers that have published so many events otherwise.
-func (p *Publisher) Hold(ctx context.Context, events int, most time.Duration) {
-	p.pressure.callers.Add(1)
-	defer p.pressure.callers.Add(-1)
-	p.pressure.hold(ctx, events, most, p.closing)
+// Acquire waits for credit to publish so many events, as PublishPaced does. The caller publishes them and then calls
+// Release with the same number.
+func (p *Publisher) Acquire(ctx context.Context, events int, timeout time.Duration) error {
+	return p.flow.acquire(ctx, events, timeout, p.closing)
 }
 
-// enqueue hands w to its committer without waiting. The first in the queue always fits, however small the bounds.
+// Release ends what Acquire began, whether the events were published or not.
+func (p *Publisher) Release(events int) { p.flow.release(events) }
+
+// enqueue passes w to its committer without waiting. The first in the queue always fits, however small the bounds.
 func (p *Publisher) enqueue(w *waiter) error {
 	select {
 	case <-p.closing:

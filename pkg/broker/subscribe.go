@@ -50,6 +50,9 @@ func (c *Conn) Subscribe(ctx context.Context, handle func(Event), opts ...Subscr
 			}
 			next = meta.Sequence.Stream + 1
 		}
+		if msg.Headers().Get(headerRetryFor) != "" {
+			return // The feed has delivered the event when it was first published.
+		}
 		events, err := decodeFrame(msg.Data())
 		if err != nil {
 			c.log.WarnContext(ctx, "a live feed skips a frame", "error", err)

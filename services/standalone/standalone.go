@@ -107,6 +107,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 
 	cfg.Hooks.Secrets, cfg.Hooks.TrustedProxies = cfg.Orchestration.Secrets, cfg.Gateway.TrustedProxies
 	registry := telemetry.NewRegistry("standalone", version)
+	registry.MustRegister(broker.NewMetrics(conn))
 	receiver, err := hooks.New(cfg.Hooks, hooks.Deps{Broker: conn, Log: log, Registry: registry})
 	if err != nil {
 		return nil, err

@@ -55,7 +55,7 @@ func Run(t *testing.T, open func(t *testing.T) Broker) {
 		{"Consume/EveryDurableGetsAll", everyDurable},
 		{"Consume/UnknownDurable", unknownDurable},
 		{"DeadLetter/Alone", deadLetterAlone},
-		{"DeadLetter/ReplayAndDiscard", replayAndDiscard},
+		{"DeadLetter/RetryAndDiscard", retryAndDiscard},
 		{"Subscribe/FromNow", subscribeFromNow},
 		{"Live/ReachesThosePresent", liveFeed},
 		{"Live/BrokerStopped", liveFeedWithoutBroker},

@@ -23,7 +23,6 @@ type intake struct {
 	waiting  *broker.Batch
 	underWay bool
 	ended    bool // Nothing more will be put.
-	owed     int  // Events that were published since put last let the client feel it.
 	err      error
 }
 
@@ -34,25 +33,24 @@ func newIntake(to *publishing, failed func(error)) *intake {
 	return in
 }
 
-// put adds an event, which it does not retain; it waits while too much waits already, and while the socket is held back
-// for what it published before: what was read is published without that wait, so a pong does not wait for it. The error is why the event was not
-// taken, and the ending how the socket is to end for it: the event may be too large, or nothing is taken any more.
+// put adds an event, which it does not retain. It waits for credit under backpressure, and while too many events wait
+// already. An event that was put needs no further credit, so a pong does not wait for credit. The error is why the event
+// was not taken, and the ending how the socket ends for it: the event is too large, or nothing is taken any more.
 func (in *intake) put(e *broker.Event) (ending, error) {
+	if err := in.to.acquire(); err != nil {
+		return gone, err
+	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if owed := in.owed; owed > 0 {
-		in.owed = 0
-		in.mu.Unlock()
-		in.to.hold(owed)
-		in.mu.Lock()
-	}
 	for in.err == nil && in.waiting.Len() > 0 && (in.waiting.Len() >= maxBatchEvents || in.waiting.Bytes()+len(e.Data) > maxBatchBytes) {
 		in.changed.Wait()
 	}
 	if in.err != nil {
+		in.to.release(1)
 		return gone, in.err
 	}
 	if err := in.waiting.Add(e); err != nil {
+		in.to.release(1)
 		return invalidEvent(err), err
 	}
 	if in.waiting.Len() == 1 {
@@ -105,10 +103,10 @@ func (in *intake) run() {
 
 		events := batch.Len()
 		err := in.to.publish(batch)
+		in.to.release(events)
 		spare = batch
 
 		in.mu.Lock()
-		in.owed += events
 		in.underWay, in.err = false, err
 		in.changed.Broadcast()
 		in.mu.Unlock()

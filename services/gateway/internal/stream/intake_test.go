@@ -11,17 +11,23 @@ import (
 	"github.com/orch-project/orch/pkg/testkit"
 )
 
-// A socket is held back for what it has published before its next event is taken, and not before a pong is sent.
-func TestHeldBackSocketsAnswerPings(t *testing.T) {
+// Backpressure delays the next event of a socket, never the pong for earlier ones.
+func TestBackpressureDoesNotDelayPongs(t *testing.T) {
 	t.Parallel()
 	conn, err := broker.Connect(t.Context(), broker.Config{InProcess: testkit.StartNATS(t, embeddednats.Options{})})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
 	to := newPublishing(conn.Publisher())
-	held, release := make(chan int), make(chan struct{})
-	to.hold = func(events int) {
-		held <- events
-		<-release
+	waiting, credit := make(chan struct{}), make(chan struct{}, 1)
+	credit <- struct{}{}
+	to.acquire = func() error {
+		select {
+		case <-credit:
+		default:
+			waiting <- struct{}{}
+			<-credit
+		}
+		return nil
 	}
 	in := newIntake(to, func(err error) { t.Error(err) })
 	put := func() {
@@ -30,15 +36,15 @@ func TestHeldBackSocketsAnswerPings(t *testing.T) {
 		require.True(t, end.ok())
 	}
 	put()
-	require.True(t, in.flush(t.Context()), "what was put is durable, and nobody was held back")
+	require.True(t, in.flush(t.Context()), "what was put is durable")
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		put()
 	}()
-	require.Equal(t, 1, <-held)
-	require.True(t, in.flush(t.Context()), "the next one waits, which is nothing to a pong for those before")
-	close(release)
+	<-waiting
+	require.True(t, in.flush(t.Context()), "the next event waits for credit")
+	credit <- struct{}{}
 	<-done
 	require.NoError(t, in.finish())
 }

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"time"
 
 	"github.com/orch-project/orch/pkg/broker"
 )
@@ -15,24 +14,23 @@ const (
 	// is not read from any more: the client's own connection fills up, and the client waits.
 	maxBatchEvents = 256
 	maxBatchBytes  = 2 << 20
-	// maxHold is how long a socket that sends events faster than they are stored is not read from at a time: its end, and
-	// its pings, are not noticed meanwhile.
-	maxHold = time.Second
 )
 
 // publishing is the way to the broker that all sockets share.
 type publishing struct {
 	publisher *broker.Publisher
 	slots     chan struct{}
-	// hold waits as long as a socket that has published so many events is to be held back.
-	hold func(events int)
+	// acquire waits for credit to publish an event; release returns that of so many.
+	acquire func() error
+	release func(events int)
 }
 
 func newPublishing(publisher *broker.Publisher) *publishing {
 	return &publishing{
 		publisher: publisher,
 		slots:     make(chan struct{}, maxPublishing),
-		hold:      func(events int) { publisher.Hold(context.Background(), events, maxHold) },
+		acquire:   func() error { return publisher.Acquire(context.Background(), 1, 0) },
+		release:   publisher.Release,
 	}
 }
 

@@ -55,12 +55,14 @@ func TestAnExcerptEndsBetweenCharacters(t *testing.T) {
 	require.True(t, strings.HasPrefix(text, p["rendered"].(string)))
 }
 
-// taker is a broker that answers as it is told.
-type taker struct{ err error }
+// scriptedBroker responds with an error.
+type scriptedBroker struct{ err error }
 
-func (b taker) Publish(context.Context, broker.Event) error { return b.err }
+func (b scriptedBroker) Publish(context.Context, broker.Event) error { return b.err }
 
-func (taker) Hold(context.Context, int, time.Duration) {}
+func (scriptedBroker) Acquire(context.Context, int, time.Duration) error { return nil }
+
+func (scriptedBroker) Release(int) {}
 
 func TestWhatBecameOfAnEvent(t *testing.T) {
 	t.Parallel()
@@ -77,7 +79,7 @@ func TestWhatBecameOfAnEvent(t *testing.T) {
 		if c.broker != nil {
 			answer = fmt.Errorf("wrapped: %w", c.broker)
 		}
-		p := publish.New(publish.Options{Broker: taker{answer}, Timeout: time.Second})
+		p := publish.New(publish.Options{Broker: scriptedBroker{answer}, Timeout: time.Second})
 		ended, cancel := context.WithCancel(t.Context())
 		cancel() // The sender has hung up; nothing changes.
 		err := p.Publish(ended, hook.GetWorkspace(), failure(&receive.Request{Received: time.Now()}, nil))

@@ -1,11 +1,11 @@
-// Package publish hands events to the broker and says what became of them.
+// Package publish publishes events of webhooks and reports the outcome.
 //
-//	event ──▶ Publish ──▶ broker, durable ──▶ nil: the sender may be told 204
+//	event ──▶ Publish: wait for credit ──▶ broker, durable ──▶ nil: respond 204
 //	                          │
-//	                          ├──▶ ErrUnavailable: nobody knows whether it is stored; the sender must try again (503)
-//	                          └──▶ ErrRefused: it never can be stored (400)
+//	                          ├──▶ ErrUnavailable: it may be stored or not; the sender must retry (503)
+//	                          └──▶ ErrRefused: it can never be stored (400)
 //
-// It also makes the event that tells a webhook's owner what went wrong with a request.
+// It also builds the failure event, which tells a webhook's owner what was wrong with a request.
 package publish
 
 import (
@@ -26,21 +26,19 @@ import (
 
 var (
 	// ErrUnavailable is wrapped when the broker did not acknowledge the event. It may be stored all the same.
-	ErrUnavailable = errors.New("the event could not be stored")
-	// ErrRefused is wrapped when the event can never be stored; it was not sent.
-	ErrRefused = errors.New("the event cannot be stored")
+	ErrUnavailable = errors.New("publish event: not acknowledged")
+	// ErrRefused is wrapped when the event can never be stored. It was not sent.
+	ErrRefused = errors.New("publish event: refused")
 )
 
-// Broker is the part of a broker's publisher that is needed here.
+// Broker is the part of a broker's publisher that is used here.
 type Broker interface {
 	// Publish returns nil when the event is durable; see broker.Publisher.
 	Publish(ctx context.Context, e broker.Event) error
-	// Hold waits while events come faster than they are stored, for most at the most.
-	Hold(ctx context.Context, events int, most time.Duration)
+	// Acquire waits for credit under backpressure; Release ends what it began.
+	Acquire(ctx context.Context, events int, timeout time.Duration) error
+	Release(events int)
 }
-
-// maxHold bounds how much later a sender is answered because of the others: many give up after a few seconds.
-const maxHold = time.Second
 
 // Options are what a Publisher needs.
 type Options struct {
@@ -63,28 +61,31 @@ func New(o Options) *Publisher {
 	return &Publisher{opts: o, writers: sync.Pool{New: func() any { return events.NewWriter(o.Vocabulary) }}}
 }
 
-// Publish returns nil when the event is durable, later when too many come to be stored soon. It goes on when the sender has hung up: what was received is then
-// stored all the same, and the outcome is counted.
+// Publish returns nil when the event is durable. Under backpressure it first waits for credit. A sender that hangs up does
+// not stop it: a received event is stored all the same, and its outcome is counted.
 func (p *Publisher) Publish(ctx context.Context, workspace string, e *orchv1.ReceivedEvent) error {
 	ws, err := uuid.Parse(workspace)
 	if err != nil {
-		return fmt.Errorf("%w: its workspace: %w", ErrRefused, err)
+		return fmt.Errorf("%w: parse workspace: %w", ErrRefused, err)
 	}
 	writer := p.writers.Get().(*events.Writer)
-	defer p.writers.Put(writer) // The broker does not retain what it has written.
+	defer p.writers.Put(writer) // The broker does not retain the written event.
 	b, err := writer.Write(e, ws)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.opts.Timeout)
 	defer cancel()
+	if err := p.opts.Broker.Acquire(sending, 1, 0); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	defer p.opts.Broker.Release(1)
 	start := time.Now()
 	switch err := p.opts.Broker.Publish(sending, b); {
 	case err == nil:
 		if p.opts.Acks != nil {
 			p.opts.Acks.Observe(time.Since(start).Seconds())
 		}
-		p.opts.Broker.Hold(ctx, 1, maxHold)
 		return nil
 	case errors.Is(err, broker.ErrTooLarge), errors.Is(err, broker.ErrInvalidEvent):
 		return fmt.Errorf("%w: %w", ErrRefused, err)

@@ -57,7 +57,7 @@ func (s *Service) persist(ctx context.Context, batch []broker.Event) error {
 			doc, err = s.document(ws, event)
 		}
 		if err != nil {
-			rejected.Keys, rejected.Err = append(rejected.Keys, e.Key()), err
+			rejected.Reject(e.Key(), err)
 			continue
 		}
 		docs, stored = append(docs, store.Chosen{Workspace: ws, ID: e.ID, Doc: doc}), append(stored, Received{ws, event})
@@ -70,12 +70,9 @@ func (s *Service) persist(ctx context.Context, batch []broker.Event) error {
 		if !errors.As(err, &refused) {
 			return err
 		}
-		rejected.Keys, rejected.Err = append(rejected.Keys, refused.Keys...), refused.Err
+		rejected.Merge(refused)
 	}
-	if len(rejected.Keys) > 0 {
-		return rejected
-	}
-	return nil
+	return rejected.Err()
 }
 
 func (s *Service) document(ws uuid.UUID, event *orchv1.ReceivedEvent) (bson.Raw, error) {

@@ -61,8 +61,8 @@ func New(d Deps) *Service {
 	}
 }
 
-// maxHold bounds how much later a client is answered that sends events faster than they are stored.
-const maxHold = 5 * time.Second
+// maxHold bounds the wait for credit of a client that sends events faster than they are stored. Beyond it the response is 503.
+const maxHold = 15 * time.Second
 
 // CreateEvents publishes the events of a client and answers once all of them are durable, or later; see
 // broker.Publisher.PublishPaced.

@@ -33,7 +33,7 @@ func (s *Service) Record(ctx context.Context, batch []events.Received) error {
 		r, err := readRecorded(s.vocab, e.Event)
 		if err != nil {
 			id, _ := uuid.Parse(e.Event.GetId()) // A batch has no event without one.
-			rejected.Keys, rejected.Err = append(rejected.Keys, broker.Key{Workspace: e.Workspace, ID: id}), err
+			rejected.Reject(broker.Key{Workspace: e.Workspace, ID: id}, err)
 			continue
 		}
 		byWorkspace[e.Workspace] = append(byWorkspace[e.Workspace], r)
@@ -43,10 +43,7 @@ func (s *Service) Record(ctx context.Context, batch []events.Received) error {
 			return fmt.Errorf("record %d states of task runs: %w", len(all), err)
 		}
 	}
-	if len(rejected.Keys) > 0 {
-		return rejected
-	}
-	return nil
+	return rejected.Err()
 }
 
 func (s *Service) record(ctx context.Context, ws uuid.UUID, all []*recorded) error {

@@ -237,10 +237,9 @@ func TestRecordRefusesEachUnreadableEventAlone(t *testing.T) {
 	var rejected *broker.Rejected
 	require.ErrorAs(t, err, &rejected)
 	require.ErrorIs(t, err, errUnrecordable)
-	require.Len(t, rejected.Keys, len(bad))
-	for i, e := range bad {
-		require.Equal(t, e.GetId(), rejected.Keys[i].ID.String())
-		require.Equal(t, ws, rejected.Keys[i].Workspace)
+	require.Len(t, rejected.Reasons, len(bad))
+	for _, e := range bad {
+		require.ErrorIs(t, rejected.Reasons[broker.Key{Workspace: ws, ID: uuid.MustParse(e.GetId())}], errUnrecordable)
 	}
 	runs, states := runsIn(t.Context(), t, s, ws)
 	require.Len(t, runs, 1)

@@ -1,0 +1,67 @@
+package broker
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics describes the streams and durable consumers at each scrape, and counts the dead letters of this process. One
+// process of a cluster is enough to export the former.
+type Metrics struct {
+	conn *Conn
+
+	streamMessages, streamBytes, streamMaxBytes *prometheus.Desc
+	consumerPending, consumerUnacknowledged     *prometheus.Desc
+	deadLetters                                 *prometheus.Desc
+}
+
+// NewMetrics returns a collector for a connection. Register it once.
+func NewMetrics(c *Conn) *Metrics {
+	describe := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("orch_broker_"+name, help, labels, nil)
+	}
+	return &Metrics{
+		conn:           c,
+		streamMessages: describe("stream_messages", "Messages in a stream: frames of EVENTS, dead letters of DLQ.", "stream"),
+		streamBytes:    describe("stream_bytes", "Size of a stream.", "stream"),
+		streamMaxBytes: describe("stream_max_bytes", "Size at which a stream refuses new messages.", "stream"),
+		consumerPending: describe("consumer_pending_frames",
+			"Consumer lag: frames that were not delivered to a durable consumer yet.", "durable"),
+		consumerUnacknowledged: describe("consumer_unacknowledged_frames",
+			"Frames that were delivered to a durable consumer and are not acknowledged.", "durable"),
+		deadLetters: describe("dead_letters_total", "Dead letters that this process has written."),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		m.streamMessages, m.streamBytes, m.streamMaxBytes, m.consumerPending, m.consumerUnacknowledged, m.deadLetters,
+	} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector. While the broker is unreachable it only reports the counter.
+func (m *Metrics) Collect(out chan<- prometheus.Metric) {
+	out <- prometheus.MustNewConstMetric(m.deadLetters, prometheus.CounterValue, float64(m.conn.deadLettered.Load()))
+	ctx, cancel := context.WithTimeout(m.conn.ctx, requestTimeout)
+	defer cancel()
+	status, err := m.conn.Status(ctx)
+	if err != nil {
+		return
+	}
+	gauge := func(d *prometheus.Desc, value uint64, label string) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), label)
+	}
+	for _, s := range status.Streams {
+		gauge(m.streamMessages, s.Messages, s.Name)
+		gauge(m.streamBytes, s.Bytes, s.Name)
+		gauge(m.streamMaxBytes, s.MaxBytes, s.Name)
+	}
+	for _, s := range status.Consumers {
+		gauge(m.consumerPending, s.Pending, s.Durable)
+		gauge(m.consumerUnacknowledged, s.Unacknowledged, s.Durable)
+	}
+}
