@@ -4,7 +4,7 @@
 //	             ┌─ /hooks/… ─────────────────────────────────▶ hooks service
 //	requestlog ──┤
 //	             │            ┌─ /api, /api/v1 ─┬▶ transcode ──▶ orchestration service
-//	             └─ guard ────┤                 │      └───────▶ about (in this process)
+//	             └─ guard ────┤                 │      └───────▶ serverinfo (in this process)
 //	                          │                 └▶ stream (websockets) ──▶ broker, orchestration service
 //	                          └─ /, /docs ───────▶ web
 //

@@ -15,11 +15,11 @@ import (
 	"github.com/orch-project/orch/services/standalone/internal/datadir"
 )
 
-// Backup copies a data directory into a new directory. It is consistent: everything that was acknowledged before the
-// call is in it, and nothing by half. A server that runs on the directory makes the copy while it goes on.
+// Backup copies a data directory into a new directory. The copy is consistent: it contains every write that was
+// acknowledged before the call. A running server makes the copy online.
 //
-// The copy has no streams. Events that are acknowledged and not stored yet are waited for, and the catalogue of webhooks
-// is made again at the start. Where no server runs, the whole server is started for the while, without its addresses.
+// The copy has no streams. Backup waits until acknowledged events are stored, and the webhook definitions are
+// republished at the next start. Without a running server, Backup starts one temporarily without its addresses.
 func Backup(ctx context.Context, dataDir, backup string, log *slog.Logger) error {
 	backup, err := filepath.Abs(backup)
 	if err != nil {
@@ -37,7 +37,7 @@ func Backup(ctx context.Context, dataDir, backup string, log *slog.Logger) error
 	})
 }
 
-// copyStore writes a backup: what the directory is, and its store. A directory that is not whole is removed again.
+// copyStore writes a backup: the directory's mark and its store. It removes an incomplete directory.
 func copyStore(ctx context.Context, dir datadir.Dir, store *embeddedmongo.Server, backup string) (err error) {
 	target, err := datadir.New(backup)
 	if err != nil {
@@ -54,11 +54,11 @@ func copyStore(ctx context.Context, dir datadir.Dir, store *embeddedmongo.Server
 	if err := dir.CopySecrets(target); err != nil {
 		return err
 	}
-	// The mark comes last: a directory without it is no backup.
+	// The mark comes last: a directory without it is not a backup.
 	return dir.CopyMark(target)
 }
 
-// onlineBackup is what a running server does when it is asked for a backup.
+// onlineBackup serves a backup request on a running server.
 func onlineBackup(dir datadir.Dir, parts *infra, conn *broker.Conn) func(ctx context.Context, backup string) error {
 	return func(ctx context.Context, backup string) error {
 		if err := conn.WaitHandled(ctx, broker.DurablePersist); err != nil {
@@ -68,7 +68,7 @@ func onlineBackup(dir datadir.Dir, parts *infra, conn *broker.Conn) func(ctx con
 	}
 }
 
-// Restore makes a data directory of a backup. The directory must not exist or be empty.
+// Restore creates a data directory from a backup. The target must not exist or be empty.
 func Restore(ctx context.Context, backup, dataDir string) (err error) {
 	from, err := datadir.Existing(backup)
 	if err != nil {

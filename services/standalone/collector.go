@@ -8,31 +8,30 @@ import (
 	"time"
 )
 
-// How much the heap grows, in per cent of what lives, before it is collected. Most of what lives is small next to what a busy
-// server throws away each second. Collecting more often than Go does by itself spares memory, and costs little time but where
-// very much is thrown away, by webhooks or events that come fast: there it is a third of all that the server does, and a
-// sender who is not taken in time sends again. Then memory is spent instead.
+// Heap growth before a collection, in percent of the live heap. The live heap is small compared to what a busy server
+// allocates each second. Frequent collections save memory and cost little, except during floods of webhooks or events.
+// There they took a third of the processor time, so the collector then spends memory instead.
 const (
 	calmGrowth = 35
 	busyGrowth = 150
-	// busyFrom is how much is allocated when much is thrown away, in bytes a second.
+	// busyFrom is the allocation rate in bytes per second that counts as busy.
 	busyFrom = 256 << 20
-	// collectEvery is how often is looked: a burst should not be over before it is seen.
+	// collectEvery is the sampling interval; it must be shorter than a burst.
 	collectEvery = 200 * time.Millisecond
-	// calmAfter is how many looks in a row must find a calm server: each change stops the world for a moment.
+	// calmAfter is the number of calm samples that end the busy mode, because each change stops the world for a moment.
 	calmAfter = 10
 )
 
-// collector is a run.Worker that decides how often garbage is collected. An operator's GOGC is left alone.
+// collector is a run.Worker that adjusts the garbage collector. It respects an operator's GOGC.
 type collector struct {
-	// allocated is how many bytes were allocated since the start.
+	// allocated returns the bytes allocated since the start.
 	allocated func() uint64
-	// set sets the growth and returns what it was; debug.SetGCPercent.
+	// set sets the growth and returns the previous one, as debug.SetGCPercent does.
 	set    func(percent int) int
 	before int
 }
 
-// newCollector begins with little memory: that of the start would stay.
+// newCollector starts with the small growth, because memory of the start-up would stay.
 func newCollector() *collector {
 	if os.Getenv("GOGC") != "" {
 		return collecting(allocated, func(percent int) int { return percent })
@@ -53,7 +52,7 @@ func allocated() uint64 {
 // Name implements run.Worker.
 func (c *collector) Name() string { return "garbage" }
 
-// Run decides until ctx ends, and leaves everything as it was.
+// Run adjusts the growth until ctx ends, and then restores the original one.
 func (c *collector) Run(ctx context.Context) error {
 	defer func() { c.set(c.before) }()
 	ticker := time.NewTicker(collectEvery)

@@ -13,7 +13,7 @@ import (
 	"github.com/orch-project/orch/services/standalone/internal/datadir"
 )
 
-// databaseName is the database that a single binary keeps everything in.
+// databaseName is the single binary's database.
 const databaseName = "orch"
 
 // infra is the embedded broker and the embedded store.
@@ -22,8 +22,7 @@ type infra struct {
 	store *embeddedmongo.Server
 }
 
-// openInfra starts both on a data directory; natsListen is the broker's TCP address, empty for none. The two recover
-// their files side by side.
+// openInfra starts both on a data directory, concurrently. natsListen is the broker's TCP address, empty for none.
 func openInfra(dir datadir.Dir, natsListen string, noSync bool, log *slog.Logger) (_ *infra, err error) {
 	i := &infra{}
 	started := make(chan error, 1)
@@ -41,7 +40,7 @@ func openInfra(dir datadir.Dir, natsListen string, noSync bool, log *slog.Logger
 	return i, nil
 }
 
-// Close stops both. What was acknowledged is on disk already.
+// Close stops both. Acknowledged data is on disk already.
 func (i *infra) Close() error {
 	var errs []error
 	if i.nats != nil {
@@ -53,21 +52,21 @@ func (i *infra) Close() error {
 	return errors.Join(errs...)
 }
 
-// InfraConfig are the settings of the parts that three separate services need.
+// InfraConfig holds the settings of the embedded parts that three separate services need.
 type InfraConfig struct {
 	DataDir     string
 	MongoListen string
 	NATSListen  string
 }
 
-// Infra is the embedded broker and store on TCP, so that the three services can run as processes of their own.
+// Infra is the embedded broker and store on TCP, for services that run as separate processes.
 type Infra struct {
 	infra *infra
 	ln    net.Listener
 	dir   datadir.Dir
 }
 
-// NewInfra opens the data directory and the two addresses. Run it, or Close it.
+// NewInfra opens the data directory and both addresses. The caller either runs it or closes it.
 func NewInfra(cfg InfraConfig, log *slog.Logger) (_ *Infra, err error) {
 	dir, err := datadir.OpenAny(cfg.DataDir)
 	if err != nil {
@@ -87,7 +86,7 @@ func NewInfra(cfg InfraConfig, log *slog.Logger) (_ *Infra, err error) {
 	return &Infra{infra: parts, ln: ln, dir: dir}, nil
 }
 
-// MongoURI is the address of the store. It, NATSURL and SecretsFile are what the services are to be given.
+// MongoURI is the address of the store. The services need it, NATSURL and SecretsFile.
 func (i *Infra) MongoURI() string {
 	return "mongodb://" + i.ln.Addr().String() + "/?directConnection=true"
 }
@@ -95,7 +94,7 @@ func (i *Infra) MongoURI() string {
 // NATSURL is the broker's address.
 func (i *Infra) NATSURL() string { return i.infra.nats.ClientURL() }
 
-// SecretsFile is the path of the keys that secrets are sealed with.
+// SecretsFile is the path of the encryption keys.
 func (i *Infra) SecretsFile() string { return i.dir.SecretsFile() }
 
 // Run serves until the context ends.

@@ -14,8 +14,8 @@ import (
 	"github.com/orch-project/orch/services/standalone/internal/datadir"
 )
 
-// offline opens a data directory that no server runs on, with the workers that store what is left in the streams, and
-// does something with it.
+// offline runs a function on a data directory that no server uses. It starts the workers that store what the streams
+// still hold.
 func offline(ctx context.Context, dir datadir.Dir, log *slog.Logger, do func(context.Context, *infra, *broker.Conn, *orchestration.Orchestration) error) (err error) {
 	settings, err := config.Load[orchestration.Config]()
 	if err != nil {

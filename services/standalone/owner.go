@@ -9,7 +9,7 @@ import (
 	"github.com/orch-project/orch/services/standalone/internal/datadir"
 )
 
-// OwnerKey makes another API key for the owner of a data directory that no server runs on, for those who lost theirs.
+// OwnerKey creates an API key for the owner of a data directory that no server uses, as a replacement for a lost key.
 func OwnerKey(ctx context.Context, dataDir string, log *slog.Logger) (key string, err error) {
 	dir, err := datadir.Existing(dataDir)
 	if err != nil {
@@ -23,8 +23,8 @@ func OwnerKey(ctx context.Context, dataDir string, log *slog.Logger) (key string
 	return key, err
 }
 
-// OpenAllowlists lets all accounts of a data directory that no server runs on be used from everywhere, and tells how many
-// could not.
+// OpenAllowlists turns off the allow lists of all accounts of a data directory that no server uses. It returns how many
+// it turned off.
 func OpenAllowlists(ctx context.Context, dataDir string, log *slog.Logger) (opened int, err error) {
 	dir, err := datadir.Existing(dataDir)
 	if err != nil {

@@ -1,12 +1,12 @@
-// Package standalone is the whole of Orch in one process: the three services, the embedded broker and the embedded store.
+// Package standalone runs Orch in one process: the three services, the embedded broker and the embedded store.
 //
 //	data directory ──► embedded NATS ──► broker ───────────┬────────────────┐
 //	        └────────► embedded store ──► orchestration ───┤                │
 //	                                          ▲            ▼                ▼
 //	                        client ──► gateway (calls in memory)  ──► hooks (in memory)
 //
-// Nothing here decides anything: the parts are made in the order in which they need each other, and run in it. The same
-// parts run as separate processes with the same settings.
+// This package contains no domain logic: it constructs the parts in dependency order and runs them. The same parts run
+// as separate processes with the same settings.
 package standalone
 
 import (
@@ -30,11 +30,11 @@ import (
 	"github.com/orch-project/orch/services/standalone/internal/datadir"
 )
 
-// Config are the settings of a single binary: those of the services, and where the data is.
+// Config holds the settings of a single binary: those of the services and the data directory.
 type Config struct {
-	DataDir        string `env:"ORCH_DATA_DIR" desc:"Where everything is stored; the user's data directory when empty."`
-	InternalListen string `env:"ORCH_INTERNAL_LISTEN" envDefault:"127.0.0.1:9400" desc:"The address of metrics, profiles and health of a single binary, or none."`
-	UnsafeNoSync   bool   `env:"ORCH_UNSAFE_NO_SYNC" envDefault:"false" desc:"Acknowledge before the disk has it: a power failure then loses what was promised. For tests that prove the opposite of the default."`
+	DataDir        string `env:"ORCH_DATA_DIR" desc:"The data directory; the default is below the user's home."`
+	InternalListen string `env:"ORCH_INTERNAL_LISTEN" envDefault:"127.0.0.1:9400" desc:"The address of metrics, profiles and health, or none."`
+	UnsafeNoSync   bool   `env:"ORCH_UNSAFE_NO_SYNC" envDefault:"false" desc:"Acknowledge writes before they are synced to disk, so a power failure loses acknowledged data. For tests only."`
 	Gateway        gateway.Config
 	Hooks          hooks.Config
 	Orchestration  orchestration.Config
@@ -46,7 +46,7 @@ func (c *Config) Validate() error {
 	return errors.Join(c.Gateway.Validate(), c.Hooks.Validate(), c.Orchestration.Validate())
 }
 
-// Server is everything in one process.
+// Server is a single binary's server.
 type Server struct {
 	group    *run.Group
 	gateway  *gateway.Gateway
@@ -56,10 +56,10 @@ type Server struct {
 	closers  []func(context.Context) error
 }
 
-// New opens the data directory and the addresses, and wires the parts. Run it, or Close it.
+// New opens the data directory and the addresses, and wires the parts. The caller either runs it or closes it.
 func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *Server, err error) {
 	if err := cfg.Validate(); err != nil {
-		return nil, err // Before anything is opened or made.
+		return nil, err // Before New opens or creates anything.
 	}
 	if cfg.DataDir == "" {
 		if cfg.DataDir, err = datadir.Default(); err != nil {
@@ -74,7 +74,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	}()
 
 	if cfg.UnsafeNoSync {
-		log.WarnContext(ctx, "what is acknowledged is not on disk yet: ORCH_UNSAFE_NO_SYNC is set")
+		log.WarnContext(ctx, "acknowledged writes are not synced to disk: ORCH_UNSAFE_NO_SYNC is set")
 	}
 	garbage := newCollector()
 	dir, err := datadir.Open(cfg.DataDir, cfg.Gateway.Vocabulary)
@@ -139,7 +139,7 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	}
 	s.closing(func(context.Context) error { return socket.Close() })
 
-	// Last, as the key is shown once: nothing that fails may come between its making and its showing.
+	// Last, because the key is printed once: nothing may fail between its creation and its output.
 	if cfg.Gateway.Auth == "keys" {
 		if s.ownerKey, err = domain.Welcome(ctx); err != nil {
 			return nil, err
@@ -158,13 +158,13 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	return s, nil
 }
 
-// closing remembers what is to be closed, last first.
+// closing collects closers and calls them in reverse order.
 func (s *Server) closing(f func(context.Context) error) { s.closers = append(s.closers, f) }
 
-// Addr is the address of API, dashboard and webhooks.
+// Addr is the address of the API, the dashboard and the webhooks.
 func (s *Server) Addr() net.Addr { return s.gateway.Addr() }
 
-// InternalURL is where metrics, profiles and health are; empty for nowhere.
+// InternalURL is the address of metrics, profiles and health; empty if there is none.
 func (s *Server) InternalURL() string {
 	if s.internal == nil {
 		return ""
@@ -172,19 +172,19 @@ func (s *Server) InternalURL() string {
 	return "http://" + s.internal.Addr().String()
 }
 
-// OwnerKey is the API key of the server's owner, on the first start with API keys alone; else it is empty.
+// OwnerKey is the API key of the server's owner. It is empty except on the first start with API keys.
 func (s *Server) OwnerKey() string { return s.ownerKey }
 
-// DataDir is where everything is stored.
+// DataDir is the path of the data directory.
 func (s *Server) DataDir() string { return s.dataDir }
 
-// Run serves until the context ends, finishes what is in flight and closes everything.
+// Run serves until the context ends, then drains and closes everything.
 func (s *Server) Run(ctx context.Context) error {
 	err := s.group.Run(ctx)
 	return errors.Join(err, s.closeAll(context.WithoutCancel(ctx)))
 }
 
-// Close frees what New took, for a server that was not run.
+// Close releases what New acquired, for a server that never ran.
 func (s *Server) Close(ctx context.Context) error {
 	var errs []error
 	if s.gateway != nil {

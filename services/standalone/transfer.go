@@ -16,10 +16,10 @@ import (
 	"github.com/orch-project/orch/services/standalone/internal/transfer"
 )
 
-// Progress is told how many of a collection's documents are copied; total is an estimate.
+// Progress receives the number of copied documents of a collection; total is an estimate.
 type Progress = transfer.Progress
 
-// Export copies a data directory that no server runs on, or a backup, into an empty database of a MongoDB server.
+// Export copies a backup, or a data directory that no server uses, into an empty database of a MongoDB server.
 func Export(ctx context.Context, dataDir, uri, database string, progress Progress, log *slog.Logger) error {
 	dir, err := datadir.Existing(dataDir)
 	if err != nil {
@@ -27,7 +27,7 @@ func Export(ctx context.Context, dataDir, uri, database string, progress Progres
 	}
 	return offline(ctx, dir, log, func(ctx context.Context, parts *infra, conn *broker.Conn, _ *orchestration.Orchestration) error {
 		if err := conn.WaitHandled(ctx, broker.DurablePersist); err != nil {
-			return fmt.Errorf("wait for events that are not stored yet: %w", err)
+			return fmt.Errorf("store pending events: %w", err)
 		}
 		return between(ctx, parts.store, uri, func(embedded, remote *mongo.Client) error {
 			return transfer.Copy(ctx, embedded.Database(databaseName), remote.Database(database), progress)
@@ -35,7 +35,7 @@ func Export(ctx context.Context, dataDir, uri, database string, progress Progres
 	})
 }
 
-// Import copies a database of a MongoDB server into a new data directory, in the vocabulary that it was written in.
+// Import copies a database of a MongoDB server into a new data directory, in the database's vocabulary.
 func Import(ctx context.Context, uri, database, dataDir string, progress Progress, log *slog.Logger) (err error) {
 	dir, err := datadir.New(dataDir)
 	if err != nil {
@@ -73,7 +73,7 @@ func between(ctx context.Context, store *embeddedmongo.Server, uri string, do fu
 	return do(embedded, remote)
 }
 
-// Check looks through a data directory that no server runs on: documents, indexes and counters must agree.
+// Check verifies a data directory that no server uses: documents, indexes and counters must agree.
 func Check(ctx context.Context, dataDir string) (*embeddedmongo.Report, error) {
 	dir, err := datadir.Existing(dataDir)
 	if err != nil {

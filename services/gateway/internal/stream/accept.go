@@ -13,11 +13,11 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
-// reasonNoAuth is what a client is told whose first message is another one.
+// reasonNoAuth is the close reason for a client whose first message is not an auth message.
 const reasonNoAuth = "Expected 'auth' message"
 
-// accept upgrades a request, does the handshake and lets the route serve the socket. An error is an HTTP answer that is
-// yet to be written.
+// accept upgrades a request, performs the handshake and runs the route on the socket. Its error is an HTTP response
+// that is not written yet.
 func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string, admit Admit) error {
 	to := s.routes[template]
 	legacy := !offersSubprotocol(r)
@@ -35,17 +35,17 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string,
 	k := &socket{admitted: legacyAdmit, log: s.opts.Log.With("route", template)}
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:       vocabulary.Subprotocols(),
-		InsecureSkipVerify: true, // The guard has looked at the Origin.
+		InsecureSkipVerify: true, // The guard checked the Origin.
 		OnPingReceived: func(ctx context.Context, _ []byte) bool {
 			return k.barrier == nil || k.barrier(ctx)
 		},
 	})
 	if err != nil {
 		k.log.DebugContext(r.Context(), "refused a websocket", "error", err)
-		return nil // Accept has answered.
+		return nil // Accept wrote the response.
 	}
 	k.conn = conn
-	// The request's context ends with the handler, and has ended for some proxies already.
+	// The request's context ends with the handler; some proxies end it earlier.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
 	if !s.join(k) {
@@ -73,7 +73,7 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string,
 	return nil
 }
 
-// offersSubprotocol tells whether the client offers one of ours.
+// offersSubprotocol reports whether the client offers one of the server's subprotocols.
 func offersSubprotocol(r *http.Request) bool {
 	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
 		for offer := range strings.SplitSeq(line, ",") {

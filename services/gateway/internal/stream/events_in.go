@@ -11,16 +11,16 @@ import (
 	"github.com/orch-project/orch/pkg/events"
 )
 
-// maxEvent is the largest message of /events/in, in bytes; POST /events takes no larger event either.
+// maxEvent is the maximum message size of /events/in in bytes; POST /events has the same bound.
 const maxEvent = 1_500_000
 
-// eventsIn takes the events of a client: one a message, without acknowledgement but for pings. A pong says that all
-// events before its ping are durable. A message that is no event ends the socket; those before it are stored.
+// eventsIn ingests a client's events, one per message, without acknowledgements except pongs. A pong confirms that all
+// events before its ping are durable. An invalid message closes the socket; the events before it are stored.
 func (s *Server) eventsIn(ctx context.Context, k *socket) ending {
 	lost := make(chan struct{})
-	in := newIntake(s.intake, func(err error) {
-		k.log.WarnContext(ctx, "publishing the events of a websocket", "error", err)
-		k.end(brokerAway) // Wakes the reader.
+	in := newIngestion(s.ingestion, func(err error) {
+		k.log.WarnContext(ctx, "publish events of a websocket", "error", err)
+		k.end(brokerAway) // Unblocks the reader.
 		close(lost)
 	})
 	k.barrier = in.flush
@@ -32,8 +32,8 @@ func (s *Server) eventsIn(ctx context.Context, k *socket) ending {
 	return end
 }
 
-// readEvents reads until something ends it; the socket's own end wakes it, so no context needs to.
-func (s *Server) readEvents(ctx context.Context, k *socket, in *intake) ending {
+// readEvents reads until the socket ends. The end of the socket unblocks it, so it needs no context.
+func (s *Server) readEvents(ctx context.Context, k *socket, in *ingestion) ending {
 	ctx = context.WithoutCancel(ctx)
 	receiver := events.NewReceiver(s.opts.Vocabulary, k.info.Workspace)
 	var text []byte
@@ -55,10 +55,10 @@ func (s *Server) readEvents(ctx context.Context, k *socket, in *intake) ending {
 	}
 }
 
-// maxKept is how much memory a socket keeps from one event to the next, in bytes.
+// maxKept is the maximum size in bytes of the buffer that a socket reuses between events.
 const maxKept = 16 << 10
 
-// receive reads an event as POST /events does.
+// receive decodes and validates an event as POST /events does.
 func receive(r *events.Receiver, text []byte) (broker.Event, ending) {
 	e, fieldErrors, err := r.Read(text, time.Now())
 	switch {

@@ -10,11 +10,12 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// maxBackfill is how far back a subscriber is shown the past, and how far ahead of now what it is shown may be.
+// maxBackfill bounds the time range of a subscription: how far back the stored past goes, and how far ahead of now an
+// event may be.
 const maxBackfill = 15 * time.Minute
 
-// eventsOut shows a subscriber the events that match its filter: those of the last minutes if it wants them, then those
-// that come. It joins the feed first, so that the two overlap, and leaves out of the feed what the past has shown.
+// eventsOut sends a subscriber the events that match its filter: on request the stored ones of the last minutes, then
+// new ones. It joins the feed first, so the two overlap, and drops the feed's events that the past contained.
 func (s *Server) eventsOut(ctx context.Context, k *socket) ending {
 	filter := &orchv1.EventFilter{}
 	wantsPast, end := k.readFilter(ctx, filter)
@@ -34,7 +35,7 @@ func (s *Server) eventsOut(ctx context.Context, k *socket) ending {
 		return q.deliver(ctx, k, nil)
 	}
 	past := &past{caller: s.opts.Caller, broker: s.opts.Broker, filter: filter, since: now}
-	// On a stack of its own: reading the store takes a deep one, and a subscriber that is idle from then on would keep it.
+	// On a goroutine of its own: reading the store grows the stack, which an idle subscriber would keep.
 	done := make(chan ending, 1)
 	go func() { done <- past.show(ctx, k, q.ending) }()
 	if end := <-done; !end.ok() {
@@ -43,7 +44,7 @@ func (s *Server) eventsOut(ctx context.Context, k *socket) ending {
 	return q.deliver(ctx, k, past.shown)
 }
 
-// clamp keeps the window of a filter within maxBackfill of now.
+// clamp restricts the time window of a filter to maxBackfill around now.
 func clamp(f *orchv1.EventFilter, now time.Time) {
 	if f.Occurred == nil {
 		f.Occurred = &orchv1.EventOccurredFilter{}

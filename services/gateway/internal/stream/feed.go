@@ -7,10 +7,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// feed gives what passes to its subscribers. It runs while it has any: open reads the source until its context ends,
-// calls ready when nothing that comes later is missed, and offer with all that comes.
+// feed distributes messages to its subscribers. It runs while it has any. open reads the source until its context ends,
+// calls ready once no later message can be missed, and offer with each message.
 type feed[T any] struct {
-	ctx  context.Context // The feed's life.
+	ctx  context.Context // The lifetime of the feed.
 	open func(ctx context.Context, ready func()) error
 
 	mu          sync.Mutex
@@ -20,7 +20,7 @@ type feed[T any] struct {
 	runs        sync.WaitGroup
 }
 
-// feedRun is one stretch during which the source is read.
+// feedRun is one period during which the feed reads its source.
 type feedRun struct {
 	cancel context.CancelFunc
 	ready  chan struct{}
@@ -31,7 +31,8 @@ func newFeed[T any](ctx context.Context, open func(ctx context.Context, ready fu
 	return &feed[T]{ctx: ctx, open: open, subscribers: map[uuid.UUID]map[*subscriber[T]]struct{}{}}
 }
 
-// join adds a subscriber; when it returns nil, the subscriber gets all that comes from then on. Leave it in any case.
+// join adds a subscriber. After it returns nil, the subscriber receives every later message. The caller calls leave in
+// any case.
 func (f *feed[T]) join(ctx context.Context, q *subscriber[T]) error {
 	f.mu.Lock()
 	of := f.subscribers[q.workspace]
@@ -56,7 +57,7 @@ func (f *feed[T]) join(ctx context.Context, q *subscriber[T]) error {
 	}
 }
 
-// leave takes a subscriber out; the last one ends the run.
+// leave removes a subscriber; removing the last one ends the run.
 func (f *feed[T]) leave(q *subscriber[T]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,7 +75,7 @@ func (f *feed[T]) leave(q *subscriber[T]) {
 	}
 }
 
-// start begins a run. The lock is held.
+// start begins a run. The caller holds the lock.
 func (f *feed[T]) start() {
 	run := &feedRun{ready: make(chan struct{}), ended: make(chan struct{})}
 	var ctx context.Context
@@ -83,24 +84,24 @@ func (f *feed[T]) start() {
 	f.runs.Go(func() {
 		defer close(run.ended)
 		defer run.cancel()
-		_ = f.open(ctx, func() { close(run.ready) }) // It has logged what went wrong.
+		_ = f.open(ctx, func() { close(run.ready) }) // open logs its errors.
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if f.run == run { // It ended by itself: the subscribers must learn of it.
+		if f.run == run { // The run ended without a request, so the subscribers must be notified.
 			f.run = nil
 			f.interruptLocked(brokerAway)
 		}
 	})
 }
 
-// interested tells whether anybody listens to a workspace.
+// interested reports whether a workspace has subscribers.
 func (f *feed[T]) interested(workspace uuid.UUID) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.subscribers[workspace]) > 0
 }
 
-// offer puts a message into the queues of the workspace's subscribers whom it matters to.
+// offer enqueues a message for the subscribers of the workspace whose filter matches.
 func (f *feed[T]) offer(workspace uuid.UUID, value T, m message) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -111,8 +112,8 @@ func (f *feed[T]) offer(workspace uuid.UUID, value T, m message) {
 	}
 }
 
-// wakeOne wakes a subscriber whom a value matters to and who waits, by chance one of several; where none waits, all
-// look again when they are done with what they do.
+// wakeOne wakes one random idle subscriber that matches a value. If none is idle, all matching ones check again after
+// their current work.
 func (f *feed[T]) wakeOne(workspace uuid.UUID, value T) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -131,7 +132,7 @@ func (f *feed[T]) wakeOne(workspace uuid.UUID, value T) {
 	}
 }
 
-// interrupt ends all subscribers.
+// interrupt ends all subscriptions.
 func (f *feed[T]) interrupt(e ending) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -146,5 +147,5 @@ func (f *feed[T]) interruptLocked(e ending) {
 	}
 }
 
-// wait returns when the feed, whose context has ended, does not run any more.
+// wait returns when the feed, whose context has ended, has stopped.
 func (f *feed[T]) wait() { f.runs.Wait() }

@@ -12,10 +12,10 @@ import (
 	"github.com/orch-project/orch/pkg/restjson"
 )
 
-// maxFilter is the largest filter, in bytes.
+// maxFilter is the maximum size of a filter in bytes.
 const maxFilter = 256 << 10
 
-// readFilter reads the message that a subscriber begins with, and its filter into f: {"type":"filter","filter":{…}}.
+// readFilter reads a subscriber's first message {"type":"filter","filter":{…}} and decodes its filter into f.
 func (k *socket) readFilter(ctx context.Context, f proto.Message) (backfill bool, end ending) {
 	var first struct {
 		Type     string          `json:"type"`
@@ -38,7 +38,7 @@ func (k *socket) readFilter(ctx context.Context, f proto.Message) (backfill bool
 	return first.Backfill == nil || *first.Backfill, ending{}
 }
 
-// counted introduces faults by their number, which a client can tell although the reason of a close frame is cut short.
+// counted prefixes field errors with their number, because the reason of a close frame may be truncated.
 func counted(err error) string {
 	var fieldErrors *restjson.Errors
 	if !errors.As(err, &fieldErrors) {

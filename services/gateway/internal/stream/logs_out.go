@@ -11,7 +11,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// logsOut shows a subscriber the logs that match its filter as they are stored. There is no past: POST /logs/filter has it.
+// logsOut sends a subscriber the logs that match its filter as they are stored. It sends no past logs; POST
+// /logs/filter returns those.
 func (s *Server) logsOut(ctx context.Context, k *socket) ending {
 	filter := &orchv1.LogFilter{}
 	if _, end := k.readFilter(ctx, filter); !end.ok() {
@@ -27,7 +28,7 @@ func (s *Server) logsOut(ctx context.Context, k *socket) ending {
 	return q.deliver(ctx, k, nil)
 }
 
-// feedLogs is the source of the feed of logs.
+// feedLogs reads the source of the log feed.
 func (s *Server) feedLogs(ctx context.Context, ready func()) error {
 	return s.opts.Broker.Live(logs.Feed).Subscribe(ctx, func(workspace uuid.UUID, data []byte) {
 		if !s.logs.interested(workspace) {
@@ -49,7 +50,7 @@ func (s *Server) feedLogs(ctx context.Context, ready func()) error {
 	}, broker.OnReady(ready))
 }
 
-// logMessage is what a subscriber gets of a log.
+// logMessage is the message that a subscriber receives for a log.
 func logMessage(log *orchv1.Log) ([]byte, error) {
 	text, err := restjson.Append([]byte(`{"type":"log","log":`), log)
 	if err != nil {

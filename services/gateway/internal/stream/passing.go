@@ -8,12 +8,13 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// maxSeen is how many of the last events are known by their keys. Clients send again what they are not sure of.
+// maxSeen is the size of the deduplication window in events. Clients send an event again when they miss its
+// acknowledgement.
 const maxSeen = 1 << 14
 
 var eventsMissed = ending{brokerAway.code, "events were missed; connect again to catch up"}
 
-// feedEvents is the source of the feed of events: the process's one consumer of the stream.
+// feedEvents reads the source of the event feed: the process's one consumer of the stream.
 func (s *Server) feedEvents(ctx context.Context, ready func()) error {
 	seen := newWindow(maxSeen)
 	err := s.opts.Broker.Subscribe(ctx, func(e broker.Event) {
@@ -27,16 +28,16 @@ func (s *Server) feedEvents(ctx context.Context, ready func()) error {
 		}
 		s.events.offer(e.Workspace, event, message{e.ID, eventMessage(e.Data)})
 	}, broker.OnReady(ready), broker.OnGap(func() {
-		s.opts.Log.WarnContext(ctx, "the feed of events was cut off for too long; its subscribers are to connect again")
+		s.opts.Log.WarnContext(ctx, "the event feed lost messages during a long disconnection; its subscribers must reconnect")
 		s.events.interrupt(eventsMissed)
 	}))
 	if err != nil && ctx.Err() == nil {
-		s.opts.Log.WarnContext(ctx, "the feed of events ended", "error", err)
+		s.opts.Log.WarnContext(ctx, "the event feed ended", "error", err)
 	}
 	return err
 }
 
-// eventMessage is what a subscriber gets of an event that is written as REST JSON.
+// eventMessage is the message that a subscriber receives for an event in REST JSON.
 func eventMessage(event []byte) []byte {
 	const head, tail = `{"type":"event","event":`, `}`
 	m := make([]byte, 0, len(head)+len(event)+len(tail))
@@ -48,7 +49,7 @@ func eventMessage(event []byte) []byte {
 // passed is an event of the feed; all subscribers share it.
 type passed = *orchv1.ReceivedEvent
 
-// window remembers the last events.
+// window is a deduplication window over the last events.
 type window struct {
 	keys map[broker.Key]struct{}
 	ring []broker.Key
@@ -59,7 +60,7 @@ func newWindow(size int) *window {
 	return &window{keys: make(map[broker.Key]struct{}), ring: make([]broker.Key, 0, size)}
 }
 
-// add returns false when the event is one of the last.
+// add returns false for a duplicate.
 func (w *window) add(key broker.Key) bool {
 	if _, again := w.keys[key]; again {
 		return false

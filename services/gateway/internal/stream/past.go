@@ -19,35 +19,35 @@ import (
 
 const (
 	pageOfPast = 250
-	// maxLag is how long the store may be behind the broker when a subscriber comes.
+	// maxLag bounds the wait for the store to reach the broker's position when a subscriber joins.
 	maxLag = 10 * time.Second
-	// overlap is by how much the clocks of those who stamp events may differ from ours.
+	// overlap bounds the assumed clock difference between this server and the senders of events.
 	overlap = time.Minute
-	// shownFor is how long after the past was shown an event of it may still come by the feed.
+	// shownFor is how long the feed may still deliver an event that the past contained.
 	shownFor = time.Minute
 )
 
-// past shows one subscriber what the store has.
+// past sends one subscriber the stored events.
 //
-// What was published before the subscriber joined the feed may not be in the store yet, and will not come by the feed:
-// so the store is given the time to catch up with the moment of joining before it is read.
+// An event published before the subscriber joined the feed may not be stored yet, and the feed will not deliver it. So
+// past waits until the store has caught up with the moment of joining, and then reads it.
 type past struct {
 	caller rpc.Caller
 	broker *broker.Conn
 	filter *orchv1.EventFilter
-	since  time.Time // When the subscriber joined, or before.
+	since  time.Time // When the subscriber joined, or earlier.
 
-	ids   map[uuid.UUID]struct{} // Shown events that the feed may bring too.
-	until time.Time              // When they are forgotten.
+	ids   map[uuid.UUID]struct{} // Sent events that the feed may deliver too.
+	until time.Time              // When ids is dropped.
 }
 
-// show writes the events of the past to the socket, oldest first, until broken tells that the subscription has ended.
+// show writes the stored events to the socket, oldest first, until broken reports the end of the subscription.
 func (p *past) show(ctx context.Context, k *socket, broken func() ending) ending {
 	waiting, cancel := context.WithTimeout(ctx, maxLag)
 	err := p.broker.WaitHandled(waiting, broker.DurablePersist)
 	cancel()
 	if err != nil {
-		k.log.WarnContext(ctx, "waiting for the store to catch up with the broker", "error", err)
+		k.log.WarnContext(ctx, "wait for the store to reach the broker's position", "error", err)
 		return storeAway
 	}
 	p.ids = map[uuid.UUID]struct{}{}
@@ -64,7 +64,7 @@ func (p *past) show(ctx context.Context, k *socket, broken func() ending) ending
 		page := response.(*orchv1.ReceivedEventList).GetEvents()
 		for _, e := range page {
 			if buffer, err = restjson.Append(buffer[:0], e); err != nil {
-				k.log.ErrorContext(ctx, "writing an event of the past", "event", e.GetId(), "error", err)
+				k.log.ErrorContext(ctx, "encode stored event", "event", e.GetId(), "error", err)
 				continue
 			}
 			if k.write(ctx, eventMessage(buffer)) != nil {
@@ -92,7 +92,7 @@ func (p *past) remember(e *orchv1.ReceivedEvent) {
 	}
 }
 
-// shown tells whether an event of the feed has been shown already.
+// shown reports whether the past contained an event of the feed.
 func (p *past) shown(id uuid.UUID) bool {
 	if p.ids == nil {
 		return false
@@ -104,7 +104,7 @@ func (p *past) shown(id uuid.UUID) bool {
 	return again
 }
 
-// pastEnding is how a socket ends on which the store could not be read.
+// pastEnding is how a socket closes when the store cannot be read.
 func pastEnding(ctx context.Context, k *socket, err error) ending {
 	switch {
 	case ctx.Err() != nil:
@@ -112,6 +112,6 @@ func pastEnding(ctx context.Context, k *socket, err error) ending {
 	case status.Code(err) == codes.InvalidArgument:
 		return ending{websocket.StatusProtocolError, "Invalid filter: " + status.Convert(err).Message()}
 	}
-	k.log.WarnContext(ctx, "reading the past for a subscriber", "error", err)
+	k.log.WarnContext(ctx, "read stored events for a subscriber", "error", err)
 	return storeAway
 }

@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// maxPublishing is how many sockets publish at a time: what they have in hand fits into the queue of the process's
-	// publisher beside what others put there, so that many busy sockets wait instead of being refused.
+	// maxPublishing bounds the sockets that publish at a time, so that their batches fit into the process's publish
+	// queue. Further sockets wait instead of failing.
 	maxPublishing = 16
-	// maxBatchEvents and maxBatchBytes are what one socket may have waiting while its last batch is under way. Then it
-	// is not read from any more: the client's own connection fills up, and the client waits.
+	// maxBatchEvents and maxBatchBytes bound what one socket may queue while its batch is in flight. Beyond them the
+	// socket is not read, and TCP flow control delays the client.
 	maxBatchEvents = 256
 	maxBatchBytes  = 2 << 20
 )
 
-// publishing is the way to the broker that all sockets share.
+// publishing is the broker publisher that all sockets share.
 type publishing struct {
 	publisher *broker.Publisher
 	slots     chan struct{}
@@ -34,9 +34,9 @@ func newPublishing(publisher *broker.Publisher) *publishing {
 	}
 }
 
-// publish returns nil once all events are durable. The batch is empty then, whatever it returns.
+// publish returns nil once all events are durable. It empties the batch in any case.
 func (p *publishing) publish(batch *broker.Batch) error {
 	p.slots <- struct{}{}
 	defer func() { <-p.slots }()
-	return p.publisher.PublishBatch(context.Background(), batch) // It ends by the publisher's own time.
+	return p.publisher.PublishBatch(context.Background(), batch) // The publisher's own timeout ends it.
 }

@@ -16,7 +16,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// The paths below the API's prefix.
+// The paths below the API prefix.
 const (
 	pathEventsIn  = "/events/in"
 	pathEventsOut = "/events/out"
@@ -24,52 +24,51 @@ const (
 	pathTasks     = "/task_runs/subscriptions/scheduled"
 )
 
-// readmitEvery is how long a socket may outlive what lets its client have it. Asking costs a look into memory.
+// readmitEvery bounds how long a socket outlives the permission of its client. A check reads memory only.
 const readmitEvery = 3 * time.Second
 
-// Options are what a Server needs.
+// Options are the dependencies of a Server.
 type Options struct {
-	// Caller serves the rpcs of the domain.
+	// Caller serves the domain's rpcs.
 	Caller rpc.Caller
-	// Broker is the process's connection; it stays the caller's to close.
+	// Broker is the process's connection; the caller closes it.
 	Broker *broker.Conn
-	// Words is the server's vocabulary.
+	// Vocabulary is the server's vocabulary.
 	Vocabulary vocabulary.Vocabulary
-	// Max bounds the open sockets; further ones are refused with 503.
+	// Max bounds the open sockets; the server refuses further ones with 503.
 	Max int
-	// Readmit is how often it is asked again whether a client may have its socket. Default 3 s.
+	// Readmit is the interval between permission checks of an open socket. The default is 3 s.
 	Readmit time.Duration
 	Log     *slog.Logger
 }
 
-// Admit tells on whose behalf a socket works whose client sent a token, which is empty when none was sent; scope is
-// what the socket needs. Legacy sockets come without a token of their own: then their request's header is what counts.
-// The error is the answer.
+// Admit authenticates a token and checks the scope that a socket needs. The token is empty if the client sent none;
+// legacy sockets authenticate by their request's header. The error is the response.
 type Admit func(token string, legacy bool, scope string) (request.Info, error)
 
 // Server serves websockets. Close it.
 type Server struct {
-	opts   Options
-	routes map[string]route
-	intake *publishing
-	events *feed[passed]
-	logs   *feed[*orchv1.Log]
-	offers *feed[string] // Of task keys.
+	opts      Options
+	routes    map[string]route
+	ingestion *publishing
+	events    *feed[passed]
+	logs      *feed[*orchv1.Log]
+	offers    *feed[string] // Wakes task workers by task key.
 
-	ctx    context.Context // Ends with Close: the life of the feeds.
+	ctx    context.Context // Ends with Close; the lifetime of the feeds.
 	cancel context.CancelFunc
 
 	mu      sync.Mutex
 	sockets map[*socket]struct{}
 	closing bool
-	open    sync.WaitGroup // One for each socket.
+	open    sync.WaitGroup // Counts the open sockets.
 	count   atomic.Int64
 }
 
-// route is what one path does with an admitted socket. It returns when the socket has ended; what it returns is how.
+// route serves an admitted socket of one path until the socket ends, and returns how it ended.
 type route struct {
 	scope string
-	limit int64 // The largest message, in bytes, after the handshake.
+	limit int64 // Maximum message size in bytes after the handshake.
 	serve func(*Server, context.Context, *socket) ending
 }
 
@@ -78,7 +77,7 @@ func New(opts Options) *Server {
 	if opts.Readmit <= 0 {
 		opts.Readmit = readmitEvery
 	}
-	s := &Server{opts: opts, sockets: map[*socket]struct{}{}, intake: newPublishing(opts.Broker.Publisher())}
+	s := &Server{opts: opts, sockets: map[*socket]struct{}{}, ingestion: newPublishing(opts.Broker.Publisher())}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.events = newFeed[passed](s.ctx, s.feedEvents)
 	s.logs = newFeed[*orchv1.Log](s.ctx, s.feedLogs)
@@ -92,12 +91,12 @@ func New(opts Options) *Server {
 	return s
 }
 
-// Upgrade tells whether a request wants to become a websocket.
+// Upgrade reports whether a request asks for a websocket.
 func Upgrade(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// Route is the path of the API that a path means, with or without a slash at its end; false when it is no socket's.
+// Route returns the route of an API path, with or without a trailing slash; false if it is not a websocket route.
 func (s *Server) Route(path string) (template string, ok bool) {
 	if len(path) > 1 {
 		path = strings.TrimSuffix(path, "/")
@@ -106,7 +105,7 @@ func (s *Server) Route(path string) (template string, ok bool) {
 	return path, ok
 }
 
-// Serve turns a request for a route into a socket, and returns when the socket has ended.
+// Serve upgrades a request and returns when the socket has ended.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, template string, admit Admit) error {
 	if s.count.Add(1) > int64(s.opts.Max) {
 		s.count.Add(-1)
@@ -120,7 +119,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, template string, 
 	return s.accept(w, r, template, admit)
 }
 
-// join takes a socket into the care of Close; false when the server closes already.
+// join registers a socket for Close; false when the server is already closing.
 func (s *Server) join(k *socket) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,8 +138,8 @@ func (s *Server) leave(k *socket) {
 	s.open.Done()
 }
 
-// Close tells all clients that the server shuts down, lets what they have sent become durable, and ends the feeds. New
-// sockets are refused. It returns when the last socket has ended, or ctx.
+// Close closes all sockets with 1012, waits until their events are durable, and ends the feeds. It refuses new sockets.
+// It returns when the last socket has ended, or ctx.
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closing = true
@@ -160,7 +159,7 @@ func (s *Server) Close(ctx context.Context) error {
 		err = ctx.Err()
 		s.mu.Lock()
 		for k := range s.sockets {
-			_ = k.conn.CloseNow() // Nothing is owed to a client that had its time.
+			_ = k.conn.CloseNow() // The client used up its grace period.
 		}
 		s.mu.Unlock()
 		<-ended

@@ -20,26 +20,26 @@ import (
 )
 
 const (
-	// helloTimeout is how long a client may take for each message that it must begin with.
+	// helloTimeout bounds the wait for each message that a client must begin with.
 	helloTimeout = 15 * time.Second
-	// writeTimeout is how long a message may wait for a client that does not read.
+	// writeTimeout bounds a write to a client that does not read.
 	writeTimeout = 15 * time.Second
-	// maxHello is the largest message before a client is known, in bytes.
+	// maxHello is the maximum size in bytes of a message before authentication.
 	maxHello = 16 << 10
-	// maxReason is the longest reason that fits into a close frame, in bytes.
+	// maxReason is the maximum length of a close reason in bytes.
 	maxReason = 123
 )
 
-// Close codes of our own, in the range for private use.
+// The server's own close codes, in the range for private use.
 const statusProtocolViolation websocket.StatusCode = 4001
 
-// ending is how a socket ends. The zero value means in good order, or not yet.
+// ending is how a socket closes. The zero value means normally, or not yet.
 type ending struct {
 	code   websocket.StatusCode
 	reason string
 }
 
-// gone is the ending of a socket that the client, or the network, has ended.
+// gone is the ending of a socket that the client or the network closed.
 var gone = ending{code: -1}
 
 var (
@@ -53,7 +53,7 @@ type socket struct {
 	conn *websocket.Conn
 	info request.Info
 	log  *slog.Logger
-	// admitted asks again whether the client may have the socket.
+	// admitted checks again whether the client may use the socket.
 	admitted func() error
 	// barrier is called with every ping, before what came after it is read; the pong is sent when it returns true. Set
 	// before the first read, or nil.
@@ -123,7 +123,7 @@ func (k *socket) hello(ctx context.Context, out any, code websocket.StatusCode, 
 	late := make(chan struct{})
 	timer := time.AfterFunc(helloTimeout, func() {
 		defer close(late)
-		k.end(refused) // Reading ends with it; the context would cut the connection without a word.
+		k.end(refused) // Closing ends the read; ending its context would drop the connection without a close frame.
 	})
 	data, end := k.read(ctx)
 	if !timer.Stop() {
@@ -139,9 +139,8 @@ func (k *socket) hello(ctx context.Context, out any, code websocket.StatusCode, 
 	return ending{}
 }
 
-// staysAdmitted asks at every interval whether the client may still have the socket, and closes it when not: a key may be
-// revoked, and a role taken away, while it is open. A server that cannot tell for now leaves the socket as it is. The
-// function that it returns ends the asking.
+// staysAdmitted checks the permission at every interval and closes the socket once it is gone: a key may be revoked or
+// a role removed. If the check itself fails, the socket stays open. The returned function stops the checks.
 func (k *socket) staysAdmitted(ctx context.Context, every time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
@@ -158,7 +157,7 @@ func (k *socket) staysAdmitted(ctx context.Context, every time.Duration) (stop f
 			if err == nil || rpc.HTTPError(err).GetStatus() >= http.StatusInternalServerError {
 				continue
 			}
-			k.log.InfoContext(ctx, "closing a websocket whose client may not have it any more", "error", err)
+			k.log.InfoContext(ctx, "close websocket: permission revoked", "error", err)
 			k.end(ending{websocket.StatusPolicyViolation, status.Convert(err).Message()})
 			return
 		}
@@ -169,8 +168,8 @@ func (k *socket) staysAdmitted(ctx context.Context, every time.Duration) (stop f
 	}
 }
 
-// untilGone returns a context that ends when the client leaves, of whom nothing more is expected: a message ends the
-// socket. It answers pings. (websocket.Conn.CloseRead would wait for itself in that case.)
+// untilGone returns a context that ends when the client disconnects. Any message from the client closes the socket;
+// pings get pongs. (websocket.Conn.CloseRead would deadlock here.)
 func (k *socket) untilGone(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	k.listening.Go(func() {
@@ -182,14 +181,14 @@ func (k *socket) untilGone(ctx context.Context) context.Context {
 	return ctx
 }
 
-// write sends a text message; it fails when the client does not take it in time, and the connection has then ended.
+// write sends a text message. It fails when the client does not accept it in time; the connection has then ended.
 func (k *socket) write(ctx context.Context, message []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	return k.conn.Write(ctx, websocket.MessageText, message)
 }
 
-// clip cuts a reason to what a close frame holds.
+// clip truncates a reason to the size of a close frame.
 func clip(reason string) string {
 	if len(reason) <= maxReason {
 		return reason

@@ -13,11 +13,12 @@ import (
 )
 
 const (
-	// maxQueue and maxQueueBytes bound what waits for a subscriber. One message always fits. The feed brings whole frames of
-	// up to broker.MaxFrameEvents at once, so a subscriber that reads well has the messages of several waiting.
+	// maxQueue and maxQueueBytes bound a subscriber's queue; one message always fits. The feed delivers whole frames of
+	// up to broker.MaxFrameEvents, so a fast subscriber may hold several frames.
 	maxQueue      = 16 * broker.MaxFrameEvents
 	maxQueueBytes = 16 << 20
-	// maxBehind and maxBehindBytes bound it while the subscriber is shown the past, and until it has caught up.
+	// maxBehind and maxBehindBytes are the bounds while the subscriber receives the stored past, and until it has
+	// caught up.
 	maxBehind      = 1 << 16
 	maxBehindBytes = 64 << 20
 )
@@ -28,23 +29,23 @@ var (
 	tooSlow = ending{websocket.StatusTryAgainLater, "the subscriber reads too slowly; connect again to catch up"}
 )
 
-// message is what a feed brings: who it is about, and what is sent of it.
+// message is one feed message: its workspace, value and encoded form.
 type message struct {
 	id   uuid.UUID
 	text []byte
 }
 
-// subscriber is the queue of messages between a feed and one socket.
+// subscriber is the queue between a feed and one socket.
 type subscriber[T any] struct {
 	workspace uuid.UUID
 	wants     func(T) bool // Called by the feed, one call at a time.
 	news      chan struct{}
-	idle      atomic.Bool // It waits for news. Told by those who are woken one at a time.
+	idle      atomic.Bool // It waits for messages. Only subscribers that are woken one at a time set it.
 
 	mu     sync.Mutex
 	queue  []message
 	bytes  int
-	behind bool // It may have more waiting than others.
+	behind bool // The larger bounds apply.
 	end    ending
 }
 
@@ -52,7 +53,7 @@ func newSubscriber[T any](workspace uuid.UUID, behind bool, wants func(T) bool) 
 	return &subscriber[T]{workspace: workspace, wants: wants, behind: behind, news: make(chan struct{}, 1)}
 }
 
-// push adds a message without waiting. A subscriber that has too much waiting is stopped.
+// push enqueues a message without blocking. It stops a subscriber whose queue is full.
 func (q *subscriber[T]) push(m message) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -72,7 +73,7 @@ func (q *subscriber[T]) push(m message) {
 	q.wake()
 }
 
-// stop ends the subscription; what waits is dropped.
+// stop ends the subscription and drops its queue.
 func (q *subscriber[T]) stop(e ending) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -86,7 +87,7 @@ func (q *subscriber[T]) stopLocked(e ending) {
 	q.wake()
 }
 
-// wake tells the subscriber of news; false when it has not looked at the last yet.
+// wake signals the subscriber; false if the last signal is still pending.
 func (q *subscriber[T]) wake() bool {
 	select {
 	case q.news <- struct{}{}:
@@ -96,8 +97,8 @@ func (q *subscriber[T]) wake() bool {
 	}
 }
 
-// take returns what waits. It is called when the past has been shown: from the moment on at which less waits than others
-// may have, no more may. The slice is the caller's.
+// take returns the queued messages, which the caller then owns. Once the queue fits the regular bounds, those apply
+// from then on.
 func (q *subscriber[T]) take() ([]message, ending) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -109,8 +110,8 @@ func (q *subscriber[T]) take() ([]message, ending) {
 	return batch, q.end
 }
 
-// deliver writes what the feed brings to the socket, without what shown tells of (nil: nothing), until one of them ends.
-// ctx ends with the client.
+// deliver writes the feed's messages to the socket, except those that shown reports (nil: none), until either ends. ctx
+// ends with the client.
 func (q *subscriber[T]) deliver(ctx context.Context, k *socket, shown func(uuid.UUID) bool) ending {
 	for {
 		batch, end := q.take()

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// maxSubscription bounds the messages of a task worker, in bytes.
+	// maxSubscription bounds a task worker's messages in bytes.
 	maxSubscription = 1 << 20
-	// ackTimeout is how long a worker may take to take a run; its claim lasts longer.
+	// ackTimeout bounds the wait for a worker's acknowledgement of a run; the claim lasts longer.
 	ackTimeout = taskdispatch.Claim - 5*time.Second
-	// settleTimeout is how long the end of a claim, or of a worker, may take to be noted when its socket has ended.
+	// settleTimeout bounds the rpc that records the end of a claim or of a worker after its socket has ended.
 	settleTimeout = 5 * time.Second
 )
 
@@ -31,14 +31,14 @@ type taskWorker struct {
 	identifier string
 	keys       []string
 	news       *subscriber[string]
-	messages   chan []byte // What the worker sends.
+	messages   chan []byte // The worker's messages.
 }
 
-// tasksOut offers deferred task runs to a task worker, one after the other:
+// tasksOut dispatches deferred task runs to a task worker, one at a time:
 //
 //	subscribe ──▶ claim ──▶ run ──▶ {"type":"ack"} ──▶ claim …
-//	                │ none           {"type":"quit"} or gone: the run is offered again
-//	                └──▶ wait to be woken
+//	                │ none           {"type":"quit"} or disconnected: the claim is released
+//	                └──▶ wait for a wake-up
 func (s *Server) tasksOut(ctx context.Context, k *socket) ending {
 	violation := func(reason string) ending { return ending{statusProtocolViolation, "Protocol violation: " + reason} }
 	var first struct {
@@ -74,8 +74,8 @@ func (s *Server) tasksOut(ctx context.Context, k *socket) ending {
 	return w.serve(serving, violation("expected 'ack' message"))
 }
 
-// listen reads what the worker sends until it has gone. It reads until the socket is closed, longer than it is served: a
-// read whose context ends cuts the connection, and the worker would not be told why.
+// listen reads the worker's messages. It reads until the socket is closed, beyond the end of its service: ending a
+// read's context would drop the connection without a close frame.
 func (w *taskWorker) listen(ctx, serving context.Context) {
 	for {
 		data, end := w.socket.read(ctx)
@@ -106,7 +106,7 @@ func (w *taskWorker) serve(ctx context.Context, violation ending) ending {
 		case ctx.Err() != nil:
 			return gone
 		case err != nil:
-			w.socket.log.WarnContext(ctx, "claiming a task run for a task worker", "error", err)
+			w.socket.log.WarnContext(ctx, "claim task run for a task worker", "error", err)
 			return storeAway
 		}
 		if claimed := response.(*orchv1.ClaimTaskRunResponse); claimed.GetTaskRun() != nil {
@@ -127,7 +127,7 @@ func (w *taskWorker) serve(ctx context.Context, violation ending) ending {
 			if messageType(data) == "quit" {
 				return ending{}
 			}
-			return violation // There is nothing to be acknowledged.
+			return violation // No run awaits an acknowledgement.
 		case <-poll.C:
 			w.news.idle.Store(false)
 		case <-ctx.Done():
@@ -136,13 +136,13 @@ func (w *taskWorker) serve(ctx context.Context, violation ending) ending {
 	}
 }
 
-// offer sends a run and waits for the worker's word; more is false when the socket is to end.
+// offer sends a run and waits for the worker's acknowledgement; more is false when the socket must close.
 func (w *taskWorker) offer(ctx context.Context, claimed *orchv1.ClaimTaskRunResponse, violation ending) (end ending, more bool) {
 	taken := false
 	defer func() { w.settle(ctx, claimed, taken) }()
 	text, err := restjson.Marshal(claimed.GetTaskRun())
 	if err != nil {
-		w.socket.log.ErrorContext(ctx, "writing a task run for a task worker", "task_run", claimed.GetTaskRun().GetId(), "error", err)
+		w.socket.log.ErrorContext(ctx, "encode task run for a task worker", "task_run", claimed.GetTaskRun().GetId(), "error", err)
 		return ending{websocket.StatusInternalError, "the task run cannot be written"}, false
 	}
 	if w.socket.write(ctx, text) != nil {
@@ -167,7 +167,7 @@ func (w *taskWorker) offer(ctx context.Context, claimed *orchv1.ClaimTaskRunResp
 	}
 }
 
-// messageType is what a message says that it is, empty where it says nothing.
+// messageType returns a message's type, empty if it has none.
 func messageType(data []byte) string {
 	var m struct {
 		Type string `json:"type"`
@@ -178,7 +178,7 @@ func messageType(data []byte) string {
 	return m.Type
 }
 
-// settle ends a claim; it does so even when the socket has ended. If it fails, the claim ends by itself.
+// settle ends a claim, even after the socket has ended. If it fails, the claim expires.
 func (w *taskWorker) settle(ctx context.Context, claimed *orchv1.ClaimTaskRunResponse, taken bool) {
 	if claimed.GetTaskRun() == nil {
 		return
@@ -188,22 +188,22 @@ func (w *taskWorker) settle(ctx context.Context, claimed *orchv1.ClaimTaskRunRes
 	_, _, err := w.server.opts.Caller.Call(ctx, orchv1.TaskWorkerService_SettleTaskRun_FullMethodName,
 		&orchv1.SettleTaskRunRequest{Id: claimed.GetTaskRun().GetId(), Claim: claimed.GetClaim(), Taken: taken})
 	if err != nil {
-		w.socket.log.WarnContext(ctx, "ending the claim of a task run", "task_run", claimed.GetTaskRun().GetId(), "taken", taken, "error", err)
+		w.socket.log.WarnContext(ctx, "end claim of a task run", "task_run", claimed.GetTaskRun().GetId(), "taken", taken, "error", err)
 	}
 }
 
-// leave tells that the worker has gone. If it fails, its silence tells.
+// leave records that the worker disconnected. If it fails, the worker's missing polls show it.
 func (w *taskWorker) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	_, _, err := w.server.opts.Caller.Call(ctx, orchv1.TaskWorkerService_LeaveTaskWorker_FullMethodName,
 		&orchv1.LeaveTaskWorkerRequest{Identifier: w.identifier})
 	if err != nil {
-		w.socket.log.DebugContext(ctx, "forgetting a task worker", "error", err)
+		w.socket.log.DebugContext(ctx, "remove task worker", "error", err)
 	}
 }
 
-// feedOffers is the source of the feed of task keys. One waiting worker a message is enough: the run is for one.
+// feedOffers reads the source of the task key feed. A message wakes one idle worker, because it announces one run.
 func (s *Server) feedOffers(ctx context.Context, ready func()) error {
 	return s.opts.Broker.Live(taskdispatch.Feed).Subscribe(ctx, func(workspace uuid.UUID, key []byte) {
 		s.offers.wakeOne(workspace, string(key))

@@ -1,4 +1,4 @@
-// Command orch is the whole of Orch in one binary: the server and the command line.
+// Command orch is the single binary of Orch: the server and the command line.
 package main
 
 import (
@@ -20,6 +20,6 @@ func main() {
 	if err := cli.New(version).ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "orch:", err)
 		stop()
-		os.Exit(cli.ExitCode(err)) //nolint:gocritic // The deferred stop was called by hand.
+		os.Exit(cli.ExitCode(err)) //nolint:gocritic // The deferred stop ran above.
 	}
 }

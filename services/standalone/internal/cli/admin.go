@@ -13,7 +13,7 @@ import (
 func adminCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "admin",
-		Short: "Work on a data directory that no server runs on",
+		Short: "Change a data directory while no server uses it",
 	}
 	cmd.AddCommand(ownerKeyCommand(), openAllowlistsCommand())
 	return cmd
@@ -22,8 +22,8 @@ func adminCommand() *cobra.Command {
 func ownerKeyCommand() *cobra.Command {
 	return offline(&cobra.Command{
 		Use:   "owner-key",
-		Short: "Make another API key for the owner, who lost theirs",
-		Long: `Make another API key for the owner of the server, and print it. The keys that there are stay valid.
+		Short: "Create a new API key for the owner",
+		Long: `Create an API key for the owner of the server, and print it. Existing keys stay valid.
 
 No server may run on the data directory: whoever may stop it owns it.`,
 	}, standalone.OwnerKey, "%s\n")
@@ -32,15 +32,15 @@ No server may run on the data directory: whoever may stop it owns it.`,
 func openAllowlistsCommand() *cobra.Command {
 	return offline(&cobra.Command{
 		Use:   "open-allowlists",
-		Short: "Let all accounts be used from everywhere again",
-		Long: `Stop enforcing the lists of addresses that accounts may be used from, for whoever has none of the addresses any more.
+		Short: "Turn off the address allow lists of all accounts",
+		Long: `Stop enforcing the address allow lists of all accounts, for an owner who lost access to every listed address.
 The lists stay.
 
 No server may run on the data directory: whoever may stop it owns it.`,
 	}, standalone.OpenAllowlists, "%d accounts can be used from everywhere again.\n")
 }
 
-// offline lets a command work on a data directory, and say what came of it.
+// offline builds a command that works on a data directory and prints the result.
 func offline[T any](cmd *cobra.Command, work func(ctx context.Context, dataDir string, log *slog.Logger) (T, error), said string) *cobra.Command {
 	cmd.Args = cobra.NoArgs
 	dataDir := dataDirFlag(cmd)

@@ -15,7 +15,7 @@ var apiKeyHead = []string{"ID", "NAME", "EXPIRES"}
 func apiKeyRow(k apiKey) []string { return []string{k.ID, k.Name, expiry(k.Expiration)} }
 
 func apiKeyCommand(version string) *cobra.Command {
-	return remoteCommand(version, &cobra.Command{Use: "api-key", Short: "Keep your own API keys"},
+	return remoteCommand(version, &cobra.Command{Use: "api-key", Short: "Manage your own API keys"},
 		apiKeyListCommand, apiKeyCreateCommand, apiKeyDeleteCommand)
 }
 
@@ -33,7 +33,7 @@ func (c *connection) myKeys(ctx context.Context) (*remote.Server, string, error)
 		return nil, "", err
 	}
 	if me.Type == "service_account" {
-		return nil, "", fmt.Errorf("this key is a service account's: its keys are kept with `orch service-account rotate`")
+		return nil, "", fmt.Errorf("this key belongs to a service account; manage its keys with `orch service-account rotate`")
 	}
 	return s, "/users/" + me.ID + "/api_keys", nil
 }
@@ -60,7 +60,7 @@ func apiKeyListCommand(c *connection) *cobra.Command {
 func apiKeyCreateCommand(c *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Make an API key, and show it once",
+		Short: "Create an API key, and print it once",
 		Args:  cobra.ExactArgs(1),
 	}
 	expires := expiresFlag(cmd, "it")
@@ -97,7 +97,7 @@ func apiKeyCreateCommand(c *connection) *cobra.Command {
 func apiKeyDeleteCommand(c *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete ID",
-		Short: "Delete an API key; it is refused everywhere within seconds",
+		Short: "Delete an API key; every server refuses it within seconds",
 		Args:  cobra.ExactArgs(1),
 	}
 	yes := yesFlag(cmd)

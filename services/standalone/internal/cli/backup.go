@@ -12,7 +12,7 @@ import (
 	"github.com/orch-project/orch/services/standalone/internal/datadir"
 )
 
-// dataDirFlag adds --data-dir to a command and returns how it is read.
+// dataDirFlag adds --data-dir to a command and returns its reader.
 func dataDirFlag(cmd *cobra.Command) func() (string, error) {
 	path := cmd.Flags().String("data-dir", "", "the data directory (default: the user's)")
 	return func() (string, error) {
@@ -23,7 +23,7 @@ func dataDirFlag(cmd *cobra.Command) func() (string, error) {
 	}
 }
 
-// quietLogger is the log of commands that end by themselves: only what went wrong.
+// quietLogger is the log of short commands: errors only.
 func quietLogger(cmd *cobra.Command) (*slog.Logger, error) {
 	logging, err := config.Load[telemetry.Logging]()
 	if err != nil {
@@ -36,7 +36,7 @@ func quietLogger(cmd *cobra.Command) (*slog.Logger, error) {
 func backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup DIR",
-		Short: "Copy the data directory into a new directory, while the server runs or not",
+		Short: "Copy the data directory into a new directory, with or without a running server",
 		Long: `Copy the data directory into a new directory.
 
 The copy is consistent: everything that was acknowledged before the command is in it, and nothing by half. A server that
@@ -65,7 +65,7 @@ runs on the data directory makes the copy itself and goes on meanwhile.`,
 func restoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore BACKUP",
-		Short: "Make a new data directory of a backup",
+		Short: "Create a data directory from a backup",
 		Args:  cobra.ExactArgs(1),
 	}
 	dataDir := dataDirFlag(cmd)

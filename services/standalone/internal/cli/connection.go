@@ -20,28 +20,28 @@ import (
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
-// defaultAPI is where `orch server` listens when nothing else is said.
+// defaultAPI is the default address of `orch server`.
 const defaultAPI = "http://127.0.0.1:4200/api"
 
 // requestTimeout bounds one request of a command.
 const requestTimeout = 60 * time.Second
 
-// connection is how a command reaches its server. What is said later wins: the active profile, the environment
-// (ORCH_API_URL, ORCH_API_KEY), flags.
+// connection is how a command reaches its server. Later sources override earlier ones: the active profile, the
+// environment (ORCH_API_URL, ORCH_API_KEY), flags.
 type connection struct {
 	version, profile, apiURL, output string
 }
 
-// errOutput names the forms of output.
-var errOutput = fmt.Errorf("%w: --output is table or json", errArgument)
+// errOutput lists the output formats.
+var errOutput = fmt.Errorf("%w: --output must be table or json", errArgument)
 
-// remoteCommand makes a group of commands that speak to a server.
+// remoteCommand builds a group of commands that call a server.
 func remoteCommand(version string, group *cobra.Command, commands ...func(*connection) *cobra.Command) *cobra.Command {
 	c := &connection{version: version}
 	flags := group.PersistentFlags()
 	flags.StringVar(&c.profile, "profile", "", "the profile to use instead of the active one (orch login makes them)")
 	flags.StringVar(&c.apiURL, "api-url", "", "the address of the API instead of the profile's")
-	flags.StringVarP(&c.output, "output", "o", "table", "table, or json: the whole records, as the server sends them")
+	flags.StringVarP(&c.output, "output", "o", "table", "table, or json for complete records")
 	group.PersistentPreRunE = func(*cobra.Command, []string) error {
 		if c.output != "table" && c.output != "json" {
 			return errOutput
@@ -56,7 +56,7 @@ func remoteCommand(version string, group *cobra.Command, commands ...func(*conne
 	return group
 }
 
-// settings returns the profile that holds, with the environment and the flags laid over it.
+// settings returns the effective profile: the stored one with the environment and the flags applied.
 func (c *connection) settings() (profile.Profile, error) {
 	_, profiles, err := profile.Open()
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *connection) settings() (profile.Profile, error) {
 			continue
 		}
 		if strings.TrimRight(address, "/") != p.APIURL {
-			// A key is for one server: it never goes to another.
+			// A key belongs to one server and is never sent to another.
 			p = profile.Profile{}
 		}
 		p.APIURL = strings.TrimRight(address, "/")
@@ -102,7 +102,7 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// server returns the server that commands speak to.
+// server returns the server that commands call.
 func (c *connection) server() (*remote.Server, error) {
 	p, err := c.settings()
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *connection) serverOf(p profile.Profile) *remote.Server {
 	}
 }
 
-// account returns the id of the account that the profile's workspace is in, or else of the only account there is.
+// account returns the account id of the profile's workspace, or of the only account of the caller.
 func account(ctx context.Context, s *remote.Server) (string, error) {
 	if s.Account != "" {
 		return s.Account, nil
@@ -130,18 +130,18 @@ func account(ctx context.Context, s *remote.Server) (string, error) {
 	var found string
 	for _, w := range mine {
 		if found != "" && found != w.AccountID {
-			return "", errors.New("you are in several accounts: choose with `orch workspace use`")
+			return "", errors.New("you belong to several accounts; choose one with `orch workspace use`")
 		}
 		found = w.AccountID
 	}
 	if found == "" {
-		return "", errors.New("you have access to no workspace, so there is no account to work in")
+		return "", errors.New("you have no access to any workspace")
 	}
 	return found, nil
 }
 
-// find returns the record that an argument means: an id, or the name of exactly one of those that a filter request
-// finds. kind is the key of the filter in the request, path the collection's.
+// find returns the record that an argument identifies: by id, or by a name that is unique among the results of a filter
+// request. kind is the key of the filter in the request, path the collection's path.
 func find(ctx context.Context, s *remote.Server, path, kind, argument string) (string, error) {
 	if id, err := uuid.Parse(argument); err == nil {
 		return id.String(), nil
@@ -153,14 +153,14 @@ func find(ctx context.Context, s *remote.Server, path, kind, argument string) (s
 	case err != nil:
 		return "", err
 	case len(found) == 0:
-		return "", fmt.Errorf("nothing is named %q", argument)
+		return "", fmt.Errorf("no record has the name %q", argument)
 	case len(found) > 1:
-		return "", fmt.Errorf("%d are named %q: give the id", len(found), argument)
+		return "", fmt.Errorf("%d records have the name %q; use the id", len(found), argument)
 	}
 	return found[0].ID, nil
 }
 
-// everyone is how long a page is when all records are asked for.
+// everyone is the page size when a command lists all records.
 const everyone = 200
 
 // list reads all pages of a filter request.
@@ -178,7 +178,7 @@ func list(ctx context.Context, s *remote.Server, path string) ([]json.RawMessage
 	}
 }
 
-// remove asks, deletes what a path names, and says that it is gone.
+// remove asks for confirmation, deletes the record at a path, and reports it.
 func (c *connection) remove(cmd *cobra.Command, s *remote.Server, path string, yes bool, question, done string) error {
 	if err := confirm(cmd, yes, question); err != nil {
 		return err

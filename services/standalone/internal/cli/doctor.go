@@ -9,13 +9,13 @@ import (
 	"github.com/orch-project/orch/services/standalone"
 )
 
-// errSick means that a data directory's parts do not agree.
+// errSick reports that the parts of a data directory disagree.
 var errSick = errors.New("documents, indexes and counters do not agree")
 
 func doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check a data directory that no server runs on",
+		Short: "Check a data directory while no server uses it",
 		Long: `Check a data directory that no server runs on, without writing to it: every document is read, and documents, indexes
 and counters must agree. What cannot be read, or disagrees, is named; the exit status is 1 then.`,
 		Args: cobra.NoArgs,

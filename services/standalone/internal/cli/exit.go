@@ -13,7 +13,7 @@ const (
 	exitUsage   = 2 // The command line is not valid; nothing ran.
 )
 
-// usageErrors marks the errors of flags and arguments of a command and of all below it.
+// usageErrors marks the flag and argument errors of a command and its subcommands.
 func usageErrors(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w: %w; see %s --help", errArgument, err, c.CommandPath())
@@ -27,7 +27,7 @@ func usageErrors(cmd *cobra.Command) {
 		}
 	}
 	if cmd.HasSubCommands() && !cmd.Runnable() {
-		// A group without a command shows what there is; with an unknown one it says so.
+		// A group without a subcommand prints its help; an unknown subcommand is an error.
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("%w: unknown command %q; see %s --help", errArgument, args[0], c.CommandPath())

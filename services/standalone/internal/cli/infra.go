@@ -15,7 +15,7 @@ func infraCommand() *cobra.Command {
 	var cfg standalone.InfraConfig
 	cmd := &cobra.Command{
 		Use:   "infra",
-		Short: "Run only the embedded broker and store, for services that run as processes of their own",
+		Short: "Run only the embedded broker and store, for separate service processes",
 		Long: `Run only the embedded broker and the embedded store, on TCP.
 
 The three services find both on the default addresses, and are told where the key is that secrets are sealed with; start
@@ -45,7 +45,7 @@ them in any order:
 			return i.Run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "", "where everything is stored (default: the user's data directory)")
+	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "", "the data directory (default: below the user's home)")
 	cmd.Flags().StringVar(&cfg.MongoListen, "mongo-listen", config.Loopback(config.PortStore), "the store's address")
 	cmd.Flags().StringVar(&cfg.NATSListen, "nats-listen", config.Loopback(config.PortNATS), "the broker's address")
 	return cmd

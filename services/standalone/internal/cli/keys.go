@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// apiKey is a key as the server shows it. Key is there in the answer that made it alone.
+// apiKey is a key as the server returns it. Key is present only in the response that created it.
 type apiKey struct {
 	ID         string     `json:"id"`
 	Name       string     `json:"name"`
@@ -23,22 +23,22 @@ func expiry(at *time.Time) string {
 	return at.Format(time.RFC3339)
 }
 
-// expiresFlag adds --expires-in. The function returns when that is, nil for never.
+// expiresFlag adds --expires-in. The returned function gives the expiry, nil for never.
 func expiresFlag(cmd *cobra.Command, what string) func() (*time.Time, error) {
-	span := cmd.Flags().Duration("expires-in", 0, "how long "+what+" is valid, such as 720h; without it, for ever")
+	span := cmd.Flags().Duration("expires-in", 0, "how long "+what+" is valid, such as 720h; the default is forever")
 	return func() (*time.Time, error) {
 		if *span < 0 {
 			return nil, fmt.Errorf("%w: --expires-in must be positive", errArgument)
 		}
 		if *span == 0 {
-			return nil, nil //nolint:nilnil // No time is an answer: never.
+			return nil, nil //nolint:nilnil // No expiry means never.
 		}
 		at := time.Now().UTC().Add(*span).Truncate(time.Second)
 		return &at, nil
 	}
 }
 
-// sayKey shows a new key, the only time that anybody can.
+// sayKey prints a new key, which the server never shows again.
 func (c *connection) sayKey(cmd *cobra.Command, key string) {
 	c.say(cmd, "\n%s\n\nThis is the only time that the key is shown.", key)
 }

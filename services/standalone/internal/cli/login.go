@@ -14,7 +14,7 @@ import (
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
-// workspace is one of those that the caller has access to, as /me/workspaces lists it.
+// workspace is a workspace of the caller, as /me/workspaces lists it.
 type workspace struct {
 	AccountID string `json:"account_id"`
 	Account   string `json:"account_handle"`
@@ -23,7 +23,7 @@ type workspace struct {
 	Name      string `json:"workspace_name"`
 }
 
-// full is how people name a workspace.
+// full is the workspace's name as account/workspace.
 func (w workspace) full() string { return w.Account + "/" + w.Handle }
 
 func workspaces(ctx context.Context, s *remote.Server) ([]workspace, error) {
@@ -38,8 +38,8 @@ func loginCommand(version string) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "login",
-		Short: "Remember a server, the key to it and a workspace, for the commands that follow",
-		Long: `Remember a server, the key to it and a workspace as a profile, and make it the active one.
+		Short: "Store a server, its key and a workspace for later commands",
+		Long: `Store a server, its key and a workspace as a profile, and activate the profile.
 
 The key is asked for on a terminal, read from the input with --key-stdin, or taken from ORCH_API_KEY; user:password is
 for servers with basic authentication. A server without authentication needs none.`,
@@ -75,20 +75,20 @@ for servers with basic authentication. A server without authentication needs non
 		},
 	}
 	cmd.Flags().StringVar(&flags.apiURL, "api-url", defaultAPI, "the address of the API")
-	cmd.Flags().StringVar(&flags.profile, "profile", "default", "the name to remember it by")
+	cmd.Flags().StringVar(&flags.profile, "profile", "default", "the name of the profile")
 	cmd.Flags().StringVar(&flags.workspace, "workspace", "", "the workspace to work in, as account/workspace")
-	cmd.Flags().BoolVar(&flags.keyStdin, "key-stdin", false, "read the key from the input")
+	cmd.Flags().BoolVar(&flags.keyStdin, "key-stdin", false, "read the key from standard input")
 	return cmd
 }
 
-// introduce tries the server with a profile's key, asking for one if it is needed and somebody is there, and chooses the
-// workspace.
+// introduce calls the server with a profile's key and chooses the workspace. On a terminal it asks for a key that the
+// server requires.
 func (c *connection) introduce(cmd *cobra.Command, p *profile.Profile, wanted string) error {
 	mine, err := workspaces(cmd.Context(), c.serverOf(*p))
 	if remote.IsStatus(err, http.StatusUnauthorized) && p.Key == "" {
 		input, isFile := cmd.InOrStdin().(*os.File)
 		if !isFile || !isTerminal(input) {
-			return errors.New("the server wants a key: give it with --key-stdin or ORCH_API_KEY")
+			return errors.New("the server requires a key; pass it with --key-stdin or ORCH_API_KEY")
 		}
 		if p.Key, err = ask(cmd, "API key: "); err != nil {
 			return err
@@ -96,7 +96,7 @@ func (c *connection) introduce(cmd *cobra.Command, p *profile.Profile, wanted st
 		mine, err = workspaces(cmd.Context(), c.serverOf(*p))
 	}
 	if remote.IsStatus(err, http.StatusUnauthorized) {
-		return errors.New("the server does not know this key")
+		return errors.New("the server rejected this key")
 	}
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (c *connection) introduce(cmd *cobra.Command, p *profile.Profile, wanted st
 	return nil
 }
 
-// choose finds a workspace by its id, by account/workspace, or by its handle alone where that is enough.
+// choose finds a workspace by its id, by account/workspace, or by a unique handle.
 func choose(mine []workspace, wanted string) (workspace, error) {
 	names := make([]string, 0, len(mine))
 	var found []workspace
@@ -134,13 +134,13 @@ func choose(mine []workspace, wanted string) (workspace, error) {
 	if wanted == "" {
 		return workspace{}, fmt.Errorf("%w: choose a workspace with --workspace: %s", errArgument, strings.Join(names, ", "))
 	}
-	return workspace{}, fmt.Errorf("no workspace of yours is %q; there are: %s", wanted, strings.Join(names, ", "))
+	return workspace{}, fmt.Errorf("you have no workspace %q; choose from: %s", wanted, strings.Join(names, ", "))
 }
 
 func logoutCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logout [profile]",
-		Short: "Forget the key of the active profile, or of another",
+		Short: "Delete the key of the active profile, or of another one",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return editProfile(args, func(profiles *profile.Collection, name string) error {
@@ -159,7 +159,7 @@ func logoutCommand() *cobra.Command {
 	return cmd
 }
 
-// editProfile changes the stored profiles; the name is the argument, or that of the active profile.
+// editProfile changes the stored profiles. The name is the argument, or the active profile's.
 func editProfile(args []string, edit func(profiles *profile.Collection, name string) error) error {
 	file, profiles, err := profile.Open()
 	if err != nil {
@@ -170,7 +170,7 @@ func editProfile(args []string, edit func(profiles *profile.Collection, name str
 		name = args[0]
 	}
 	if name == "" {
-		return errors.New("no profile is active; `orch login` makes one")
+		return errors.New("no profile is active; `orch login` creates one")
 	}
 	if err := edit(&profiles, name); err != nil {
 		return err

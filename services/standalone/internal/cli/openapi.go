@@ -28,6 +28,6 @@ func openapiCommand() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&vocab, "vocabulary", "", "the server's choice of words: orch, or prefect for existing clients")
+	cmd.Flags().StringVar(&vocab, "vocabulary", "", "the server's vocabulary: orch, or prefect for existing clients")
 	return cmd
 }

@@ -18,11 +18,10 @@ import (
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
-// errDeclined is a question that was answered with no. Nothing was done.
-var errDeclined = errors.New("nothing was done")
+// errDeclined reports a declined confirmation. The command changed nothing.
+var errDeclined = errors.New("declined; nothing changed")
 
-// show prints records: the JSON of them, or a table with a row for each. One record is shown as JSON's object, and as a
-// table of one row.
+// show prints records as JSON, or as a table with one row per record. A single record prints as one JSON object.
 func show[T any](c *connection, cmd *cobra.Command, answer json.RawMessage, head []string, row func(T) []string) error {
 	if c.output == "json" {
 		return printJSON(cmd.OutOrStdout(), answer)
@@ -37,7 +36,7 @@ func show[T any](c *connection, cmd *cobra.Command, answer json.RawMessage, head
 	return table(cmd.OutOrStdout(), head, records, row)
 }
 
-// showAll is show for records that were read one by one.
+// showAll is show for records that were read one at a time.
 func showAll[T any](c *connection, cmd *cobra.Command, records []json.RawMessage, head []string, row func(T) []string) error {
 	if records == nil {
 		records = []json.RawMessage{}
@@ -49,7 +48,7 @@ func showAll[T any](c *connection, cmd *cobra.Command, records []json.RawMessage
 	return show(c, cmd, text, head, row)
 }
 
-// printJSON keeps the order of keys and the spelling of numbers.
+// printJSON preserves the order of keys and the notation of numbers.
 func printJSON(w io.Writer, text json.RawMessage) error {
 	var out bytes.Buffer
 	if err := json.Indent(&out, bytes.TrimSpace(text), "", "  "); err != nil {
@@ -73,10 +72,10 @@ func table[T any](w io.Writer, head []string, records []T, row func(T) []string)
 	return tabs.Flush()
 }
 
-// cellLimit is how long a cell may be, in characters.
+// cellLimit is the maximum length of a cell in characters.
 const cellLimit = 60
 
-// printable takes from a text what would steer a terminal.
+// printable removes control sequences of terminals from a text.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
@@ -86,7 +85,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// cell makes one line of a text, without what would steer a terminal: names come from strangers.
+// cell reduces a text to one line without control sequences, because other users choose names.
 func cell(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -100,15 +99,15 @@ func cell(text string) string {
 	return text
 }
 
-// say prints a line for people; with --output json it is silent.
+// say prints a line for people; it prints nothing with --output json.
 func (c *connection) say(cmd *cobra.Command, format string, args ...any) {
 	if c.output != "json" {
 		fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...)
 	}
 }
 
-// confirm asks before what cannot be undone. Where nobody can answer, because the input is no terminal, the command
-// itself is the answer.
+// confirm asks before an irreversible change. If standard input is not a terminal, the command itself counts as the
+// confirmation.
 func confirm(cmd *cobra.Command, yes bool, question string) error {
 	input, isFile := cmd.InOrStdin().(*os.File)
 	if yes || !isFile || !isTerminal(input) {
@@ -144,11 +143,11 @@ func yesFlag(cmd *cobra.Command) *bool {
 	return cmd.Flags().BoolP("yes", "y", false, "do not ask")
 }
 
-// textFlag adds a flag with a text and one with a file that holds it; "-" is the input. The function returns the text,
-// and whether one was given.
+// textFlag adds a flag for a text and one for a file with the text; "-" is standard input. The returned function gives
+// the text and whether a flag was set.
 func textFlag(cmd *cobra.Command, name, short, usage string) func() (string, bool, error) {
 	text := cmd.Flags().StringP(name, short, "", usage)
-	path := cmd.Flags().String(name+"-file", "", usage+", from a file; - is the input")
+	path := cmd.Flags().String(name+"-file", "", usage+", from a file; - is standard input")
 	cmd.MarkFlagsMutuallyExclusive(name, name+"-file")
 	return func() (string, bool, error) {
 		if !cmd.Flags().Changed(name + "-file") {

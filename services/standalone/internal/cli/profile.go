@@ -11,7 +11,7 @@ import (
 )
 
 func profileCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "profile", Short: "Choose among the servers that were logged in to"}
+	cmd := &cobra.Command{Use: "profile", Short: "Manage the stored profiles of servers"}
 	cmd.AddCommand(profileListCommand(), profileUseCommand(), profileDeleteCommand())
 	return cmd
 }
@@ -45,7 +45,7 @@ func profileListCommand() *cobra.Command {
 func profileUseCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "use PROFILE",
-		Short: "Make a profile the active one",
+		Short: "Activate a profile",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return editProfile(args, func(profiles *profile.Collection, name string) error {
@@ -61,7 +61,7 @@ func profileUseCommand() *cobra.Command {
 func profileDeleteCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete PROFILE",
-		Short: "Forget a profile",
+		Short: "Delete a profile",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return editProfile(args, func(profiles *profile.Collection, name string) error {

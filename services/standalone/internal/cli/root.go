@@ -1,4 +1,4 @@
-// Package cli is the command line of Orch: one file for each command.
+// Package cli implements the command line of Orch: one file per command.
 package cli
 
 import (
@@ -43,10 +43,10 @@ func New(version string) *cobra.Command {
 	return root
 }
 
-// errArgument begins the errors that say what is wrong with a command's flags and arguments.
+// errArgument is the prefix of errors in a command's flags and arguments.
 var errArgument = errors.New("bad argument")
 
-// ExitCode is the code that the program ends with: 0 for no error, 2 for a command line that is not understood, else 1.
+// ExitCode returns the exit code for an error: 0 for nil, 2 for an invalid command line, else 1.
 func ExitCode(err error) int {
 	switch {
 	case err == nil:

@@ -23,7 +23,7 @@ func serverCommand(version string) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "server",
-		Short: "Run the whole server in this process, with everything it needs",
+		Short: "Run the server with all services, the broker and the store in one process",
 		Long: `Run the whole server in this process: API, dashboard, webhooks, broker and store.
 
 Every setting is an environment variable too; --check-config prints them all.`,
@@ -61,11 +61,11 @@ Every setting is an environment variable too; --check-config prints them all.`,
 			return serve(cmd, cfg, version)
 		},
 	}
-	cmd.Flags().StringVar(&flags.dataDir, "data-dir", "", "where everything is stored (default: the user's data directory)")
+	cmd.Flags().StringVar(&flags.dataDir, "data-dir", "", "the data directory (default: below the user's home)")
 	cmd.Flags().StringVar(&flags.listen, "listen", "", "the address of API, dashboard and webhooks (default 127.0.0.1:4200)")
-	cmd.Flags().StringVar(&flags.vocabulary, "vocabulary", "", "the server's choice of words: orch, or prefect for existing clients")
-	cmd.Flags().StringVar(&flags.auth, "auth", "", "how the server learns who asks: none, basic, or keys (API keys)")
-	cmd.Flags().BoolVar(&flags.insecure, "insecure", false, "allow an address that other machines reach without authentication")
+	cmd.Flags().StringVar(&flags.vocabulary, "vocabulary", "", "the server's vocabulary: orch, or prefect for existing clients")
+	cmd.Flags().StringVar(&flags.auth, "auth", "", "the authentication mode: none, basic, or keys (API keys)")
+	cmd.Flags().BoolVar(&flags.insecure, "insecure", false, "allow other machines to reach the server without authentication")
 	cmd.Flags().BoolVar(&flags.check, "check-config", false, "print the settings and exit")
 	return cmd
 }
@@ -81,7 +81,7 @@ func serve(cmd *cobra.Command, cfg standalone.Config, version string) error {
 	return server.Run(cmd.Context())
 }
 
-// greet prints where everything is and a line to try.
+// greet prints the addresses and a command to try.
 func greet(w io.Writer, s *standalone.Server, version string) {
 	root := "http://" + reachable(s.Addr())
 	var b strings.Builder
@@ -101,10 +101,10 @@ func greet(w io.Writer, s *standalone.Server, version string) {
 	}
 	fmt.Fprintf(&b, "Try it:\n\n")
 	fmt.Fprintf(&b, "  curl -s %s/api/flows/%s -H 'Content-Type: application/json' -d '{\"name\": \"hello\"}'\n\n", root, credential)
-	_, _ = io.WriteString(w, b.String()) // A closed standard output is no reason to stop.
+	_, _ = io.WriteString(w, b.String()) // A closed standard output does not stop the server.
 }
 
-// reachable is an address that a person can type: one that listens everywhere is reached on loopback.
+// reachable returns an address for people: loopback for a server that listens on all interfaces.
 func reachable(addr net.Addr) string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsUnspecified() {

@@ -27,11 +27,11 @@ func serviceAccountRow(a serviceAccount) []string {
 }
 
 func serviceAccountCommand(version string) *cobra.Command {
-	return remoteCommand(version, &cobra.Command{Use: "service-account", Short: "Keep the accounts of programs"},
+	return remoteCommand(version, &cobra.Command{Use: "service-account", Short: "Manage service accounts"},
 		serviceAccountListCommand, serviceAccountCreateCommand, serviceAccountRotateCommand, serviceAccountDeleteCommand)
 }
 
-// bots returns the server and the path of its account's service accounts.
+// bots returns the server and the path of the account's service accounts.
 func (c *connection) bots(ctx context.Context) (*remote.Server, string, error) {
 	s, err := c.server()
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *connection) bots(ctx context.Context) (*remote.Server, string, error) {
 	return s, "/accounts/" + in + "/bots", err
 }
 
-// botOf returns the server and the path of the service account that an argument means.
+// botOf returns the server and the path of the service account that an argument identifies.
 func (c *connection) botOf(ctx context.Context, argument string) (*remote.Server, string, error) {
 	s, path, err := c.bots(ctx)
 	if err != nil {
@@ -77,11 +77,11 @@ func serviceAccountCreateCommand(c *connection) *cobra.Command {
 	var role string
 	cmd := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Make a service account, and show its key once",
+		Short: "Create a service account, and print its key once",
 		Args:  cobra.ExactArgs(1),
 	}
 	expires := expiresFlag(cmd, "the key")
-	cmd.Flags().StringVar(&role, "role", "", "the account role, by name or id; Member when left out")
+	cmd.Flags().StringVar(&role, "role", "", "the account role, by name or id (default Member)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		at, err := expires()
 		if err != nil {
@@ -110,7 +110,7 @@ func serviceAccountCreateCommand(c *connection) *cobra.Command {
 	return cmd
 }
 
-// showNewKey shows a service account whose key is new.
+// showNewKey prints a service account with its new key.
 func (c *connection) showNewKey(cmd *cobra.Command, answer json.RawMessage) error {
 	if err := show(c, cmd, answer, serviceAccountHead, serviceAccountRow); err != nil {
 		return err
@@ -126,11 +126,11 @@ func (c *connection) showNewKey(cmd *cobra.Command, answer json.RawMessage) erro
 func serviceAccountRotateCommand(c *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate SERVICE-ACCOUNT",
-		Short: "Give a service account a new key, and show it once",
+		Short: "Create a new key for a service account, and print it once",
 		Args:  cobra.ExactArgs(1),
 	}
 	expires := expiresFlag(cmd, "the new key")
-	overlap := cmd.Flags().Duration("overlap", 0, "how long the old key stays valid, at most 48h; without it, it dies at once")
+	overlap := cmd.Flags().Duration("overlap", 0, "how long the old key stays valid, at most 48h; the default revokes it at once")
 	yes := yesFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		at, err := expires()
@@ -160,7 +160,7 @@ func serviceAccountRotateCommand(c *connection) *cobra.Command {
 func serviceAccountDeleteCommand(c *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete SERVICE-ACCOUNT",
-		Short: "Delete a service account, with its keys and the webhooks that it guards",
+		Short: "Delete a service account, its keys, and the webhooks that it protects",
 		Args:  cobra.ExactArgs(1),
 	}
 	yes := yesFlag(cmd)

@@ -29,11 +29,11 @@ func teamRow(t team) []string {
 }
 
 func teamCommand(version string) *cobra.Command {
-	return remoteCommand(version, &cobra.Command{Use: "team", Short: "Keep teams of users and service accounts"},
+	return remoteCommand(version, &cobra.Command{Use: "team", Short: "Manage teams of users and service accounts"},
 		teamListCommand, teamCreateCommand, teamDeleteCommand, teamAddCommand, teamRemoveCommand)
 }
 
-// teams returns the server, the path of its account and that of the account's teams.
+// teams returns the server, the path of its account and the path of the account's teams.
 func (c *connection) teams(ctx context.Context) (s *remote.Server, in, path string, err error) {
 	if s, err = c.server(); err != nil {
 		return nil, "", "", err
@@ -43,7 +43,7 @@ func (c *connection) teams(ctx context.Context) (s *remote.Server, in, path stri
 	return s, in, in + "/teams", err
 }
 
-// teamOf is teams with the path of the team that an argument means.
+// teamOf is teams with the path of the team that an argument identifies.
 func (c *connection) teamOf(ctx context.Context, argument string) (s *remote.Server, in, path string, err error) {
 	if s, in, path, err = c.teams(ctx); err != nil {
 		return nil, "", "", err
@@ -75,7 +75,7 @@ func teamCreateCommand(c *connection) *cobra.Command {
 	var description string
 	cmd := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Make a team without members",
+		Short: "Create a team without members",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, _, path, err := c.teams(cmd.Context())
@@ -93,14 +93,14 @@ func teamCreateCommand(c *connection) *cobra.Command {
 			return show(c, cmd, answer, teamHead, teamRow)
 		},
 	}
-	cmd.Flags().StringVarP(&description, "description", "d", "", "what it is for")
+	cmd.Flags().StringVarP(&description, "description", "d", "", "the purpose of the team")
 	return cmd
 }
 
 func teamDeleteCommand(c *connection) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete TEAM",
-		Short: "Delete a team with its roles in workspaces; its members stay",
+		Short: "Delete a team and its workspace roles; its members stay",
 		Args:  cobra.ExactArgs(1),
 	}
 	yes := yesFlag(cmd)

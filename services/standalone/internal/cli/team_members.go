@@ -12,7 +12,7 @@ import (
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
-// people are those whom a command names by flags.
+// people are the users and service accounts that flags name.
 type people struct{ users, serviceAccounts []string }
 
 func peopleFlags(cmd *cobra.Command) *people {
@@ -23,13 +23,13 @@ func peopleFlags(cmd *cobra.Command) *people {
 	return p
 }
 
-// member is a user or a service account, as teams are told of them.
+// member is a user or a service account in team requests.
 type member struct {
 	ID   string `json:"member_id"`
 	Type string `json:"member_type"`
 }
 
-// find looks for all of them in the account at a path.
+// find resolves all of them within the account at a path.
 func (p *people) find(ctx context.Context, s *remote.Server, in string) ([]member, error) {
 	var found []member
 	for _, user := range p.users {
@@ -61,12 +61,12 @@ func findUser(ctx context.Context, s *remote.Server, in, argument string) (strin
 		return "", err
 	}
 	if len(found) != 1 {
-		return "", fmt.Errorf("no member of the account has the address %q", argument)
+		return "", fmt.Errorf("no member of the account has the e-mail address %q", argument)
 	}
 	return found[0].ID, nil
 }
 
-// teamMembersCommand is a command on members of a team: work gets the team's path and whom the flags name.
+// teamMembersCommand builds a command on the members of a team. work receives the team's path and the members.
 func teamMembersCommand(c *connection, use, short string, work func(cmd *cobra.Command, s *remote.Server, path string, members []member) error) *cobra.Command {
 	cmd := &cobra.Command{Use: use + " TEAM", Short: short, Args: cobra.ExactArgs(1)}
 	who := peopleFlags(cmd)
@@ -105,12 +105,12 @@ func teamRemoveCommand(c *connection) *cobra.Command {
 			for _, m := range members {
 				at := slices.IndexFunc(known.Members, func(in teamMember) bool { return in.MemberID == m.ID })
 				if at < 0 {
-					return fmt.Errorf("%s is no member of the team", m.ID)
+					return fmt.Errorf("%s is not a member of the team", m.ID)
 				}
 				if _, err := s.Call(cmd.Context(), http.MethodDelete, path+"/members/"+known.Members[at].ActorID, nil); err != nil {
 					return err
 				}
-				c.say(cmd, "%s is out of team %s.", m.ID, cmd.Flags().Arg(0))
+				c.say(cmd, "Removed %s from team %s.", m.ID, cmd.Flags().Arg(0))
 			}
 			return nil
 		})

@@ -15,7 +15,7 @@ import (
 func templateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "template",
-		Short: "Work on templates without a server",
+		Short: "Render templates without a server",
 	}
 	cmd.AddCommand(templateRenderCommand())
 	return cmd
@@ -74,10 +74,10 @@ With --stdio one JSON object a line is read, {"id", "template", "context"}, and 
 	}
 	cmd.Flags().StringVar(&flags.template, "template", "", "the template's file")
 	cmd.Flags().StringVar(&flags.context, "context", "", "a JSON file with the variables: method, headers, body")
-	cmd.Flags().StringVar(&flags.vocabulary, "vocabulary", "", "the server's choice of words: orch, or prefect")
+	cmd.Flags().StringVar(&flags.vocabulary, "vocabulary", "", "the server's vocabulary: orch or prefect")
 	cmd.Flags().BoolVar(&flags.stdio, "stdio", false, "read and write one JSON object a line")
 	return cmd
 }
 
-// errTemplate begins the errors of a template, which end with its line.
+// errTemplate is the prefix of template errors, which end with the line.
 var errTemplate = errors.New("the template cannot be rendered")

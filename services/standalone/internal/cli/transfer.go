@@ -14,7 +14,7 @@ import (
 func exportCommand() *cobra.Command {
 	return transferCommand(&cobra.Command{
 		Use:   "export --to URI",
-		Short: "Copy a data directory that no server runs on, or a backup, into a MongoDB server",
+		Short: "Copy a backup, or a data directory that no server uses, into a MongoDB server",
 	}, "to", "the database; it must be empty", standalone.Export)
 }
 
@@ -29,7 +29,7 @@ func importCommand() *cobra.Command {
 }
 
 // transferCommand completes a command that copies between a data directory and a MongoDB server, whose address a flag
-// names.
+// sets.
 func transferCommand(
 	cmd *cobra.Command, flag, databaseUsage string,
 	transfer func(ctx context.Context, dataDir, uri, database string, progress standalone.Progress, log *slog.Logger) error,
@@ -39,7 +39,7 @@ func transferCommand(
 	dataDir := dataDirFlag(cmd)
 	cmd.Flags().StringVar(&uri, flag, "", "MongoDB's connection string")
 	cmd.Flags().StringVar(&database, "database", "orch", databaseUsage)
-	_ = cmd.MarkFlagRequired(flag) // The flag is there: it was made two lines above.
+	_ = cmd.MarkFlagRequired(flag) // The flag exists: it was added above.
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		path, err := dataDir()
 		if err != nil {
@@ -56,7 +56,7 @@ func transferCommand(
 	return cmd
 }
 
-// bar shows how far a copy is: one line a collection, rewritten while it grows.
+// bar prints the progress of a copy: one line per collection, rewritten as it grows.
 type bar struct {
 	w       io.Writer
 	current string
@@ -64,7 +64,7 @@ type bar struct {
 
 func newBar(w io.Writer) *bar { return &bar{w: w} }
 
-// barWidth is the width of a full bar, in characters.
+// barWidth is the width of a full bar in characters.
 const barWidth = 30
 
 func (b *bar) show(collection string, done, total int64) {

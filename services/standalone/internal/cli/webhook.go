@@ -12,7 +12,7 @@ import (
 	"github.com/orch-project/orch/services/standalone/internal/remote"
 )
 
-// webhookSummary is what the commands read of one; with --output json the whole record is printed.
+// webhookSummary holds the fields that the commands read; --output json prints complete records.
 type webhookSummary struct {
 	ID          string `json:"id"`
 	Name        string `json:"name"`
@@ -30,15 +30,15 @@ func webhookRow(w webhookSummary) []string {
 
 func webhookCommand(version string) *cobra.Command {
 	return remoteCommand(version, &cobra.Command{
-		Use: "webhook", Aliases: []string{"webhooks"}, Short: "Keep webhooks, try them, and see what they received",
-		Long: `Keep webhooks, try them, and see what they received. A webhook is named by its id or by its name.`,
+		Use: "webhook", Aliases: []string{"webhooks"}, Short: "Manage webhooks, test them, and inspect their deliveries",
+		Long: `Manage webhooks, test them, and inspect their deliveries. Commands accept a webhook's id or its name.`,
 	},
 		webhookCreateCommand, webhookListCommand, webhookGetCommand, webhookUpdateCommand, webhookToggleCommand,
 		webhookRotateCommand, webhookDeleteCommand, webhookTestCommand, webhookDeliveriesCommand, webhookReplayCommand,
 		webhookTailCommand)
 }
 
-// webhookOf returns the server and the path of the webhook that an argument means.
+// webhookOf returns the server and the path of the webhook that an argument identifies.
 func (c *connection) webhookOf(ctx context.Context, argument string) (*remote.Server, string, error) {
 	s, err := c.server()
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *connection) webhookOf(ctx context.Context, argument string) (*remote.Se
 	return s, s.InWorkspace("/webhooks/" + id), nil
 }
 
-// webhookFlags are the parts of a webhook that create and update can set.
+// webhookFlags are the fields of a webhook that create and update set.
 type webhookFlags struct {
 	cmd                    *cobra.Command
 	template, secret       func() (string, bool, error)
@@ -67,7 +67,7 @@ func newWebhookFlags(cmd *cobra.Command) *webhookFlags {
 	f.template = textFlag(cmd, "template", "t", "the Jinja2 template; it renders the JSON of an event")
 	f.secret = textFlag(cmd, "secret", "", "the secret that requests are signed with; two lines are two secrets, the newest first")
 	flags := cmd.Flags()
-	flags.StringVarP(&f.description, "description", "d", "", "what it is for")
+	flags.StringVarP(&f.description, "description", "d", "", "the purpose of the webhook")
 	flags.StringVar(&f.account, "service-account", "", "the service account whose key requests must carry, by name or id")
 	flags.StringVar(&f.scheme, "scheme", "", "how requests are signed: github, gitlab, stripe, slack, standard-webhooks, shopify or hmac")
 	flags.StringVar(&f.deduplication, "deduplicate", "", "what makes a repeated delivery: none, delivery_id or content")

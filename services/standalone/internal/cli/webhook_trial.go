@@ -16,7 +16,7 @@ import (
 )
 
 // errRefused is a request that makes no event.
-var errRefused = errors.New("the request would make no event")
+var errRefused = errors.New("the server rejected the request")
 
 // trial is the request that a webhook is tried with.
 type trial struct {

@@ -14,7 +14,7 @@ var workspaceHead = []string{"ID", "WORKSPACE", "NAME"}
 func workspaceRow(w workspace) []string { return []string{w.ID, w.full(), w.Name} }
 
 func workspaceCommand(version string) *cobra.Command {
-	return remoteCommand(version, &cobra.Command{Use: "workspace", Short: "List, make, choose and delete workspaces"},
+	return remoteCommand(version, &cobra.Command{Use: "workspace", Short: "List, create, choose and delete workspaces"},
 		workspaceListCommand, workspaceCreateCommand, workspaceUseCommand, workspaceDeleteCommand)
 }
 
@@ -41,7 +41,7 @@ func workspaceCreateCommand(c *connection) *cobra.Command {
 	var description, handle string
 	cmd := &cobra.Command{
 		Use:   "create NAME",
-		Short: "Make a workspace in your account",
+		Short: "Create a workspace in your account",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := c.server()
@@ -65,15 +65,15 @@ func workspaceCreateCommand(c *connection) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVarP(&description, "description", "d", "", "what it is for")
-	cmd.Flags().StringVar(&handle, "handle", "", "its name in paths; made of the name when left out")
+	cmd.Flags().StringVarP(&description, "description", "d", "", "the purpose of the workspace")
+	cmd.Flags().StringVar(&handle, "handle", "", "its name in paths (default: derived from the name)")
 	return cmd
 }
 
 func workspaceUseCommand(c *connection) *cobra.Command {
 	return &cobra.Command{
 		Use:   "use WORKSPACE",
-		Short: "Work in another workspace from now on: its id, account/workspace, or its handle",
+		Short: "Switch the active profile to another workspace: its id, account/workspace, or its handle",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var names []string

@@ -1,9 +1,10 @@
-// Package control lets the command line ask a running server for what only the owner of the data directory can do.
+// Package control gives the command line a local socket to a running server, for operations of the data directory's
+// owner.
 //
 //	orch backup DIR ──► <data directory>/control.sock ──► the server: backup
 //
-// The socket lies in the data directory, which only the server's user can enter: who can reach it could read the data
-// anyway.
+// The socket lies in the data directory, which only the server's user can enter. A process that can reach the socket
+// could read the data anyway.
 package control
 
 import (
@@ -25,16 +26,16 @@ import (
 // socketName is the socket's name in the data directory.
 const socketName = "control.sock"
 
-// ErrNoServer means that no server runs on the data directory.
-var ErrNoServer = errors.New("no server runs on this data directory")
+// ErrNoServer reports that no server uses the data directory.
+var ErrNoServer = errors.New("no server uses this data directory")
 
-// Server answers on the socket. It is a run.Worker.
+// Server serves the socket. It is a run.Worker.
 type Server struct {
 	ln     net.Listener
 	backup func(ctx context.Context, dir string) error
 }
 
-// Listen opens the socket. The caller owns the directory's lock, so that a socket that is there is a dead server's.
+// Listen opens the socket. The caller owns the directory's lock, so an existing socket belongs to a dead server.
 func Listen(dataDir string, backup func(ctx context.Context, dir string) error) (*Server, error) {
 	path := filepath.Join(dataDir, socketName)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +59,7 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// Run answers until the context ends.
+// Run serves until the context ends.
 func (s *Server) Run(ctx context.Context) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /backup", s.serveBackup)
@@ -90,12 +91,11 @@ func (s *Server) serveBackup(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Backup asks the server that runs on a data directory to back it up into another directory.
-// It returns ErrNoServer when none runs.
+// Backup requests a backup of a data directory from the server that uses it. It returns ErrNoServer if there is none.
 func Backup(ctx context.Context, dataDir, dir string) error {
 	body, err := json.Marshal(backupRequest{Dir: dir})
 	if err != nil {
-		return fmt.Errorf("ask for a backup: %w", err)
+		return fmt.Errorf("request backup: %w", err)
 	}
 	path := filepath.Join(dataDir, socketName)
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -105,22 +105,22 @@ func Backup(ctx context.Context, dataDir, dir string) error {
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://control/backup", bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("ask for a backup: %w", err)
+		return fmt.Errorf("request backup: %w", err)
 	}
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Errorf("%w: %s", ErrNoServer, dataDir)
 	}
 	if err != nil {
-		return fmt.Errorf("ask for a backup: %w", err)
+		return fmt.Errorf("request backup: %w", err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))
 	if err != nil {
-		return fmt.Errorf("ask for a backup: %w", err)
+		return fmt.Errorf("request backup: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("the server could not make the backup: %s", text)
+		return fmt.Errorf("request backup: server: %s", text)
 	}
 	return nil
 }

@@ -1,11 +1,11 @@
-// Package datadir keeps the directory in which a single binary stores everything.
+// Package datadir manages the data directory of a single binary.
 //
 //	orch.json   the format's version and the vocabulary; written at the first start
 //	store/      the embedded store
 //	nats/       the streams of the embedded broker
-//	secrets.key the keys that secrets are sealed with, unless ORCH_SECRETS_KEY names others; made at the first start
+//	secrets.key the keys that encrypt secrets, unless ORCH_SECRETS_KEY sets others; created at the first start
 //
-// A directory of another version or vocabulary is refused and left as it is.
+// Open refuses a directory of another version or vocabulary and leaves it unchanged.
 package datadir
 
 import (
@@ -24,10 +24,10 @@ import (
 // FormatVersion is the version of the directory's layout.
 const FormatVersion = 1
 
-// ErrFormat means that a directory was written by a server of another version or vocabulary.
-var ErrFormat = errors.New("the data directory is not for this server")
+// ErrFormat reports that a server of another version or vocabulary wrote the directory.
+var ErrFormat = errors.New("the data directory does not fit this server")
 
-// markName is the file that tells what a directory is.
+// markName is the file that identifies a data directory.
 const markName = "orch.json"
 
 type mark struct {
@@ -35,13 +35,13 @@ type mark struct {
 	Vocabulary string `json:"vocabulary"`
 }
 
-// Dir is a data directory that is ready to be used.
+// Dir is an opened data directory.
 type Dir struct {
 	Path       string
 	Vocabulary vocabulary.Vocabulary
 }
 
-// Default is the directory of a user who named none: below XDG_DATA_HOME, or ~/.local/share.
+// Default returns the default directory of the user: below XDG_DATA_HOME, or ~/.local/share.
 func Default() (string, error) {
 	if base := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(base) {
 		return filepath.Join(base, "orch"), nil
@@ -53,7 +53,7 @@ func Default() (string, error) {
 	return filepath.Join(home, ".local", "share", "orch"), nil
 }
 
-// Open makes a directory or accepts one that was made for this format and vocabulary. Only the user can read it.
+// Open creates a directory, or opens one of this format and vocabulary. Only the user can read it.
 func Open(path string, vocab vocabulary.Vocabulary) (Dir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return Dir{}, fmt.Errorf("make the data directory: %w", err)
@@ -75,8 +75,8 @@ func Open(path string, vocab vocabulary.Vocabulary) (Dir, error) {
 	return Dir{Path: path, Vocabulary: vocab}, nil
 }
 
-// OpenAny makes a directory or accepts one of any vocabulary, for those who store nothing in words of their own. A
-// directory that they make is claimed by the first server that opens it.
+// OpenAny creates a directory or opens one of any vocabulary, for programs that store no vocabulary names. The first
+// server that opens a new directory claims it.
 func OpenAny(path string) (Dir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return Dir{}, fmt.Errorf("make the data directory: %w", err)
@@ -91,7 +91,7 @@ func OpenAny(path string) (Dir, error) {
 	return Dir{Path: path}, nil
 }
 
-// Existing accepts a directory that a server or a backup has made, whatever its vocabulary.
+// Existing opens a directory that a server or a backup created, of any vocabulary.
 func Existing(path string) (Dir, error) {
 	found, err := readMark(path)
 	if err != nil {
@@ -107,7 +107,7 @@ func Existing(path string) (Dir, error) {
 	return Dir{Path: path, Vocabulary: vocab}, nil
 }
 
-// New makes a directory that must not exist or be empty. It is nobody's until it is marked.
+// New creates a directory that must not exist or be empty. It has no vocabulary until it is marked.
 func New(path string) (Dir, error) {
 	if entries, err := os.ReadDir(path); err == nil && len(entries) > 0 {
 		return Dir{}, fmt.Errorf("make the data directory %s: it is not empty", path)
@@ -118,12 +118,12 @@ func New(path string) (Dir, error) {
 	return Dir{Path: path}, nil
 }
 
-// Mark makes a new directory one of a vocabulary.
+// Mark assigns a vocabulary to a new directory.
 func (d Dir) Mark(vocab vocabulary.Vocabulary) error {
 	return writeMark(d.Path, mark{FormatVersion, vocab.String()})
 }
 
-// CopyMark marks another directory as what this one is.
+// CopyMark copies this directory's mark to another directory.
 func (d Dir) CopyMark(to Dir) error {
 	m, err := readMark(d.Path)
 	if err != nil {
@@ -132,8 +132,8 @@ func (d Dir) CopyMark(to Dir) error {
 	return writeMark(to.Path, m)
 }
 
-// Secrets are the keys to seal with: those that were configured, then those of the directory's own file, which opens
-// what was sealed before any were configured. When neither is there, the file is made.
+// Secrets returns the encryption keys: the configured ones, then those of the directory's own file. The configured key
+// encrypts new secrets; the directory's key still decrypts old ones. Without either, Secrets creates the file.
 func (d Dir) Secrets(configured secrets.Keyring) (secrets.Keyring, error) {
 	if configured.Empty() {
 		return secrets.File(d.SecretsFile())
@@ -145,10 +145,10 @@ func (d Dir) Secrets(configured secrets.Keyring) (secrets.Keyring, error) {
 	return configured.With(own), nil
 }
 
-// SecretsFile is where the directory's own keys are, if it has any.
+// SecretsFile is the path of the directory's own keys.
 func (d Dir) SecretsFile() string { return filepath.Join(d.Path, "secrets.key") }
 
-// CopySecrets copies the directory's own keys, if it has any, into a new one.
+// CopySecrets copies the directory's own keys, if any, into a new one.
 func (d Dir) CopySecrets(to Dir) error {
 	text, err := os.ReadFile(d.SecretsFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -163,10 +163,10 @@ func (d Dir) CopySecrets(to Dir) error {
 	return nil
 }
 
-// Store is where the embedded store keeps its files.
+// Store is the path of the embedded store.
 func (d Dir) Store() string { return filepath.Join(d.Path, "store") }
 
-// NATS is where the embedded broker keeps its files.
+// NATS is the path of the embedded broker's streams.
 func (d Dir) NATS() string { return filepath.Join(d.Path, "nats") }
 
 func readMark(path string) (mark, error) {
@@ -181,7 +181,7 @@ func readMark(path string) (mark, error) {
 	return m, nil
 }
 
-// writeMark writes the mark so that it is there whole or not at all.
+// writeMark writes the mark atomically.
 func writeMark(path string, m mark) error {
 	text, err := json.Marshal(m)
 	if err == nil {

@@ -1,7 +1,7 @@
-// Package profile remembers the servers that the command line speaks to: where each is, the key to it, and the
-// workspace that commands work in. One profile is active.
+// Package profile stores the servers that the command line uses: address, key and workspace of each. One profile is
+// active.
 //
-// The file is JSON in the user's configuration directory, readable by the user alone, since it holds keys.
+// The file is JSON in the user's configuration directory. It holds keys, so only the user can read it.
 package profile
 
 import (
@@ -15,30 +15,30 @@ import (
 	"github.com/orch-project/orch/pkg/atomicfile"
 )
 
-// Profile is one server, as one user sees it.
+// Profile is one server with one user's credentials.
 type Profile struct {
 	// APIURL is the address of the REST API, such as http://127.0.0.1:4200/api.
 	APIURL string `json:"api_url"`
-	// Key is an API key, or user:password; empty where the server asks for none.
+	// Key is an API key, or user:password; empty for a server without authentication.
 	Key string `json:"key,omitempty"`
 	// AccountID and WorkspaceID are both empty for the server's default workspace.
 	AccountID   string `json:"account_id,omitempty"`
 	WorkspaceID string `json:"workspace_id,omitempty"`
-	// Workspace is what people call the workspace: the handles of account and workspace.
+	// Workspace is the workspace's name as account/workspace.
 	Workspace string `json:"workspace,omitempty"`
 }
 
 // Collection is the set of stored profiles.
 type Collection struct {
-	// Active names the profile of commands that name none; empty when there is none.
+	// Active is the name of the default profile; empty when there is none.
 	Active   string             `json:"active,omitempty"`
 	Profiles map[string]Profile `json:"profiles"`
 }
 
-// ErrUnknown says that no profile has a name.
-var ErrUnknown = errors.New("there is no such profile")
+// ErrUnknown reports that no profile has the name.
+var ErrUnknown = errors.New("unknown profile")
 
-// Get returns a profile by its name.
+// Get returns a profile by name.
 func (b Collection) Get(name string) (Profile, error) {
 	p, ok := b.Profiles[name]
 	if !ok {
@@ -50,7 +50,7 @@ func (b Collection) Get(name string) (Profile, error) {
 // File is the path of the profiles file.
 type File string
 
-// DefaultFile is the file of the user who runs the process, or the one that ORCH_PROFILES names.
+// DefaultFile returns the file that ORCH_PROFILES names, or the default file of the user.
 func DefaultFile() (File, error) {
 	if path := os.Getenv("ORCH_PROFILES"); path != "" {
 		return File(path), nil

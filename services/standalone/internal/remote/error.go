@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// Error is an answer that refuses.
+// Error is an error response of the server.
 type Error struct {
 	Status int
-	// Detail is what the server says of it; empty when it says nothing.
+	// Detail is the server's explanation; empty if it gives none.
 	Detail string
 }
 
 func (e *Error) Error() string {
 	if e.Status == http.StatusUnauthorized {
-		return "the server does not know who asks (401): `orch login` gives it a key"
+		return "the server requires authentication (401); run `orch login`"
 	}
 	if e.Detail == "" {
 		return fmt.Sprintf("the server answered %d %s", e.Status, http.StatusText(e.Status))
@@ -25,14 +25,14 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s (%d)", e.Detail, e.Status)
 }
 
-// IsStatus tells whether an error is an answer of a status.
+// IsStatus reports whether an error is a response with a status.
 func IsStatus(err error, status int) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Status == status
 }
 
-// newError reads the forms that errors have: {"detail"}, {"exception_message"}, and the latter with a list of faults,
-// each with the path of its field.
+// newError parses the forms of error responses: {"detail"}, {"exception_message"}, and the latter with a list of field
+// errors.
 func newError(status int, body []byte) *Error {
 	var form struct {
 		Detail      json.RawMessage `json:"detail"`

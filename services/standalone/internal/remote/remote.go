@@ -1,4 +1,4 @@
-// Package remote speaks to an Orch server over its REST API, for the command line.
+// Package remote calls the REST API of an Orch server, for the command line.
 package remote
 
 import (
@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Server is a server and who speaks to it.
+// Server is a server with the credentials of a caller.
 type Server struct {
-	// API is the address of the REST API, without a slash at its end.
+	// API is the address of the REST API, without a trailing slash.
 	API string
 	// Key is an API key, or user:password, which becomes basic authentication; empty for none.
 	Key string
@@ -25,10 +25,10 @@ type Server struct {
 	Agent string
 }
 
-// answerLimit is the most that an answer may hold, in bytes.
+// answerLimit is the maximum size of a response in bytes.
 const answerLimit = 64 << 20
 
-// InWorkspace returns the path of what belongs to the server's workspace.
+// InWorkspace returns the path of a resource in the server's workspace.
 func (s *Server) InWorkspace(path string) string {
 	if s.Workspace == "" {
 		return path
@@ -36,8 +36,8 @@ func (s *Server) InWorkspace(path string) string {
 	return "/accounts/" + s.Account + "/workspaces/" + s.Workspace + path
 }
 
-// Call sends a request with a JSON body, or none when it is nil, and returns the body of the answer. A status of 400 or
-// more is an *Error.
+// Call sends a request with a JSON body (nil: none) and returns the body of the response. A status of 400 or more is an
+// *Error.
 func (s *Server) Call(ctx context.Context, method, path string, body any) (json.RawMessage, error) {
 	var content io.Reader
 	if body != nil {
@@ -67,7 +67,7 @@ func (s *Server) Call(ctx context.Context, method, path string, body any) (json.
 	defer response.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, answerLimit))
 	if err != nil {
-		return nil, fmt.Errorf("read the server's answer: %w", err)
+		return nil, fmt.Errorf("read response: %w", err)
 	}
 	if response.StatusCode >= http.StatusBadRequest {
 		return nil, newError(response.StatusCode, answer)
@@ -85,7 +85,7 @@ func (s *Server) authenticate(r *http.Request) {
 	}
 }
 
-// Read is Call with the answer decoded.
+// Read is Call with a decoded response.
 func Read[T any](ctx context.Context, s *Server, method, path string, body any) (T, error) {
 	var out T
 	answer, err := s.Call(ctx, method, path, body)
@@ -98,11 +98,11 @@ func Read[T any](ctx context.Context, s *Server, method, path string, body any) 
 	return out, nil
 }
 
-// Decode reads what Call answered.
+// Decode decodes a response of Call.
 func Decode[T any](answer json.RawMessage) (T, error) {
 	var out T
 	if err := json.Unmarshal(answer, &out); err != nil {
-		return out, fmt.Errorf("read the server's answer: %w", err)
+		return out, fmt.Errorf("decode response: %w", err)
 	}
 	return out, nil
 }

@@ -1,5 +1,5 @@
-// Package transfer copies whole databases between MongoDB servers, the embedded one among them: the documents are the
-// same on both, and so are the indexes.
+// Package transfer copies databases between MongoDB servers, including the embedded one. Documents and indexes are
+// identical on both.
 package transfer
 
 import (
@@ -13,7 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// Progress is told how many of a collection's documents are copied; total is an estimate.
+// Progress receives the number of copied documents of a collection; total is an estimate.
 type Progress func(collection string, done, total int64)
 
 // batchBytes and batchDocuments bound one insert.
@@ -22,22 +22,22 @@ const (
 	batchDocuments = 1000
 )
 
-// ErrNotEmpty means that the target holds data already. Nothing was written.
+// ErrNotEmpty reports that the target holds data. Copy wrote nothing.
 var ErrNotEmpty = errors.New("the target database is not empty")
 
-// Copy copies every collection of a database, with its indexes, into one that must be empty. The indexes come last:
-// building them once costs less than keeping them.
+// Copy copies every collection of a database, with its indexes, into an empty one. It builds the indexes last, which
+// costs less than maintaining them.
 func Copy(ctx context.Context, from, to *mongo.Database, progress Progress) error {
 	existing, err := to.ListCollectionNames(ctx, bson.D{})
 	if err != nil {
-		return fmt.Errorf("look at the target: %w", err)
+		return fmt.Errorf("list collections of the target: %w", err)
 	}
 	if len(existing) > 0 {
 		return fmt.Errorf("%w: %s holds %s", ErrNotEmpty, to.Name(), existing[0])
 	}
 	names, err := from.ListCollectionNames(ctx, bson.D{})
 	if err != nil {
-		return fmt.Errorf("look at the source: %w", err)
+		return fmt.Errorf("list collections of the source: %w", err)
 	}
 	slices.Sort(names)
 	for _, name := range names {
@@ -108,7 +108,7 @@ func copyIndexes(ctx context.Context, from, to *mongo.Collection) error {
 	return to.Database().RunCommand(ctx, bson.D{{Key: "createIndexes", Value: to.Name()}, {Key: "indexes", Value: indexes}}).Err()
 }
 
-// withoutNamespace leaves out what names the source.
+// withoutNamespace removes the source's namespace from an index.
 func withoutNamespace(spec bson.Raw) bson.D {
 	var d bson.D
 	elements, err := spec.Elements()

@@ -10,13 +10,13 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
-// Vocabulary is what a database was written in, as the orchestration service marked it.
+// Vocabulary returns the vocabulary of a database, as the orchestration service marked it.
 func Vocabulary(ctx context.Context, db *mongo.Database) (vocabulary.Vocabulary, error) {
 	var found struct {
 		Vocabulary string `bson:"vocabulary"`
 	}
 	if err := db.Collection("meta").FindOne(ctx, bson.D{{Key: "_id", Value: "format"}}).Decode(&found); err != nil {
-		return vocabulary.Vocabulary{}, fmt.Errorf("read what the database %s is: %w", db.Name(), err)
+		return vocabulary.Vocabulary{}, fmt.Errorf("read mark of database %s: %w", db.Name(), err)
 	}
 	return vocabulary.Parse(found.Vocabulary)
 }

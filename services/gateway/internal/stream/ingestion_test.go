@@ -29,7 +29,7 @@ func TestBackpressureDoesNotDelayPongs(t *testing.T) {
 		}
 		return nil
 	}
-	in := newIntake(to, func(err error) { t.Error(err) })
+	in := newIngestion(to, func(err error) { t.Error(err) })
 	put := func() {
 		end, err := in.put(&broker.Event{ID: uuid.New(), Source: "test", Type: "test"})
 		require.NoError(t, err)

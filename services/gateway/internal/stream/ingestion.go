@@ -7,27 +7,27 @@ import (
 	"github.com/orch-project/orch/pkg/broker"
 )
 
-// intake takes the events of one socket to the broker, in their order. While one batch is under way the next gathers:
+// ingestion publishes the events of one socket in their order. While one batch is in flight the next one collects:
 //
-//	put ──▶ waiting ──▶ under way ──▶ durable
-//	                         └── failed: nothing more is taken, and the socket ends
+//	put ──▶ waiting ──▶ in flight ──▶ durable
+//	                         └── failed: no more events are accepted, and the socket closes
 //
 // put, flush and finish are called by the one goroutine that reads the socket.
-type intake struct {
+type ingestion struct {
 	to     *publishing
-	failed func(error) // Called once, when a batch was not stored. What came after it is not stored either.
+	failed func(error) // Called once when a batch was not stored. Later events are not stored either.
 	done   chan struct{}
 
 	mu       sync.Mutex
-	changed  sync.Cond // Of everything below.
+	changed  sync.Cond // Signals changes of all fields below.
 	waiting  *broker.Batch
 	underWay bool
-	ended    bool // Nothing more will be put.
+	ended    bool // No more calls of put follow.
 	err      error
 }
 
-func newIntake(to *publishing, failed func(error)) *intake {
-	in := &intake{to: to, failed: failed, done: make(chan struct{}), waiting: to.publisher.NewBatch()}
+func newIngestion(to *publishing, failed func(error)) *ingestion {
+	in := &ingestion{to: to, failed: failed, done: make(chan struct{}), waiting: to.publisher.NewBatch()}
 	in.changed.L = &in.mu
 	go in.run()
 	return in
@@ -36,7 +36,7 @@ func newIntake(to *publishing, failed func(error)) *intake {
 // put adds an event, which it does not retain. It waits for credit under backpressure, and while too many events wait
 // already. An event that was put needs no further credit, so a pong does not wait for credit. The error is why the event
 // was not taken, and the ending how the socket ends for it: the event is too large, or nothing is taken any more.
-func (in *intake) put(e *broker.Event) (ending, error) {
+func (in *ingestion) put(e *broker.Event) (ending, error) {
 	if err := in.to.acquire(); err != nil {
 		return gone, err
 	}
@@ -59,8 +59,8 @@ func (in *intake) put(e *broker.Event) (ending, error) {
 	return ending{}, nil
 }
 
-// flush waits until all that was put is durable; false when it is not, or when ctx ends before.
-func (in *intake) flush(ctx context.Context) bool {
+// flush waits until every event from put is durable. It returns false if one is not, or if ctx ends first.
+func (in *ingestion) flush(ctx context.Context) bool {
 	defer context.AfterFunc(ctx, func() {
 		in.mu.Lock()
 		defer in.mu.Unlock()
@@ -74,8 +74,8 @@ func (in *intake) flush(ctx context.Context) bool {
 	return in.err == nil && ctx.Err() == nil
 }
 
-// finish lets what was put become durable, and ends the intake.
-func (in *intake) finish() error {
+// finish waits for the pending events and ends the ingestion.
+func (in *ingestion) finish() error {
 	in.mu.Lock()
 	in.ended = true
 	in.changed.Broadcast()
@@ -84,7 +84,7 @@ func (in *intake) finish() error {
 	return in.err
 }
 
-func (in *intake) run() {
+func (in *ingestion) run() {
 	defer close(in.done)
 	spare := in.to.publisher.NewBatch()
 	for {
