@@ -3521,7 +3521,7 @@ type ConcurrencyOptions struct {
 	// CollisionStrategy ENQUEUE lets a run without a slot wait; CANCEL_NEW cancels it.
 	CollisionStrategy ConcurrencyLimitStrategy `json:"collision_strategy"`
 
-	// GracePeriodSeconds Time in seconds for which a slot is reserved for a run that has not started, 60 to 86,400; null uses the default.
+	// GracePeriodSeconds Time in seconds for which a slot is reserved for a run that has not started, 60 to 86,400; null means 300.
 	GracePeriodSeconds *int64 `json:"grace_period_seconds,omitempty"`
 }
 
@@ -3584,7 +3584,7 @@ type CreatedBy struct {
 
 // CronSchedule CronSchedule creates runs by a cron expression.
 type CronSchedule struct {
-	// Cron Cron expression of five or six fields, or a name such as "@daily".
+	// Cron Cron expression of five fields, optionally followed by seconds and year, or a name such as "@daily".
 	Cron string `json:"cron"`
 
 	// DayOr Whether day of month or day of week suffices, instead of both; default true.
@@ -4319,7 +4319,7 @@ type EventResourceFilter struct {
 
 // EventTextFilter EventTextFilter selects by words in the event.
 type EventTextFilter struct {
-	// Query Search text of at most 200 characters; "-word" excludes a word and quotes join a phrase.
+	// Query Search text of at most 200 characters: any word matches, +word is required, -word is excluded, and quotes join a phrase.
 	Query string `json:"query"`
 }
 
@@ -5356,7 +5356,7 @@ type LogFilterTaskRunId struct {
 
 // LogFilterTextSearch LogFilterTextSearch selects by words in the message or the logger's name.
 type LogFilterTextSearch struct {
-	// Query Search text of at most 200 characters; "-word" excludes a word and quotes join a phrase.
+	// Query Search text of at most 200 characters: any word matches, +word is required, -word is excluded, and quotes join a phrase.
 	Query string `json:"query"`
 }
 
@@ -5381,7 +5381,7 @@ type MetricOperator string
 // MetricPosture MetricPosture has one value, for metric triggers.
 type MetricPosture string
 
-// MetricTriggerInput MetricTrigger compares a metric with a threshold; the server stores it and does not evaluate it.
+// MetricTriggerInput MetricTrigger fires when a metric of flow runs breaches a threshold.
 type MetricTriggerInput struct {
 	// Id UUID of the trigger; the server assigns one when absent.
 	Id *openapi_types.UUID `json:"id,omitempty"`
@@ -5405,7 +5405,7 @@ type MetricTriggerInput struct {
 // MetricTriggerInputType Kind of the object; always "metric".
 type MetricTriggerInputType string
 
-// MetricTriggerOutput MetricTrigger compares a metric with a threshold; the server stores it and does not evaluate it.
+// MetricTriggerOutput MetricTrigger fires when a metric of flow runs breaches a threshold.
 type MetricTriggerOutput struct {
 	// Id UUID of the trigger; the server assigns one when absent.
 	Id *openapi_types.UUID `json:"id,omitempty"`
@@ -13563,7 +13563,7 @@ type ClientInterface interface {
 
 	// AddTeamMembersWithBody Add team members
 	//
-	// Existing members stay members; the response shows the team with all members.
+	// Existing members stay members; a team has at most 1,000, and more return 409.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -13572,7 +13572,7 @@ type ClientInterface interface {
 
 	// AddTeamMembers Add team members
 	//
-	// Existing members stay members; the response shows the team with all members.
+	// Existing members stay members; a team has at most 1,000, and more return 409.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -14042,7 +14042,7 @@ type ClientInterface interface {
 
 	// UpdateAutomationWithBody Replace an automation
 	//
-	// Absent fields take the defaults of a new automation; trigger state starts afresh.
+	// Absent fields take the defaults of a new automation; the owner stays.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -14051,7 +14051,7 @@ type ClientInterface interface {
 
 	// UpdateAutomation Replace an automation
 	//
-	// Absent fields take the defaults of a new automation; trigger state starts afresh.
+	// Absent fields take the defaults of a new automation; the owner stays.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -14121,7 +14121,7 @@ type ClientInterface interface {
 
 	// DeleteBlockDocument Delete a block document
 	//
-	// Documents that refer to it keep the dangling reference.
+	// Returns 404 when it does not exist.
 	//
 	// Corresponds with DELETE /block_documents/{id} (the `DeleteBlockDocument` operationId).
 	DeleteBlockDocument(ctx context.Context, id openapi_types.UUID, params *DeleteBlockDocumentParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -14210,7 +14210,7 @@ type ClientInterface interface {
 
 	// CreateBlockTypeWithBody Create a block type
 	//
-	// A slug that exists already returns 409.
+	// A name or slug that is in use returns 409.
 	//
 	// Takes any type of body and a specified content type.
 	//
@@ -14219,7 +14219,7 @@ type ClientInterface interface {
 
 	// CreateBlockType Create a block type
 	//
-	// A slug that exists already returns 409.
+	// A name or slug that is in use returns 409.
 	//
 	// Takes a body of the `application/json` content type.
 	//
@@ -17209,7 +17209,7 @@ func (c *Client) UpdateTeam(ctx context.Context, accountId openapi_types.UUID, i
 
 // AddTeamMembersWithBody Add team members
 //
-// Existing members stay members; the response shows the team with all members.
+// Existing members stay members; a team has at most 1,000, and more return 409.
 //
 // Takes any type of body and a specified content type.
 //
@@ -17228,7 +17228,7 @@ func (c *Client) AddTeamMembersWithBody(ctx context.Context, accountId openapi_t
 
 // AddTeamMembers Add team members
 //
-// Existing members stay members; the response shows the team with all members.
+// Existing members stay members; a team has at most 1,000, and more return 409.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -18258,7 +18258,7 @@ func (c *Client) PatchAutomation(ctx context.Context, id openapi_types.UUID, par
 
 // UpdateAutomationWithBody Replace an automation
 //
-// Absent fields take the defaults of a new automation; trigger state starts afresh.
+// Absent fields take the defaults of a new automation; the owner stays.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18277,7 +18277,7 @@ func (c *Client) UpdateAutomationWithBody(ctx context.Context, id openapi_types.
 
 // UpdateAutomation Replace an automation
 //
-// Absent fields take the defaults of a new automation; trigger state starts afresh.
+// Absent fields take the defaults of a new automation; the owner stays.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -18427,7 +18427,7 @@ func (c *Client) ReadBlockDocuments(ctx context.Context, params *ReadBlockDocume
 
 // DeleteBlockDocument Delete a block document
 //
-// Documents that refer to it keep the dangling reference.
+// Returns 404 when it does not exist.
 //
 // Corresponds with DELETE /block_documents/{id} (the `DeleteBlockDocument` operationId).
 func (c *Client) DeleteBlockDocument(ctx context.Context, id openapi_types.UUID, params *DeleteBlockDocumentParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -18626,7 +18626,7 @@ func (c *Client) ReadBlockSchema(ctx context.Context, id openapi_types.UUID, par
 
 // CreateBlockTypeWithBody Create a block type
 //
-// A slug that exists already returns 409.
+// A name or slug that is in use returns 409.
 //
 // Takes any type of body and a specified content type.
 //
@@ -18645,7 +18645,7 @@ func (c *Client) CreateBlockTypeWithBody(ctx context.Context, params *CreateBloc
 
 // CreateBlockType Create a block type
 //
-// A slug that exists already returns 409.
+// A name or slug that is in use returns 409.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -37557,7 +37557,7 @@ type ClientWithResponsesInterface interface {
 
 	// AddTeamMembersWithBodyWithResponse Add team members
 	//
-	// Existing members stay members; the response shows the team with all members.
+	// Existing members stay members; a team has at most 1,000, and more return 409.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -37566,7 +37566,7 @@ type ClientWithResponsesInterface interface {
 
 	// AddTeamMembersWithResponse Add team members
 	//
-	// Existing members stay members; the response shows the team with all members.
+	// Existing members stay members; a team has at most 1,000, and more return 409.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -38070,7 +38070,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateAutomationWithBodyWithResponse Replace an automation
 	//
-	// Absent fields take the defaults of a new automation; trigger state starts afresh.
+	// Absent fields take the defaults of a new automation; the owner stays.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -38079,7 +38079,7 @@ type ClientWithResponsesInterface interface {
 
 	// UpdateAutomationWithResponse Replace an automation
 	//
-	// Absent fields take the defaults of a new automation; trigger state starts afresh.
+	// Absent fields take the defaults of a new automation; the owner stays.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -38151,7 +38151,7 @@ type ClientWithResponsesInterface interface {
 
 	// DeleteBlockDocumentWithResponse Delete a block document
 	//
-	// Documents that refer to it keep the dangling reference.
+	// Returns 404 when it does not exist.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -38250,7 +38250,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateBlockTypeWithBodyWithResponse Create a block type
 	//
-	// A slug that exists already returns 409.
+	// A name or slug that is in use returns 409.
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -38259,7 +38259,7 @@ type ClientWithResponsesInterface interface {
 
 	// CreateBlockTypeWithResponse Create a block type
 	//
-	// A slug that exists already returns 409.
+	// A name or slug that is in use returns 409.
 	//
 	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 	//
@@ -54346,7 +54346,7 @@ func (c *ClientWithResponses) UpdateTeamWithResponse(ctx context.Context, accoun
 
 // AddTeamMembersWithBodyWithResponse Add team members
 //
-// Existing members stay members; the response shows the team with all members.
+// Existing members stay members; a team has at most 1,000, and more return 409.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -54361,7 +54361,7 @@ func (c *ClientWithResponses) AddTeamMembersWithBodyWithResponse(ctx context.Con
 
 // AddTeamMembersWithResponse Add team members
 //
-// Existing members stay members; the response shows the team with all members.
+// Existing members stay members; a team has at most 1,000, and more return 409.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -55201,7 +55201,7 @@ func (c *ClientWithResponses) PatchAutomationWithResponse(ctx context.Context, i
 
 // UpdateAutomationWithBodyWithResponse Replace an automation
 //
-// Absent fields take the defaults of a new automation; trigger state starts afresh.
+// Absent fields take the defaults of a new automation; the owner stays.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -55216,7 +55216,7 @@ func (c *ClientWithResponses) UpdateAutomationWithBodyWithResponse(ctx context.C
 
 // UpdateAutomationWithResponse Replace an automation
 //
-// Absent fields take the defaults of a new automation; trigger state starts afresh.
+// Absent fields take the defaults of a new automation; the owner stays.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //
@@ -55336,7 +55336,7 @@ func (c *ClientWithResponses) ReadBlockDocumentsWithResponse(ctx context.Context
 
 // DeleteBlockDocumentWithResponse Delete a block document
 //
-// Documents that refer to it keep the dangling reference.
+// Returns 404 when it does not exist.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -55501,7 +55501,7 @@ func (c *ClientWithResponses) ReadBlockSchemaWithResponse(ctx context.Context, i
 
 // CreateBlockTypeWithBodyWithResponse Create a block type
 //
-// A slug that exists already returns 409.
+// A name or slug that is in use returns 409.
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
@@ -55516,7 +55516,7 @@ func (c *ClientWithResponses) CreateBlockTypeWithBodyWithResponse(ctx context.Co
 
 // CreateBlockTypeWithResponse Create a block type
 //
-// A slug that exists already returns 409.
+// A name or slug that is in use returns 409.
 //
 // Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
 //

@@ -15,6 +15,8 @@ import (
 
 // TestServerAcceptsExamples posts the example of every request body to a server with authentication, each with fresh
 // fixtures, and expects success. It also checks the response against the document.
+//
+//nolint:tparallel // The examples run in order, so a failure does not depend on the others' timing.
 func TestServerAcceptsExamples(t *testing.T) {
 	t.Parallel()
 	s := start(t, "ORCH_AUTH", "keys")

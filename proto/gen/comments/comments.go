@@ -690,7 +690,7 @@ func Of(fullName string) string {
 	case "orch.v1.AutomationService.ReadAutomationsRelatedToResource":
 		return "List automations of a resource. Returns the automations that the resource owns and those whose actions name it."
 	case "orch.v1.AutomationService.UpdateAutomation":
-		return "Replace an automation. Absent fields take the defaults of a new automation; trigger state starts afresh."
+		return "Replace an automation. Absent fields take the defaults of a new automation; the owner stays."
 	case "orch.v1.AutomationService.ValidateAutomationTemplate":
 		return "Validate an action template. Compiles the JSON string as a Jinja2 template; an error returns 422 with its place."
 	case "orch.v1.AutomationService.ValidateTemplate":
@@ -812,7 +812,7 @@ func Of(fullName string) string {
 	case "orch.v1.BlockDocumentService.CreateBlockDocument":
 		return "Create a block document. The server encrypts secret fields; a taken name within the type returns 409."
 	case "orch.v1.BlockDocumentService.DeleteBlockDocument":
-		return "Delete a block document. Documents that refer to it keep the dangling reference."
+		return "Delete a block document. Returns 404 when it does not exist."
 	case "orch.v1.BlockDocumentService.ReadBlockDocument":
 		return "Read a block document. Secret fields are obfuscated unless include_secrets is true."
 	case "orch.v1.BlockDocumentService.ReadBlockDocumentByName":
@@ -954,7 +954,7 @@ func Of(fullName string) string {
 	case "orch.v1.BlockTypeService":
 		return "Block types are the kinds of blocks that clients register, such as a credential or a file system."
 	case "orch.v1.BlockTypeService.CreateBlockType":
-		return "Create a block type. A slug that exists already returns 409."
+		return "Create a block type. A name or slug that is in use returns 409."
 	case "orch.v1.BlockTypeService.DeleteBlockType":
 		return "Delete a block type. This also deletes its schemas and documents; a protected type returns 403."
 	case "orch.v1.BlockTypeService.InstallSystemBlockTypes":
@@ -1206,7 +1206,7 @@ func Of(fullName string) string {
 	case "orch.v1.ConcurrencyOptions.collision_strategy":
 		return "ENQUEUE lets a run without a slot wait; CANCEL_NEW cancels it."
 	case "orch.v1.ConcurrencyOptions.grace_period_seconds":
-		return "Time in seconds for which a slot is reserved for a run that has not started, 60 to 86,400; null uses the default."
+		return "Time in seconds for which a slot is reserved for a run that has not started, 60 to 86,400; null means 300."
 	case "orch.v1.ConcurrencySlotHolder":
 		return "ConcurrencySlotHolder holds slots of one limit."
 	case "orch.v1.ConcurrencySlotHolder.expires":
@@ -1324,7 +1324,7 @@ func Of(fullName string) string {
 	case "orch.v1.CronSchedule":
 		return "CronSchedule creates runs by a cron expression."
 	case "orch.v1.CronSchedule.cron":
-		return "Cron expression of five or six fields, or a name such as \"@daily\"."
+		return "Cron expression of five fields, optionally followed by seconds and year, or a name such as \"@daily\"."
 	case "orch.v1.CronSchedule.day_or":
 		return "Whether day of month or day of week suffices, instead of both; default true."
 	case "orch.v1.CronSchedule.timezone":
@@ -2042,7 +2042,7 @@ func Of(fullName string) string {
 	case "orch.v1.EventTextFilter":
 		return "EventTextFilter selects by words in the event."
 	case "orch.v1.EventTextFilter.query":
-		return "Search text of at most 200 characters; \"-word\" excludes a word and quotes join a phrase."
+		return "Search text of at most 200 characters: any word matches, +word is required, -word is excluded, and quotes join a phrase."
 	case "orch.v1.EventTrigger":
 		return "EventTrigger fires when matching events occur, or when expected events fail to occur."
 	case "orch.v1.EventTrigger.after":
@@ -2962,7 +2962,7 @@ func Of(fullName string) string {
 	case "orch.v1.LogFilterTextSearch":
 		return "LogFilterTextSearch selects by words in the message or the logger's name."
 	case "orch.v1.LogFilterTextSearch.query":
-		return "Search text of at most 200 characters; \"-word\" excludes a word and quotes join a phrase."
+		return "Search text of at most 200 characters: any word matches, +word is required, -word is excluded, and quotes join a phrase."
 	case "orch.v1.LogList":
 		return "LogList is a JSON array of log lines; the live feed sends it too."
 	case "orch.v1.LogQuery":
@@ -2990,7 +2990,7 @@ func Of(fullName string) string {
 	case "orch.v1.MetricPosture":
 		return "MetricPosture has one value, for metric triggers."
 	case "orch.v1.MetricTrigger":
-		return "MetricTrigger compares a metric with a threshold; the server stores it and does not evaluate it."
+		return "MetricTrigger fires when a metric of flow runs breaches a threshold."
 	case "orch.v1.MetricTrigger.id":
 		return "UUID of the trigger; the server assigns one when absent."
 	case "orch.v1.MetricTrigger.match":
@@ -4406,7 +4406,7 @@ func Of(fullName string) string {
 	case "orch.v1.TeamService":
 		return "Teams are groups of users and service accounts that share workspace access."
 	case "orch.v1.TeamService.AddTeamMembers":
-		return "Add team members. Existing members stay members; the response shows the team with all members."
+		return "Add team members. Existing members stay members; a team has at most 1,000, and more return 409."
 	case "orch.v1.TeamService.CreateTeam":
 		return "Create a team. The new team has no members; a taken name returns 409."
 	case "orch.v1.TeamService.DeleteTeam":

@@ -1498,7 +1498,7 @@ func (x *SequenceTrigger) GetWithin() *durationpb.Duration {
 	return nil
 }
 
-// MetricTrigger compares a metric with a threshold; the server stores it and does not evaluate it.
+// MetricTrigger fires when a metric of flow runs breaches a threshold.
 type MetricTrigger struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// UUID of the trigger; the server assigns one when absent.

@@ -51,7 +51,7 @@ type AutomationServiceClient interface {
 	CountAutomations(ctx context.Context, in *CountAutomationsRequest, opts ...grpc.CallOption) (*CountResponse, error)
 	// List automations of a resource. Returns the automations that the resource owns and those whose actions name it.
 	ReadAutomationsRelatedToResource(ctx context.Context, in *ReadAutomationsRelatedToResourceRequest, opts ...grpc.CallOption) (*AutomationList, error)
-	// Replace an automation. Absent fields take the defaults of a new automation; trigger state starts afresh.
+	// Replace an automation. Absent fields take the defaults of a new automation; the owner stays.
 	UpdateAutomation(ctx context.Context, in *UpdateAutomationRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 	// Enable or disable an automation. Only the field enabled can change.
 	PatchAutomation(ctx context.Context, in *PatchAutomationRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
@@ -200,7 +200,7 @@ type AutomationServiceServer interface {
 	CountAutomations(context.Context, *CountAutomationsRequest) (*CountResponse, error)
 	// List automations of a resource. Returns the automations that the resource owns and those whose actions name it.
 	ReadAutomationsRelatedToResource(context.Context, *ReadAutomationsRelatedToResourceRequest) (*AutomationList, error)
-	// Replace an automation. Absent fields take the defaults of a new automation; trigger state starts afresh.
+	// Replace an automation. Absent fields take the defaults of a new automation; the owner stays.
 	UpdateAutomation(context.Context, *UpdateAutomationRequest) (*emptypb.Empty, error)
 	// Enable or disable an automation. Only the field enabled can change.
 	PatchAutomation(context.Context, *PatchAutomationRequest) (*emptypb.Empty, error)

@@ -39,7 +39,7 @@ const (
 //
 // Block types are the kinds of blocks that clients register, such as a credential or a file system.
 type BlockTypeServiceClient interface {
-	// Create a block type. A slug that exists already returns 409.
+	// Create a block type. A name or slug that is in use returns 409.
 	CreateBlockType(ctx context.Context, in *CreateBlockTypeRequest, opts ...grpc.CallOption) (*BlockType, error)
 	// Read a block type. Returns the block type with this UUID, or 404.
 	ReadBlockType(ctx context.Context, in *ReadBlockTypeRequest, opts ...grpc.CallOption) (*BlockType, error)
@@ -139,7 +139,7 @@ func (c *blockTypeServiceClient) InstallSystemBlockTypes(ctx context.Context, in
 //
 // Block types are the kinds of blocks that clients register, such as a credential or a file system.
 type BlockTypeServiceServer interface {
-	// Create a block type. A slug that exists already returns 409.
+	// Create a block type. A name or slug that is in use returns 409.
 	CreateBlockType(context.Context, *CreateBlockTypeRequest) (*BlockType, error)
 	// Read a block type. Returns the block type with this UUID, or 404.
 	ReadBlockType(context.Context, *ReadBlockTypeRequest) (*BlockType, error)
@@ -781,7 +781,7 @@ type BlockDocumentServiceClient interface {
 	CountBlockDocuments(ctx context.Context, in *CountBlockDocumentsRequest, opts ...grpc.CallOption) (*CountResponse, error)
 	// Update a block document. Absent data fields keep their values; an obfuscated secret keeps the stored secret.
 	UpdateBlockDocument(ctx context.Context, in *UpdateBlockDocumentRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Delete a block document. Documents that refer to it keep the dangling reference.
+	// Delete a block document. Returns 404 when it does not exist.
 	DeleteBlockDocument(ctx context.Context, in *DeleteBlockDocumentRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 }
 
@@ -893,7 +893,7 @@ type BlockDocumentServiceServer interface {
 	CountBlockDocuments(context.Context, *CountBlockDocumentsRequest) (*CountResponse, error)
 	// Update a block document. Absent data fields keep their values; an obfuscated secret keeps the stored secret.
 	UpdateBlockDocument(context.Context, *UpdateBlockDocumentRequest) (*emptypb.Empty, error)
-	// Delete a block document. Documents that refer to it keep the dangling reference.
+	// Delete a block document. Returns 404 when it does not exist.
 	DeleteBlockDocument(context.Context, *DeleteBlockDocumentRequest) (*emptypb.Empty, error)
 	mustEmbedUnimplementedBlockDocumentServiceServer()
 }

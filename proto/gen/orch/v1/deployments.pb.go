@@ -239,7 +239,7 @@ type ConcurrencyOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// ENQUEUE lets a run without a slot wait; CANCEL_NEW cancels it.
 	CollisionStrategy ConcurrencyLimitStrategy `protobuf:"varint,1,opt,name=collision_strategy,json=collisionStrategy,proto3,enum=orch.v1.ConcurrencyLimitStrategy" json:"collision_strategy,omitempty"`
-	// Time in seconds for which a slot is reserved for a run that has not started, 60 to 86,400; null uses the default.
+	// Time in seconds for which a slot is reserved for a run that has not started, 60 to 86,400; null means 300.
 	GracePeriodSeconds *int64 `protobuf:"varint,2,opt,name=grace_period_seconds,json=gracePeriodSeconds,proto3,oneof" json:"grace_period_seconds,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -736,7 +736,7 @@ func (x *IntervalSchedule) GetTimezone() string {
 // CronSchedule creates runs by a cron expression.
 type CronSchedule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Cron expression of five or six fields, or a name such as "@daily".
+	// Cron expression of five fields, optionally followed by seconds and year, or a name such as "@daily".
 	Cron string `protobuf:"bytes,1,opt,name=cron,proto3" json:"cron,omitempty"`
 	// IANA time zone of the expression; null means UTC.
 	Timezone *string `protobuf:"bytes,2,opt,name=timezone,proto3,oneof" json:"timezone,omitempty"`

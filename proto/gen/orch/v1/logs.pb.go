@@ -535,7 +535,8 @@ func (x *LogFilterTaskRunId) GetIsNull_() bool {
 // LogFilterTextSearch selects by words in the message or the logger's name.
 type LogFilterTextSearch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Search text of at most 200 characters; "-word" excludes a word and quotes join a phrase.
+	// Search text of at most 200 characters: any word matches, +word is required, -word is excluded, and quotes join a
+	// phrase.
 	Query         string `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

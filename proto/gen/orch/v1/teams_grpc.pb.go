@@ -47,7 +47,7 @@ type TeamServiceClient interface {
 	UpdateTeam(ctx context.Context, in *UpdateTeamRequest, opts ...grpc.CallOption) (*Team, error)
 	// Delete a team. Its workspace access ends; its members keep their accounts.
 	DeleteTeam(ctx context.Context, in *DeleteTeamRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
-	// Add team members. Existing members stay members; the response shows the team with all members.
+	// Add team members. Existing members stay members; a team has at most 1,000, and more return 409.
 	AddTeamMembers(ctx context.Context, in *AddTeamMembersRequest, opts ...grpc.CallOption) (*Team, error)
 	// Remove a team member. The path names the member by actor id.
 	RemoveTeamMember(ctx context.Context, in *RemoveTeamMemberRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
@@ -147,7 +147,7 @@ type TeamServiceServer interface {
 	UpdateTeam(context.Context, *UpdateTeamRequest) (*Team, error)
 	// Delete a team. Its workspace access ends; its members keep their accounts.
 	DeleteTeam(context.Context, *DeleteTeamRequest) (*emptypb.Empty, error)
-	// Add team members. Existing members stay members; the response shows the team with all members.
+	// Add team members. Existing members stay members; a team has at most 1,000, and more return 409.
 	AddTeamMembers(context.Context, *AddTeamMembersRequest) (*Team, error)
 	// Remove a team member. The path names the member by actor id.
 	RemoveTeamMember(context.Context, *RemoveTeamMemberRequest) (*emptypb.Empty, error)
