@@ -175,6 +175,7 @@ gen: proto ## generate everything that is generated and committed
 	cd pkg && go test ./openapi -run='^TestDocumentIsTheGoldenFile$$' -count=1 -update
 	cd test && go generate ./client
 	cd test && go test ./documents -run='^TestConfigurationIsCurrent$$' -count=1 -update
+	cd services/orchestration && go test ./internal/query -run='^TestEveryIndexIsUsed$$' -count=1 -update
 
 .PHONY: proto
 proto: $(BIN)/buf $(BIN)/protoc-gen-go ## generate Go code from the proto files

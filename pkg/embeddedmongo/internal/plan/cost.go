@@ -77,6 +77,13 @@ func (p *Plan) orWhole(candidates []*Plan) (*Plan, error) {
 			best, least = k, n
 		}
 	}
+	if best == p {
+		return p, nil
+	}
+	// It may itself end as soon, and needs no sort.
+	if n, err := p.reach(least + 1); err != nil || n <= least {
+		return p, err
+	}
 	return best, nil
 }
 

@@ -1,0 +1,269 @@
+package query
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// listed are the collections that the API lists by a filter and a sort. within is what every such list fixes besides the workspace.
+var listed = []struct {
+	in     Collection
+	filter proto.Message
+	sort   protoreflect.Enum // nil: the lists have an order of their own, which serviceQueries has.
+	within bson.D
+}{
+	{in: Flow, filter: &orchv1.FlowFilter{}, sort: orchv1.FlowSort(0)},
+	{in: FlowRun, filter: &orchv1.FlowRunFilter{}, sort: orchv1.FlowRunSort(0)},
+	{in: TaskRun, filter: &orchv1.TaskRunFilter{}, sort: orchv1.TaskRunSort(0)},
+	{in: Deployment, filter: &orchv1.DeploymentFilter{}, sort: orchv1.DeploymentSort(0)},
+	{in: WorkPool, filter: &orchv1.WorkPoolFilter{}},
+	{in: WorkQueue, filter: &orchv1.WorkQueueFilter{}},
+	{in: Log, filter: &orchv1.LogFilter{}, sort: orchv1.LogSort(0)},
+	{in: Artifact, filter: &orchv1.ArtifactFilter{}, sort: orchv1.ArtifactSort(0)},
+	{in: ArtifactLatest, filter: &orchv1.ArtifactCollectionFilter{}, sort: orchv1.ArtifactCollectionSort(0)},
+	{in: Variable, filter: &orchv1.VariableFilter{}, sort: orchv1.VariableSort(0)},
+	{in: Automation, filter: &orchv1.AutomationFilter{}, sort: orchv1.AutomationSort(0)},
+	{in: BlockType, filter: &orchv1.BlockTypeFilter{}},
+	{in: BlockSchema, filter: &orchv1.BlockSchemaFilter{}},
+	{in: BlockDocument, filter: &orchv1.BlockDocumentFilter{}, sort: orchv1.BlockDocumentSort(0)},
+	{in: Webhook, filter: &orchv1.WebhookFilter{}, sort: orchv1.WebhookSort(0)},
+	{
+		in: WebhookDelivery, filter: &orchv1.WebhookDeliveryFilter{}, sort: orchv1.WebhookDeliverySort(0),
+		within: bson.D{{Key: "webhook_id", Value: binary(numbered(1))}},
+	},
+}
+
+// pageSize is the usual limit of a list.
+const pageSize = 200
+
+// everyQuery are the queries of the contract, those that relations cause, and those of the services.
+func everyQuery(t *testing.T, ws uuid.UUID) []asked {
+	t.Helper()
+	known := map[Collection]bool{}
+	for _, c := range Collections() {
+		known[c] = true
+	}
+	var all []asked
+	for _, l := range listed {
+		if !known[l.in] {
+			continue // It has no indexes yet, and so no documents.
+		}
+		within := Scope(ws, l.within)
+		var orders []ordered
+		if l.sort != nil {
+			orders = ordersOf(t, l.sort)
+		}
+		for _, o := range orders {
+			q := find(o.word, l.in, within, o.sort, pageSize)
+			q.sort = o.word
+			all = append(all, q)
+		}
+		for _, c := range criteriaOf(t, l.filter) {
+			filter, related := c.selectFrom(t, ws, l.in)
+			filter = append(filter, l.within...)
+			all = append(append(all, related...), count(c.label, l.in, filter))
+			for _, o := range orders {
+				all = append(all, find(c.label+" by "+o.word, l.in, filter, o.sort, pageSize))
+			}
+		}
+	}
+	for _, rel := range allRelations {
+		if known[rel.to] && known[rel.from] {
+			all = append(all, relationQueries(t, ws, rel)...)
+		}
+	}
+	all = append(all, eventQueries(t, ws)...)
+	return append(all, serviceQueries(ws)...)
+}
+
+// ordered is a value of a sort.
+type ordered struct {
+	word string
+	sort bson.D
+}
+
+func ordersOf(t *testing.T, e protoreflect.Enum) []ordered {
+	t.Helper()
+	var list []ordered
+	values := e.Descriptor().Values()
+	for i := 1; i < values.Len(); i++ {
+		sort, err := Sort(e.Type().New(values.Get(i).Number()))
+		require.NoError(t, err)
+		word, _ := restjson.EnumWord(e.Descriptor(), values.Get(i).Number())
+		list = append(list, ordered{word, sort})
+	}
+	return list
+}
+
+// sampled is a filter message with one criterion.
+type sampled struct {
+	label string
+	m     proto.Message
+}
+
+// criteriaOf makes a filter of each single criterion of a filter message.
+func criteriaOf(t *testing.T, filter proto.Message) []sampled {
+	t.Helper()
+	var list []sampled
+	var walk func(md protoreflect.MessageDescriptor, path []protoreflect.FieldDescriptor)
+	walk = func(md protoreflect.MessageDescriptor, path []protoreflect.FieldDescriptor) {
+		for i := range md.Fields().Len() {
+			fd := md.Fields().Get(i)
+			way := append(slices.Clone(path), fd)
+			switch {
+			case fd.Name() == operatorField:
+			case strings.HasSuffix(string(fd.Name()), "_") || fd.Message() == nil:
+				list = append(list, sample(filter, way))
+			default:
+				walk(fd.Message(), way)
+			}
+		}
+	}
+	walk(filter.ProtoReflect().Descriptor(), nil)
+	require.NotEmpty(t, list)
+	return list
+}
+
+func sample(filter proto.Message, way []protoreflect.FieldDescriptor) sampled {
+	root := filter.ProtoReflect().New()
+	m, label := root, make([]string, len(way))
+	for i, fd := range way {
+		if label[i] = string(fd.Name()); i < len(way)-1 {
+			m = m.Mutable(fd).Message()
+			continue
+		}
+		sampleField(m, fd)
+	}
+	return sampled{strings.Join(label, "."), root.Interface()}
+}
+
+func sampleField(m protoreflect.Message, fd protoreflect.FieldDescriptor) {
+	switch {
+	case fd.IsList():
+		m.Mutable(fd).List().Append(sampleScalar(fd))
+	case fd.Message() == nil:
+		m.Set(fd, sampleScalar(fd))
+	case fd.Message().FullName() == "google.protobuf.Timestamp":
+		m.Set(fd, protoreflect.ValueOfMessage((&timestamppb.Timestamp{Nanos: 5000}).ProtoReflect()))
+	default:
+		for i := range fd.Message().Fields().Len() {
+			sampleField(m.Mutable(fd).Message(), fd.Message().Fields().Get(i))
+		}
+	}
+}
+
+func sampleScalar(fd protoreflect.FieldDescriptor) protoreflect.Value {
+	switch fd.Kind() {
+	case protoreflect.BoolKind:
+		return protoreflect.ValueOfBool(true)
+	case protoreflect.Int64Kind:
+		return protoreflect.ValueOfInt64(5)
+	case protoreflect.DoubleKind:
+		return protoreflect.ValueOfFloat64(5)
+	case protoreflect.EnumKind:
+		return protoreflect.ValueOfEnum(1)
+	case protoreflect.BytesKind:
+		return protoreflect.ValueOfBytes([]byte(`{"a": 1}`))
+	}
+	if restjson.Options(fd).GetFormat() == orchv1.Format_FORMAT_UUID {
+		return protoreflect.ValueOfString(numbered(5).String())
+	}
+	return protoreflect.ValueOfString("tags5")
+}
+
+// selectFrom resolves the filter on an empty store, and gives the queries of related collections that this takes.
+func (s sampled) selectFrom(t *testing.T, ws uuid.UUID, own Collection) (bson.D, []asked) {
+	t.Helper()
+	p, err := PlanOf(own, s.m)
+	require.NoError(t, err, s.label)
+	r := &recorder{label: string(own) + " by " + s.label}
+	selection, err := Resolver{Reader: r}.Select(t.Context(), ws, p)
+	require.NoError(t, err, s.label)
+	filter, _ := selection.Filter()
+	return filter, r.queries
+}
+
+// recorder is a Reader of an empty store that takes note of what is asked.
+type recorder struct {
+	Reader
+
+	label   string
+	queries []asked
+}
+
+// Distinct finds one value: with none, filters would be simpler than they are.
+func (r *recorder) Distinct(_ context.Context, c Collection, field string, filter bson.D, _ int) ([]bson.RawValue, error) {
+	r.queries = append(r.queries, distinctOf(r.label, c, field, filter))
+	kind, value, err := bson.MarshalValue(binary(numbered(5)))
+	return []bson.RawValue{{Type: kind, Value: value}}, err
+}
+
+// Stream finds nothing.
+func (r *recorder) Stream(_ context.Context, c Collection, filter bson.D, o StreamOptions) iter.Seq2[bson.Raw, error] {
+	r.queries = append(r.queries, find(r.label, c, filter, o.Sort, int(o.Limit)))
+	return func(func(bson.Raw, error) bool) {}
+}
+
+// relationQueries are what a related filter asks of both sides: all of the far side, those of a batch of the near side, and the
+// documents of the near side that belong to what was found, in every order.
+func relationQueries(t *testing.T, ws uuid.UUID, rel relation) []asked {
+	t.Helper()
+	label := string(rel.from) + " related to " + string(rel.to)
+	ids := bson.D{{Key: "$in", Value: bson.A{binary(numbered(1)), binary(numbered(2))}}}
+	near := Scope(ws, bson.D{{Key: rel.local, Value: ids}})
+	all := []asked{
+		distinctOf(label, rel.to, rel.foreign, Scope(ws, nil)),
+		distinctOf(label, rel.to, rel.foreign, Scope(ws, bson.D{{Key: rel.foreign, Value: ids}})),
+		count(label, rel.from, near),
+	}
+	for _, l := range listed {
+		if l.in == rel.from && l.sort != nil {
+			for _, o := range ordersOf(t, l.sort) {
+				all = append(all, find(label+" by "+o.word, rel.from, near, o.sort, pageSize))
+			}
+		}
+	}
+	return all
+}
+
+// eventQueries are pages of events by each criterion of their filter, newest and oldest first, and counts.
+func eventQueries(t *testing.T, ws uuid.UUID) []asked {
+	t.Helper()
+	var all []asked
+	for _, c := range []struct{ label, filter string }{
+		{"occurred", `{}`},
+		{"event.name", `{"event": {"name": ["a"]}}`},
+		{"event.prefix", `{"event": {"prefix": ["a"]}}`},
+		{"resource.id", `{"resource": {"id": ["a"]}}`},
+		{"resource.id_prefix", `{"resource": {"id_prefix": ["a"]}}`},
+		{"any_resource.id", `{"any_resource": {"id": ["a"]}}`},
+		{"related.id", `{"related": {"id": ["a"]}}`},
+		{"id", `{"id": {"id": ["` + someID + `"]}}`},
+		{"text", `{"text": {"query": "a"}}`},
+	} {
+		m := parse(t, &orchv1.EventFilter{}, c.filter)
+		filter, err := CompileEvents(m, EventOptions{Now: time.Unix(0, 0), Vocabulary: vocabulary.Orch, Workspace: ws})
+		require.NoError(t, err)
+		filter = Scope(ws, filter)
+		all = append(all,
+			find(c.label, Event, filter, EventSort(orchv1.EventOrder_EVENT_ORDER_DESC), pageSize),
+			find(c.label, Event, filter, EventSort(orchv1.EventOrder_EVENT_ORDER_ASC), pageSize),
+			count(c.label, Event, filter))
+	}
+	return all
+}

@@ -1,0 +1,93 @@
+package query
+
+import (
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// serviceQueries are the queries that no filter or sort of the contract causes: reads by a unique name, lists in an order of their
+// own, what belongs to something that is deleted, and the work of background services over all workspaces. An index that only
+// such a query uses needs its row here.
+func serviceQueries(ws uuid.UUID) []asked {
+	scoped := func(more ...bson.E) bson.D { return Scope(ws, bson.D(more)) }
+	is := func(field string, value any) bson.E { return bson.E{Key: field, Value: value} }
+	in := func(field string, values ...any) bson.E {
+		return is(field, bson.D{{Key: "$in", Value: bson.A(values)}})
+	}
+	before := func(field string) bson.E { return is(field, bson.D{{Key: "$lte", Value: int64(50)}}) }
+	some := binary(numbered(5))
+	asc := func(fields ...string) bson.D { return keys(fields...) }
+	newest := func(field string) bson.D { return bson.D{{Key: field, Value: -1}, {Key: "_id", Value: -1}} }
+	first := func(label string, c Collection, filter bson.D) asked { return find(label, c, filter, nil, 1) }
+
+	all := []asked{
+		// Flow runs.
+		first("run by idempotency key", FlowRun, scoped(is("flow_id", some), is("idempotency_key", "idempotency_key5"))),
+		find("runs that a worker polls", FlowRun, scoped(in("work_queue_id", some), is("state.type", "SCHEDULED"), before("next_scheduled_start_time")),
+			asc("next_scheduled_start_time", "_id"), 10),
+		find("late runs", FlowRun, bson.D{is("state.name", "Scheduled"), before("next_scheduled_start_time")}, asc("next_scheduled_start_time"), 100),
+		find("paused runs", FlowRun, bson.D{is("state.type", "PAUSED"), before("state.timestamp")}, asc("state.timestamp"), 100),
+		find("cancelling runs", FlowRun, bson.D{is("state.type", "CANCELLING"), before("state.timestamp")}, asc("state.timestamp"), 100),
+		find("cancelled runs", FlowRun, bson.D{is("state.type", "CANCELLED"), is("state.timestamp", bson.D{{Key: "$gte", Value: int64(5)}})},
+			asc("state.timestamp"), 100),
+		find("unfinished subflows", FlowRun, bson.D{in("state.type", "SCHEDULED", "RUNNING"),
+			is("parent_task_run_id", bson.D{{Key: "$exists", Value: true}})}, asc("_id"), 100),
+		find("subflows of tasks", FlowRun, scoped(in("parent_task_run_id", some)), asc("_id"), 0),
+		find("next runs of flows", FlowRun, scoped(is("next_scheduled_start_time", bson.D{{Key: "$gt", Value: int64(0)}}), in("flow_id", some)),
+			asc("next_scheduled_start_time", "_id"), 0),
+		find("runs of a state in a window of time", FlowRun, scoped(in("state.type", "SCHEDULED"),
+			is("expected_start_time", bson.D{{Key: "$gte", Value: int64(5)}, {Key: "$lte", Value: int64(50)}})), asc("expected_start_time", "_id"), pageSize),
+		count("runs of a state in a window of time", FlowRun, scoped(in("state.type", "SCHEDULED"),
+			is("expected_start_time", bson.D{{Key: "$gte", Value: int64(5)}, {Key: "$lte", Value: int64(50)}}))),
+		first("run with an effect", FlowRun, bson.D{is("outbox.at", bson.D{{Key: "$gt", Value: int64(0)}}), is("outbox.id", some)}),
+		find("history of a flow run", FlowRunState, scoped(is("flow_run_id", some)), asc("timestamp", "_id"), 0),
+		find("inputs of a run by prefix", FlowRunInput, scoped(is("flow_run_id", some), is("key", bson.D{{Key: "$gte", Value: "a"}})), asc("key"), 0),
+
+		// Task runs.
+		first("run by task and dynamic key", TaskRun, scoped(is("flow_run_id", some), is("task_key", "task_key5"), is("dynamic_key", "dynamic_key5"))),
+		find("task runs of a run", TaskRun, scoped(is("flow_run_id", some)), asc("_id"), 0),
+		find("unfinished task runs of runs", TaskRun, scoped(in("flow_run_id", some), in("state.type", "SCHEDULED", "RUNNING")), asc("_id"), 100),
+		find("deferred task runs", TaskRun, scoped(in("task_key", "task_key5"), before("offer_at")), asc("offer_at", "_id"), 100),
+		first("newest state under a cache key", TaskRunCache, scoped(is("cache_key", "cache_key5"))),
+		find("newest state under a cache key", TaskRunCache, scoped(is("cache_key", "cache_key5")), newest("timestamp"), 1),
+		find("history of a task run", TaskRunState, scoped(is("task_run_id", some)), asc("timestamp", "_id"), 0),
+		find("connected workers", TaskWorker, scoped(), asc("identifier", "_id"), 100),
+
+		// Logs and artifacts.
+		find("logs of a run", Log, scoped(is("flow_run_id", some)), asc("timestamp", "_id"), 1000),
+		find("artifacts of a run", Artifact, scoped(is("flow_run_id", some)), asc("_id"), 0),
+		find("newest artifact of a key", Artifact, scoped(is("key", "key5")), newest("created"), 1),
+		find("keys by their newest artifacts", ArtifactLatest, scoped(in("latest_id", some)), asc("_id"), 0),
+
+		// Blocks.
+		first("type by slug", BlockType, scoped(is("slug", "slug5"))),
+		find("types by name", BlockType, scoped(), asc("name", "_id"), pageSize),
+		first("schema by checksum", BlockSchema, scoped(is("checksum", "checksum5"))),
+		find("schemas, newest first", BlockSchema, scoped(), newest("created"), pageSize),
+		find("documents of a type by name", BlockDocument, scoped(is("block_type_id", some)), asc("name"), 0),
+		find("documents of a schema", BlockDocument, scoped(is("block_schema_id", some)), asc("_id"), 100),
+
+		// Automations and webhooks.
+		find("automations of a resource", Automation, scoped(is("related_resources", "related_resources5")), asc("name", "_id"), 0),
+		find("automations that a resource owns", Automation, scoped(is("owner_resource", "owner_resource5"), before("created")), asc("_id"), 100),
+		find("webhook by address", Webhook, bson.D{is("slug", "slug5")}, nil, 1),
+		find("webhooks of a service account", Webhook, bson.D{is("service_account_id", some)}, nil, 0),
+
+		// Concurrency.
+		find("limits by name", ConcurrencyLimit, scoped(), asc("name", "_id"), pageSize),
+		first("limits of a lease", ConcurrencyLimit, scoped(is("holders.lease_id", some))),
+		find("expired holders", ConcurrencyLimit, bson.D{before("holders.expires")}, nil, 0),
+		find("expired leases", ConcurrencyLease, bson.D{before("expires")}, nil, 0),
+
+		// Accounts.
+		find("accounts of a user", Membership, bson.D{is("actor_id", some)}, nil, 0),
+		find("workspaces of an actor", WorkspaceAccess, bson.D{in("actor_id", some)}, nil, 0),
+		find("teams of an actor", Team, scoped(is("memberships.id", some)), asc("_id"), 0),
+	}
+	for _, ix := range Indexes() {
+		if ix.Keys[0].Key == "outbox.at" {
+			all = append(all, find("documents with due effects", ix.Collection, bson.D{before("outbox.at")}, nil, 100))
+		}
+	}
+	return all
+}
