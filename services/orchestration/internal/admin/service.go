@@ -42,7 +42,7 @@ const keepsResults = "write-path"
 // writers cannot make two.
 func storageID(ws uuid.UUID) uuid.UUID { return uuid.NewSHA1(ws, []byte("default_result_storage")) }
 
-// ReadServerDefaultResultStorage answers where results are kept by default.
+// ReadServerDefaultResultStorage returns where results are kept by default.
 func (s *Service) ReadServerDefaultResultStorage(ctx context.Context, _ *emptypb.Empty) (*orchv1.ServerDefaultResultStorage, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// CreateArtifact stores an artifact. The runs that it names need not exist: those that clients judge themselves are
-// told of later.
+// CreateArtifact stores an artifact. The runs that it names need not exist, because clients may report their runs
+// later.
 func (s *Service) CreateArtifact(ctx context.Context, r *orchv1.CreateArtifactRequest) (*orchv1.Artifact, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *Service) CreateArtifact(ctx context.Context, r *orchv1.CreateArtifactRe
 	return s.insert(ctx, info.Workspace, s.artifacts.Store().NewID(), r.GetArtifact())
 }
 
-// insert stores a new artifact and answers 201.
+// insert stores a new artifact and responds with 201.
 func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, create *orchv1.ArtifactCreate) (*orchv1.Artifact, error) {
 	if err := namecheck.Dashed(create.GetKey(), "Artifact key", "key"); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, create *orchv1.A
 	return artifact, rpc.SetStatus(ctx, http.StatusCreated)
 }
 
-// newArtifact is the artifact as it was asked for.
+// newArtifact builds an artifact from a request.
 func newArtifact(id uuid.UUID, create *orchv1.ArtifactCreate) *orchv1.Artifact {
 	return &orchv1.Artifact{
 		Id:          id.String(),
@@ -55,10 +55,10 @@ func newArtifact(id uuid.UUID, create *orchv1.ArtifactCreate) *orchv1.Artifact {
 	}
 }
 
-// maxMetadata is how many characters of a value of an artifact's metadata are kept.
+// maxMetadata is the maximum length of a metadata value in characters.
 const maxMetadata = 500
 
-// shortened cuts what is too long in the metadata of an artifact, and shows that it did.
+// shortened truncates long metadata values and marks the truncation.
 func shortened(metadata *orchv1.StringMap) *orchv1.StringMap {
 	for key, value := range metadata.GetValues() {
 		if utf8.RuneCountInString(value) > maxMetadata {

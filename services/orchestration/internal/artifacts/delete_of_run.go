@@ -18,7 +18,7 @@ func DeleteOfFlowRun(of *store.Store, ws, run uuid.UUID) store.Effect {
 	return of.About(KindDeleteOfFlowRun, ws, run)
 }
 
-// DeleteOfFlowRuns carries out effects of KindDeleteOfFlowRun.
+// DeleteOfFlowRuns executes effects of KindDeleteOfFlowRun.
 func (s *Service) DeleteOfFlowRuns(ctx context.Context, effects []store.Effect) error {
 	return store.EachSubject(effects, func(ws, run uuid.UUID) error {
 		return s.artifacts.Drain(ctx, ws, bson.D{{Key: "flow_run_id", Value: store.Binary(run)}}, func(id uuid.UUID) error {

@@ -6,20 +6,20 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// ReadArtifacts answers the artifacts that match, by their own fields and by those of what they belong to.
+// ReadArtifacts returns the artifacts that match filters on their own fields and on related resources.
 func (s *Service) ReadArtifacts(ctx context.Context, r *orchv1.ReadArtifactsRequest) (*orchv1.ArtifactList, error) {
 	q := r.GetQuery()
 	found, err := s.all.List(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())
 	return &orchv1.ArtifactList{Artifacts: found}, err
 }
 
-// ListArtifacts answers a page of all artifacts, newest first.
+// ListArtifacts returns a page of all artifacts, newest first.
 func (s *Service) ListArtifacts(ctx context.Context, r *orchv1.ListArtifactsRequest) (*orchv1.ArtifactList, error) {
 	found, err := s.all.List(ctx, nil, nil, r.GetOffset(), r.GetLimit())
 	return &orchv1.ArtifactList{Artifacts: found}, err
 }
 
-// ReadLatestArtifacts answers the keys that match, by their latest artifacts and by what those belong to.
+// ReadLatestArtifacts returns the keys that match filters on their latest artifacts and on related resources.
 func (s *Service) ReadLatestArtifacts(ctx context.Context, r *orchv1.ReadLatestArtifactsRequest) (*orchv1.ArtifactCollectionList, error) {
 	q := r.GetQuery()
 	found, err := s.keys.List(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())

@@ -14,16 +14,16 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// KindFollow is the effect that lets the document of a key show the newest artifact of that key.
+// KindFollow is the effect that updates a key's document to the newest artifact of the key.
 const KindFollow = "artifact_latest"
 
-// followed is the effect for one key.
+// followed builds the effect for one key.
 func (s *Service) followed(ws uuid.UUID, key string) store.Effect {
 	of := s.artifacts.Store()
 	return store.Effect{ID: of.NewID(), At: of.Now(), Kind: KindFollow, Body: append(ws[:], key...)}
 }
 
-// Follow carries out effects of KindFollow.
+// Follow executes effects of KindFollow.
 func (s *Service) Follow(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		if len(e.Body) < len(uuid.UUID{}) {
@@ -37,13 +37,13 @@ func (s *Service) Follow(ctx context.Context, effects []store.Effect) error {
 }
 
 var (
-	// errMoved means that somebody else made or deleted the key's document meanwhile.
-	errMoved = errors.New("the document of a key came or went")
-	// errEmpty means that no artifact has the key any more.
+	// errMoved reports a concurrent creation or deletion of the key's document.
+	errMoved = errors.New("the document of a key was created or deleted concurrently")
+	// errEmpty reports that no artifact has the key.
 	errEmpty = errors.New("no artifact has the key")
 )
 
-// turns bounds how often the document of a key may come or go while it is worked on.
+// turns bounds the attempts on the document of a key under concurrent changes.
 const turns = 20
 
 func (s *Service) follow(ctx context.Context, ws uuid.UUID, key string) error {
@@ -72,7 +72,7 @@ func (s *Service) newest(ctx context.Context, ws uuid.UUID, key string) (*orchv1
 	return found[0], nil
 }
 
-// show makes the document of a key, if an artifact has the key.
+// show creates the document of a key, if an artifact has the key.
 func (s *Service) show(ctx context.Context, ws uuid.UUID, key string) error {
 	newest, err := s.newest(ctx, ws, key)
 	if err != nil || newest == nil {
@@ -85,13 +85,13 @@ func (s *Service) show(ctx context.Context, ws uuid.UUID, key string) error {
 	}
 	err = s.latest.Insert(ctx, ws, shown, created)
 	if err == nil || errors.Is(err, store.ErrDuplicate) {
-		// The artifact may have been deleted since it was read, by one who found nothing to correct: look again.
+		// A concurrent deletion may have found no document to correct, so check again.
 		return errMoved
 	}
 	return err
 }
 
-// refresh shows the newest artifact in the document of its key, or deletes the document when there is none.
+// refresh writes the newest artifact into the document of its key, or deletes the document if there is none.
 func (s *Service) refresh(ctx context.Context, ws uuid.UUID, shown *orchv1.ArtifactCollection) error {
 	id, err := resourceid.Parse(shown.GetId())
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Service) refresh(ctx context.Context, ws uuid.UUID, shown *orchv1.Artif
 	return err
 }
 
-// hide deletes the document of a key that no artifact has.
+// hide deletes the document of a key without artifacts.
 func (s *Service) hide(ctx context.Context, ws, id uuid.UUID) error {
 	return s.latest.Delete(ctx, ws, id, func(current *orchv1.ArtifactCollection) ([]store.Effect, error) {
 		newest, err := s.newest(ctx, ws, current.GetKey())
@@ -139,7 +139,7 @@ func (s *Service) hide(ctx context.Context, ws, id uuid.UUID) error {
 	})
 }
 
-// showing is a key's document as it shows an artifact; its id and times are those of the document.
+// showing returns a key's document for an artifact; id and times are the document's own.
 func showing(artifact *orchv1.Artifact, document *orchv1.ArtifactCollection) *orchv1.ArtifactCollection {
 	return &orchv1.ArtifactCollection{
 		Id:          document.GetId(),

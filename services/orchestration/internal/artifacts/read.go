@@ -9,7 +9,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// ReadArtifact answers an artifact by its id.
+// ReadArtifact returns an artifact by its id.
 func (s *Service) ReadArtifact(ctx context.Context, r *orchv1.ReadArtifactRequest) (*orchv1.Artifact, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -19,7 +19,7 @@ func (s *Service) ReadArtifact(ctx context.Context, r *orchv1.ReadArtifactReques
 	return artifact, translate(err)
 }
 
-// ReadLatestArtifact answers the newest artifact of a key.
+// ReadLatestArtifact returns the newest artifact of a key.
 func (s *Service) ReadLatestArtifact(ctx context.Context, r *orchv1.ReadLatestArtifactRequest) (*orchv1.Artifact, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// ReplaceArtifact makes an artifact of that id what was asked for, or creates it: 200 or 201.
+// ReplaceArtifact replaces the artifact of an id, or creates it: 200 or 201.
 func (s *Service) ReplaceArtifact(ctx context.Context, r *orchv1.ReplaceArtifactRequest) (*orchv1.Artifact, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -21,7 +21,7 @@ func (s *Service) ReplaceArtifact(ctx context.Context, r *orchv1.ReplaceArtifact
 	}
 	artifact, err := s.change(ctx, ws, id, store.Become(newArtifact(id, r.GetArtifact())))
 	if errors.Is(err, store.ErrNotFound) {
-		// Another call may create it between the look and the insert; then that one wins, and this one is a conflict.
+		// A concurrent creation wins, and this call returns a conflict.
 		return s.insert(ctx, ws, id, r.GetArtifact())
 	}
 	return artifact, err

@@ -1,12 +1,12 @@
-// Package artifacts keeps artifacts: what runs leave for people to read.
+// Package artifacts manages artifacts: results that runs publish for people.
 //
-// Artifacts of one key are versions of one thing. Besides them stands one document per key that shows the latest, for
-// lists of keys; it follows the artifacts as an effect of their writes, before the call is answered where possible:
+// Artifacts of one key are versions of one thing. One additional document per key holds the latest version, for lists
+// of keys. An effect of each artifact write updates it, before the call returns where possible:
 //
 //	create, update, replace, delete ──► artifact (with the effect) ──► follow: newest of the key ──► artifact_latest
 //
-// Following looks at what is stored instead of trusting the effect, and writes by compare-and-set, so it does not
-// matter in which order effects are carried out, or how often.
+// The update reads what is stored instead of trusting the effect, and writes by compare-and-set. So effects may run in
+// any order and repeatedly.
 package artifacts
 
 import (
@@ -38,7 +38,7 @@ type Service struct {
 	flush     outbox.Flusher
 }
 
-// Deps are what the service works with.
+// Deps are the service's dependencies.
 type Deps struct {
 	Store *store.Store
 	// Flush executes the effects of a write before its call returns.
@@ -67,8 +67,8 @@ func translate(err error) error {
 	return err
 }
 
-// effects are what a write of an artifact causes: its key follows first, as that needs no broker. before is the
-// artifact as it was, nil when it is new. What clients tell of by themselves is not told twice.
+// effects returns the effects of writing an artifact. The key's update comes first, because it needs no broker. before
+// is the previous artifact, nil for a new one. Events that clients publish themselves are omitted.
 func (s *Service) effects(ctx context.Context, ws uuid.UUID, before, artifact *orchv1.Artifact, verb string) ([]store.Effect, error) {
 	var caused []store.Effect
 	if artifact.Key != nil {
@@ -88,7 +88,8 @@ func (s *Service) effects(ctx context.Context, ws uuid.UUID, before, artifact *o
 	return append(caused, happened), err
 }
 
-// collected is the effect that tells what happened to a key; before is what it was, nil where it was not or is as it was.
+// collected returns the event of a key's change; before is the previous document, nil if there was none or it is
+// unchanged.
 func (s *Service) collected(ws uuid.UUID, shown, before *orchv1.ArtifactCollection, verb string) (store.Effect, error) {
 	payload, err := events.Payload(shown, before, "key", "type", "data", "description")
 	if err != nil {
@@ -98,7 +99,7 @@ func (s *Service) collected(ws uuid.UUID, shown, before *orchv1.ArtifactCollecti
 		events.Related(s.vocab, "artifact", shown.GetLatestId(), "latest", ""))
 }
 
-// kept is an artifact, or all of a key. One without a key has no name.
+// kept is an artifact, or a key with all its artifacts. One without a key has no name.
 type kept interface {
 	GetId() string
 	GetKey() string
@@ -106,7 +107,7 @@ type kept interface {
 	GetTaskRunId() string
 }
 
-// lifecycle is the effect that tells what happened to one. The runs that it is of are related.
+// lifecycle returns the lifecycle event of an artifact or key. Its runs are related resources.
 func (s *Service) lifecycle(ws uuid.UUID, kind, verb string, of kept, payload []byte, related ...*orchv1.RelatedResource) (store.Effect, error) {
 	id, err := resourceid.Parse(of.GetId())
 	if err != nil {

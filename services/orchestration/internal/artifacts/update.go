@@ -13,7 +13,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// UpdateArtifact changes what was sent.
+// UpdateArtifact changes the fields that the request contains.
 func (s *Service) UpdateArtifact(ctx context.Context, r *orchv1.UpdateArtifactRequest) (*emptypb.Empty, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -29,7 +29,7 @@ func (s *Service) UpdateArtifact(ctx context.Context, r *orchv1.UpdateArtifactRe
 	return &emptypb.Empty{}, nil
 }
 
-// change edits an artifact; its key follows before the call is answered.
+// change edits an artifact and updates its key before the call returns.
 func (s *Service) change(ctx context.Context, ws, id uuid.UUID, edit func(next *orchv1.Artifact) error) (*orchv1.Artifact, error) {
 	changed, err := s.artifacts.Mutate(ctx, ws, id, store.Edit(edit, func(current, next *orchv1.Artifact) ([]store.Effect, error) {
 		return s.effects(ctx, ws, current, next, "updated")

@@ -12,7 +12,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// ReadBlockDocument answers a document by its id.
+// ReadBlockDocument returns a document by its id.
 func (s *Service) ReadBlockDocument(ctx context.Context, r *orchv1.ReadBlockDocumentRequest) (*orchv1.BlockDocument, error) {
 	ws, id, err := s.locate(ctx, r.GetId())
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *Service) ReadBlockDocument(ctx context.Context, r *orchv1.ReadBlockDocu
 	return document, s.present(ctx, ws, r.GetIncludeSecrets(), document)
 }
 
-// ReadBlockDocumentByName answers the document of that name of a type.
+// ReadBlockDocumentByName returns the document of that name of a type.
 func (s *Service) ReadBlockDocumentByName(ctx context.Context, r *orchv1.ReadBlockDocumentByNameRequest) (*orchv1.BlockDocument, error) {
 	ws, err := s.in(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Service) ReadBlockDocumentByName(ctx context.Context, r *orchv1.ReadBlo
 	return document, s.present(ctx, ws, r.GetIncludeSecrets(), document)
 }
 
-// ReadBlockDocumentsOfType answers the documents of a type that are not anonymous, ordered by name.
+// ReadBlockDocumentsOfType returns the documents of a type that are not anonymous, ordered by name.
 func (s *Service) ReadBlockDocumentsOfType(ctx context.Context, r *orchv1.ReadBlockDocumentsOfTypeRequest) (*orchv1.BlockDocumentList, error) {
 	ws, err := s.in(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Service) ofType(ctx context.Context, ws uuid.UUID, slug string) (bson.D
 	return bson.D{{Key: "block_type_id", Value: store.Binary(id)}}, err
 }
 
-// ReadBlockDocuments answers the documents that match, by their own fields and by those of their types and schemas.
+// ReadBlockDocuments returns the documents that match, by their own fields and by those of their types and schemas.
 func (s *Service) ReadBlockDocuments(ctx context.Context, r *orchv1.ReadBlockDocumentsRequest) (*orchv1.BlockDocumentList, error) {
 	ws, err := s.in(ctx)
 	if err != nil {
@@ -120,7 +120,7 @@ func (s *Service) Capabilities(ctx context.Context, ws, id uuid.UUID) ([]string,
 	return schema.GetCapabilities(), err
 }
 
-// Has tells whether there is a document of that id.
+// Has reports whether there is a document of that id.
 func (s *Service) Has(ctx context.Context, ws, id uuid.UUID) (bool, error) {
 	_, err := s.documents.Get(ctx, ws, id)
 	if errors.Is(err, store.ErrNotFound) {

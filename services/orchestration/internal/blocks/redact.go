@@ -44,7 +44,7 @@ func secretPaths(schema *orchv1.BlockSchema) (paths, error) {
 	return found, nil
 }
 
-// names tells whether a member of the outermost object is secret as a whole.
+// names reports whether a member of the outermost object is secret as a whole.
 func (p paths) names(member string) bool {
 	for _, path := range p {
 		if path[0] == member && len(path) == 1 || path[0] == everythingBelow {

@@ -12,7 +12,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// ReadBlockSchema answers a schema by its id.
+// ReadBlockSchema returns a schema by its id.
 func (s *Service) ReadBlockSchema(ctx context.Context, r *orchv1.ReadBlockSchemaRequest) (*orchv1.BlockSchema, error) {
 	ws, id, err := s.locate(ctx, r.GetId())
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *Service) ReadBlockSchema(ctx context.Context, r *orchv1.ReadBlockSchema
 	return schema, s.presentSchemas(ctx, ws, schema)
 }
 
-// ReadBlockSchemaByChecksum answers the newest schema of a checksum, of the version if one is asked for.
+// ReadBlockSchemaByChecksum returns the newest schema of a checksum, of the version if one is asked for.
 func (s *Service) ReadBlockSchemaByChecksum(ctx context.Context, r *orchv1.ReadBlockSchemaByChecksumRequest) (*orchv1.BlockSchema, error) {
 	ws, err := s.in(ctx)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Service) ReadBlockSchemaByChecksum(ctx context.Context, r *orchv1.ReadB
 	return found[0], s.presentSchemas(ctx, ws, found[0])
 }
 
-// ReadBlockSchemas answers the schemas that match, newest first.
+// ReadBlockSchemas returns the schemas that match, newest first.
 func (s *Service) ReadBlockSchemas(ctx context.Context, r *orchv1.ReadBlockSchemasRequest) (*orchv1.BlockSchemaList, error) {
 	ws, err := s.in(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Service) ReadBlockSchemas(ctx context.Context, r *orchv1.ReadBlockSchem
 // maxCapabilities bounds how many capabilities are listed.
 const maxCapabilities = 10_000
 
-// ReadBlockCapabilities answers what any schema can do.
+// ReadBlockCapabilities returns what any schema can do.
 func (s *Service) ReadBlockCapabilities(ctx context.Context, _ *emptypb.Empty) (*orchv1.BlockCapabilities, error) {
 	ws, err := s.in(ctx)
 	if err != nil {

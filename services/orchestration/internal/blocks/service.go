@@ -50,7 +50,7 @@ type Service struct {
 	installed sync.Map // The workspaces that are known to have the system's types.
 }
 
-// Deps are what the service works with.
+// Deps are the dependencies of the service.
 type Deps struct {
 	Store *store.Store
 	// Keys seal and open the data of documents.

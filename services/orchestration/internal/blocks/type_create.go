@@ -44,7 +44,7 @@ func (s *Service) CreateBlockType(ctx context.Context, r *orchv1.CreateBlockType
 	return blockType, err
 }
 
-// reserved tells whether a name begins with a word: "Prefect Cloud" with "prefect", but not "Orchard" with "orch".
+// reserved reports whether a name begins with a word: "Prefect Cloud" with "prefect", but not "Orchard" with "orch".
 func reserved(name, word string) bool {
 	if len(name) < len(word) || !strings.EqualFold(name[:len(word)], word) {
 		return false

@@ -9,7 +9,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// ReadBlockType answers a type by its id.
+// ReadBlockType returns a type by its id.
 func (s *Service) ReadBlockType(ctx context.Context, r *orchv1.ReadBlockTypeRequest) (*orchv1.BlockType, error) {
 	ws, id, err := s.locate(ctx, r.GetId())
 	if err != nil {
@@ -19,7 +19,7 @@ func (s *Service) ReadBlockType(ctx context.Context, r *orchv1.ReadBlockTypeRequ
 	return blockType, missing(err, noType)
 }
 
-// ReadBlockTypeBySlug answers a type by its slug.
+// ReadBlockTypeBySlug returns a type by its slug.
 func (s *Service) ReadBlockTypeBySlug(ctx context.Context, r *orchv1.ReadBlockTypeBySlugRequest) (*orchv1.BlockType, error) {
 	ws, err := s.in(ctx)
 	if err != nil {
@@ -29,7 +29,7 @@ func (s *Service) ReadBlockTypeBySlug(ctx context.Context, r *orchv1.ReadBlockTy
 	return blockType, missing(err, noType)
 }
 
-// ReadBlockTypes answers the types that match, ordered by name.
+// ReadBlockTypes returns the types that match, ordered by name.
 func (s *Service) ReadBlockTypes(ctx context.Context, r *orchv1.ReadBlockTypesRequest) (*orchv1.BlockTypeList, error) {
 	if _, err := s.in(ctx); err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 // pollGrain is how exactly the moment of the last poll is kept: a process that polls more often writes no more often.
 const pollGrain = 5 * time.Second
 
-// GetScheduledFlowRunsForDeployments answers the scheduled runs of deployments, the next one first. A deployment that
+// GetScheduledFlowRunsForDeployments returns the scheduled runs of deployments, the next one first. A deployment that
 // is asked for is ready: somebody will run it.
 func (s *Service) GetScheduledFlowRunsForDeployments(ctx context.Context, r *orchv1.GetScheduledFlowRunsForDeploymentsRequest) (*orchv1.FlowRunList, error) {
 	info, err := request.Incoming(ctx)

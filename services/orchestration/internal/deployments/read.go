@@ -14,7 +14,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// ReadDeployment answers a deployment by its id.
+// ReadDeployment returns a deployment by its id.
 func (s *Service) ReadDeployment(ctx context.Context, r *orchv1.ReadDeploymentRequest) (*orchv1.Deployment, error) {
 	ws, d, err := s.read(ctx, r.GetId())
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Service) read(ctx context.Context, id string) (ws uuid.UUID, d *orchv1.
 	return ws, d, translate(err)
 }
 
-// WorkQueueCheckForDeployment answers the work queues that choose the runs of a deployment by its tags. Queues belong to
+// WorkQueueCheckForDeployment returns the work queues that choose the runs of a deployment by its tags. Queues belong to
 // pools, and a deployment names its queue; none chooses by tags.
 func (s *Service) WorkQueueCheckForDeployment(
 	ctx context.Context, r *orchv1.WorkQueueCheckForDeploymentRequest,
@@ -43,7 +43,7 @@ func (s *Service) WorkQueueCheckForDeployment(
 	return &orchv1.WorkQueueList{}, nil
 }
 
-// ReadDeploymentByName answers a deployment by the name of its flow and its own.
+// ReadDeploymentByName returns a deployment by the name of its flow and its own.
 func (s *Service) ReadDeploymentByName(ctx context.Context, r *orchv1.ReadDeploymentByNameRequest) (*orchv1.Deployment, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -68,12 +68,12 @@ func (s *Service) byName(ctx context.Context, ws, flow uuid.UUID, name string) (
 	return s.deployments.First(ctx, ws, bson.D{{Key: "flow_id", Value: store.Binary(flow)}, {Key: "name", Value: name}})
 }
 
-// ListDeployments answers a page of all deployments.
+// ListDeployments returns a page of all deployments.
 func (s *Service) ListDeployments(ctx context.Context, r *orchv1.ListDeploymentsRequest) (*orchv1.DeploymentList, error) {
 	return s.list(ctx, nil, nil, r.GetOffset(), r.GetLimit())
 }
 
-// ReadDeployments answers the deployments that match, by their own fields and by those of what belongs to them.
+// ReadDeployments returns the deployments that match, by their own fields and by those of what belongs to them.
 func (s *Service) ReadDeployments(ctx context.Context, r *orchv1.ReadDeploymentsRequest) (*orchv1.DeploymentList, error) {
 	q := r.GetQuery()
 	return s.list(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())
@@ -92,7 +92,7 @@ func (s *Service) CountDeployments(ctx context.Context, r *orchv1.CountDeploymen
 	return s.source.Count(ctx, r.GetQuery())
 }
 
-// PaginateDeployments answers one page of the deployments that match, and how many there are.
+// PaginateDeployments returns one page of the deployments that match, and how many there are.
 func (s *Service) PaginateDeployments(ctx context.Context, r *orchv1.PaginateDeploymentsRequest) (*orchv1.DeploymentPage, error) {
 	q := r.GetQuery()
 	p, err := s.source.Paginate(ctx, q, q.GetSort(), q.GetPage(), q.GetLimit())

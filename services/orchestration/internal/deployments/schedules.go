@@ -16,7 +16,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
 
-// ReadDeploymentSchedules answers the schedules of a deployment.
+// ReadDeploymentSchedules returns the schedules of a deployment.
 func (s *Service) ReadDeploymentSchedules(ctx context.Context, r *orchv1.ReadDeploymentSchedulesRequest) (*orchv1.DeploymentScheduleList, error) {
 	_, d, err := s.read(ctx, r.GetId())
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Service) CreateDeploymentSchedules(ctx context.Context, r *orchv1.Creat
 	return added, translate(err)
 }
 
-// UpdateDeploymentSchedule changes what was sent of a schedule.
+// UpdateDeploymentSchedule changes the fields that the request contains of a schedule.
 func (s *Service) UpdateDeploymentSchedule(ctx context.Context, r *orchv1.UpdateDeploymentScheduleRequest) (*emptypb.Empty, error) {
 	return s.changeSchedule(ctx, r.GetId(), func(d *orchv1.Deployment) error {
 		at := find(d, r.GetScheduleId())

@@ -42,7 +42,7 @@ type Service struct {
 	flush       outbox.Flusher
 }
 
-// Block tells whether a workspace has a block of that id.
+// Block reports whether a workspace has a block of that id.
 type Block func(ctx context.Context, ws, id uuid.UUID) (bool, error)
 
 // Limit reads a concurrency limit of a workspace as deployments show it; nil when there is none of that id.
@@ -54,7 +54,7 @@ type Shown func(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment) (*orchv
 // Follow is the effect that gives a deployment a concurrency limit of its own with so many slots; nil takes it away.
 type Follow func(ws, deployment uuid.UUID, slots *int64) store.Effect
 
-// Deps are what the service works with.
+// Deps are the dependencies of the service.
 type Deps struct {
 	Store *store.Store
 	// Runs are where the deployments' runs are made.

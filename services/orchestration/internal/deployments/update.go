@@ -16,7 +16,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
 
-// UpdateDeployment changes what was sent. Parameters are stored with their values in the places of markers.
+// UpdateDeployment changes the fields that the request contains. Parameters are stored with their values in the places of markers.
 func (s *Service) UpdateDeployment(ctx context.Context, r *orchv1.UpdateDeploymentRequest) (*emptypb.Empty, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {

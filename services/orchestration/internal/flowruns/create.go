@@ -150,7 +150,7 @@ func (s *Service) insert(ctx context.Context, ws uuid.UUID, c Creation, flow *or
 	return present(t.Run, now), nil
 }
 
-// newRun is the run as it was asked for, before its first state.
+// newRun builds the run from a request, before its first state.
 func (s *Service) newRun(id uuid.UUID, c Creation, flow *orchv1.Flow) *orchv1.FlowRun {
 	create := c.Run
 	run := &orchv1.FlowRun{

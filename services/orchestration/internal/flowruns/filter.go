@@ -6,20 +6,20 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// ReadFlowRuns answers the runs that match, by their own fields and by those of what they belong to.
+// ReadFlowRuns returns the runs that match, by their own fields and by those of what they belong to.
 func (s *Service) ReadFlowRuns(ctx context.Context, r *orchv1.ReadFlowRunsRequest) (*orchv1.FlowRunList, error) {
 	q := r.GetQuery()
 	runs, err := s.source.List(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())
 	return &orchv1.FlowRunList{FlowRuns: s.presentAll(runs)}, err
 }
 
-// ListFlowRuns answers a page of all runs.
+// ListFlowRuns returns a page of all runs.
 func (s *Service) ListFlowRuns(ctx context.Context, r *orchv1.ListFlowRunsRequest) (*orchv1.FlowRunList, error) {
 	runs, err := s.source.List(ctx, nil, nil, r.GetOffset(), r.GetLimit())
 	return &orchv1.FlowRunList{FlowRuns: s.presentAll(runs)}, err
 }
 
-// PaginateFlowRuns answers one page of the runs that match, and how many there are.
+// PaginateFlowRuns returns one page of the runs that match, and how many there are.
 func (s *Service) PaginateFlowRuns(ctx context.Context, r *orchv1.PaginateFlowRunsRequest) (*orchv1.FlowRunPage, error) {
 	q := r.GetQuery()
 	p, err := s.source.Paginate(ctx, q, q.GetSort(), q.GetPage(), q.GetLimit())

@@ -24,7 +24,7 @@ func (s *Service) bring(ws uuid.UUID, run, key string, value []byte) (store.Effe
 	})
 }
 
-// WriteInputs carries out effects of that kind. A key that is taken meanwhile keeps its value.
+// WriteInputs executes effects of that kind. A key that is taken meanwhile keeps its value.
 func (s *Service) WriteInputs(ctx context.Context, effects []store.Effect) error {
 	return s.inputs.InsertCarried(ctx, effects, nil)
 }

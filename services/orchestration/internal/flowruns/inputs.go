@@ -50,7 +50,7 @@ func (s *Service) CreateFlowRunInput(ctx context.Context, r *orchv1.CreateFlowRu
 	return &emptypb.Empty{}, nil
 }
 
-// ReadFlowRunInputs answers the inputs of a run whose keys begin alike, oldest first.
+// ReadFlowRunInputs returns the inputs of a run whose keys begin alike, oldest first.
 func (s *Service) ReadFlowRunInputs(ctx context.Context, r *orchv1.ReadFlowRunInputsRequest) (*orchv1.FlowRunInputList, error) {
 	ws, run, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *Service) ReadFlowRunInputs(ctx context.Context, r *orchv1.ReadFlowRunIn
 	return &orchv1.FlowRunInputList{Inputs: found[:min(int64(len(found)), q.GetLimit())]}, nil
 }
 
-// ReadFlowRunInput answers the value of an input as it was sent.
+// ReadFlowRunInput returns the value of an input as it was sent.
 func (s *Service) ReadFlowRunInput(ctx context.Context, r *orchv1.ReadFlowRunInputRequest) (*httpbody.HttpBody, error) {
 	ws, run, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {

@@ -50,7 +50,7 @@ type Service struct {
 // CancelTaskRuns ends the task runs of flow runs of a workspace that were cancelled. It is called repeatedly for a while.
 type CancelTaskRuns func(ctx context.Context, ws uuid.UUID, flowRuns []uuid.UUID) error
 
-// Deps are what the service works with.
+// Deps are the dependencies of the service.
 type Deps struct {
 	Store      *store.Store
 	Vocabulary vocabulary.Vocabulary
@@ -99,7 +99,7 @@ func unknown(id string) error {
 	return rpc.ExceptionMessage(http.StatusNotFound, fmt.Sprintf("Flow run with id %s not found", id))
 }
 
-// ReadFlowRun answers a run.
+// ReadFlowRun returns a run.
 func (s *Service) ReadFlowRun(ctx context.Context, r *orchv1.ReadFlowRunRequest) (*orchv1.FlowRun, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {

@@ -147,7 +147,7 @@ func (a *attempt) settle(ctx context.Context, t *rules.Transition, err error) {
 	}
 }
 
-// used tells whether the run may have the slot. Where the database did not answer, the transition may be written.
+// used reports whether the run may have the slot. Where the database did not answer, the transition may be written.
 func (a *attempt) used(t *rules.Transition, err error) bool {
 	if err != nil {
 		return store.InDoubt(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// ReadFlowRunStates answers a run's history, oldest first.
+// ReadFlowRunStates returns a run's history, oldest first.
 func (s *Service) ReadFlowRunStates(ctx context.Context, r *orchv1.ReadFlowRunStatesRequest) (*orchv1.StateList, error) {
 	ws, run, err := resourceid.FromRequest(ctx, r.GetFlowRunId())
 	if err != nil {
@@ -27,7 +27,7 @@ func (s *Service) States(ctx context.Context, ws, run uuid.UUID) (*orchv1.StateL
 	return s.history.Of(ctx, ws, run)
 }
 
-// ReadFlowRunState answers one state of a run.
+// ReadFlowRunState returns one state of a run.
 func (s *Service) ReadFlowRunState(ctx context.Context, r *orchv1.ReadFlowRunStateRequest) (*orchv1.State, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {

@@ -42,7 +42,7 @@ func (s *Service) sweep(ctx context.Context, filter bson.D, order string, policy
 	}
 }
 
-// suggest proposes a state to one run that a sweep found, and tells whether it was written.
+// suggest proposes a state to one run that a sweep found, and reports whether it was written.
 func (s *Service) suggest(
 	ctx context.Context, run store.Owned[*orchv1.FlowRun], policy rules.Policy, propose func(*orchv1.FlowRun) *orchv1.StateCreate,
 ) (bool, error) {

@@ -62,7 +62,7 @@ func (s *Service) countBy(ctx context.Context, of query.Collection, field string
 	return &orchv1.CountsById{Counts: counts}, nil
 }
 
-// NextRunsByFlow answers the run of each flow that is to start next, or should have started.
+// NextRunsByFlow returns the run of each flow that is to start next, or should have started.
 func (s *Service) NextRunsByFlow(ctx context.Context, r *orchv1.NextRunsByFlowRequest) (*orchv1.NextRuns, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -112,7 +112,7 @@ func several(ids []string, name func(id string)) (bson.A, error) {
 	return among, nil
 }
 
-// ReadSimpleFlowRuns answers the runs that match as points of a chart. Runs without a state are left out.
+// ReadSimpleFlowRuns returns the runs that match as points of a chart. Runs without a state are left out.
 func (s *Service) ReadSimpleFlowRuns(ctx context.Context, r *orchv1.ReadSimpleFlowRunsRequest) (*orchv1.SimpleFlowRunList, error) {
 	q := r.GetQuery()
 	if q.GetLimit() < 0 {

@@ -33,7 +33,7 @@ func DeleteUnstarted(of *store.Store, ws, deployment uuid.UUID, which Unstarted)
 	return e
 }
 
-// DeleteUnstartedRuns carries out effects of that kind.
+// DeleteUnstartedRuns executes effects of that kind.
 func (s *Service) DeleteUnstartedRuns(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		if len(e.Body) != 33 {

@@ -18,7 +18,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// UpdateFlowRun changes what was sent; the state is not among it.
+// UpdateFlowRun changes the fields that the request contains; the state is not among it.
 func (s *Service) UpdateFlowRun(ctx context.Context, r *orchv1.UpdateFlowRunRequest) (*emptypb.Empty, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {

@@ -15,15 +15,15 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// CreateFlow stores a flow, or answers the flow of that name as it is: 201 or 200.
+// CreateFlow stores a flow, or returns the existing flow of that name: 201 or 200.
 func (s *Service) CreateFlow(ctx context.Context, r *orchv1.CreateFlowRequest) (*orchv1.Flow, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
 		return nil, err
 	}
-	// The flow of that name may be deleted between the insert that met it and the read that looks for it.
+	// A concurrent call may delete the flow of that name between the failed insert and the read.
 	for range 3 {
-		// Most creations are of flows that exist: a read costs less than a write that is refused.
+		// Most flows exist already, and a read costs less than a rejected write.
 		flow, err := s.byName(ctx, info.Workspace, r.GetFlow().GetName())
 		if err == nil {
 			return flow, nil
@@ -51,7 +51,7 @@ func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, create *orchv1.F
 	return flow, s.flows.Insert(ctx, ws, flow, created)
 }
 
-// newFlow is the flow as it was asked for.
+// newFlow builds a flow from a request.
 func newFlow(id uuid.UUID, create *orchv1.FlowCreate) *orchv1.Flow {
 	flow := &orchv1.Flow{Id: id.String(), Name: create.GetName(), Tags: create.GetTags(), Labels: create.GetLabels()}
 	if flow.Labels == nil {
@@ -64,7 +64,7 @@ func (s *Service) byName(ctx context.Context, ws uuid.UUID, name string) (*orchv
 	return s.flows.First(ctx, ws, bson.D{{Key: "name", Value: name}})
 }
 
-// ReadFlowByName answers a flow by its name.
+// ReadFlowByName returns a flow by its name.
 func (s *Service) ReadFlowByName(ctx context.Context, r *orchv1.ReadFlowByNameRequest) (*orchv1.Flow, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {

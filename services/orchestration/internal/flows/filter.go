@@ -6,20 +6,20 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// ReadFlows answers the flows that match, by their own fields and by those of what belongs to them.
+// ReadFlows returns the flows that match filters on their own fields and on related resources.
 func (s *Service) ReadFlows(ctx context.Context, r *orchv1.ReadFlowsRequest) (*orchv1.FlowList, error) {
 	q := r.GetQuery()
 	flows, err := s.source.List(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())
 	return &orchv1.FlowList{Flows: flows}, err
 }
 
-// ListFlows answers a page of all flows.
+// ListFlows returns a page of all flows.
 func (s *Service) ListFlows(ctx context.Context, r *orchv1.ListFlowsRequest) (*orchv1.FlowList, error) {
 	flows, err := s.source.List(ctx, nil, nil, r.GetOffset(), r.GetLimit())
 	return &orchv1.FlowList{Flows: flows}, err
 }
 
-// PaginateFlows answers one page of the flows that match, and how many there are.
+// PaginateFlows returns one page of the matching flows and their count.
 func (s *Service) PaginateFlows(ctx context.Context, r *orchv1.PaginateFlowsRequest) (*orchv1.FlowPage, error) {
 	q := r.GetQuery()
 	p, err := s.source.Paginate(ctx, q, q.GetSort(), q.GetPage(), q.GetLimit())

@@ -11,8 +11,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// ReplaceFlow makes a flow of that id what was asked for, or creates it: 200 or 201. A name that another flow has is
-// refused.
+// ReplaceFlow replaces the flow of an id, or creates it: 200 or 201. It refuses a name that another flow has.
 func (s *Service) ReplaceFlow(ctx context.Context, r *orchv1.ReplaceFlowRequest) (*orchv1.Flow, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -22,7 +21,7 @@ func (s *Service) ReplaceFlow(ctx context.Context, r *orchv1.ReplaceFlowRequest)
 	if !errors.Is(err, store.ErrNotFound) {
 		return flow, err
 	}
-	// Another call may create it between the look and the insert; then that one wins, and this one is a conflict.
+	// A concurrent creation wins, and this call returns a conflict.
 	if flow, err = s.insert(ctx, ws, id, r.GetFlow()); err != nil {
 		return nil, err
 	}

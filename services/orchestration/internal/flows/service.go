@@ -1,7 +1,7 @@
-// Package flows keeps flows: the programs whose runs are orchestrated.
+// Package flows manages flows: the programs whose runs are orchestrated.
 //
-// A flow is known by its name within a workspace. Creating it again answers the one that exists, so every run of a
-// program may begin by creating its flow.
+// A flow's name is unique within a workspace. Creating a flow again returns the existing one, so every run of a program
+// may start by creating its flow.
 package flows
 
 import (
@@ -43,7 +43,7 @@ func New(s *store.Store, vocab vocabulary.Vocabulary, flush outbox.Flusher) *Ser
 	}
 }
 
-// errNotFound is the API's answer for an unknown flow.
+// errNotFound is the API's response for an unknown flow.
 func errNotFound() error { return rpc.Detail(http.StatusNotFound, "Flow not found") }
 
 func translate(err error) error {
@@ -53,7 +53,7 @@ func translate(err error) error {
 	return err
 }
 
-// ReadFlow answers a flow by its id.
+// ReadFlow returns a flow by its id.
 func (s *Service) ReadFlow(ctx context.Context, r *orchv1.ReadFlowRequest) (*orchv1.Flow, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -63,7 +63,8 @@ func (s *Service) ReadFlow(ctx context.Context, r *orchv1.ReadFlowRequest) (*orc
 	return flow, translate(err)
 }
 
-// lifecycle is the effect that tells what happened to a flow; before is what it was, nil where it was not or is as it was.
+// lifecycle returns the event of a change of a flow; before is the previous flow, nil if there was none or it is
+// unchanged.
 func (s *Service) lifecycle(ws uuid.UUID, flow, before *orchv1.Flow, verb string) (store.Effect, error) {
 	id, err := uuid.Parse(flow.GetId())
 	if err != nil {

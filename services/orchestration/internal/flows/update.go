@@ -12,7 +12,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// UpdateFlow changes what was sent.
+// UpdateFlow changes the fields that the request contains.
 func (s *Service) UpdateFlow(ctx context.Context, r *orchv1.UpdateFlowRequest) (*emptypb.Empty, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -28,7 +28,7 @@ func (s *Service) UpdateFlow(ctx context.Context, r *orchv1.UpdateFlowRequest) (
 	return &emptypb.Empty{}, nil
 }
 
-// change edits a flow and tells of it.
+// change edits a flow and publishes the change.
 func (s *Service) change(ctx context.Context, ws, id uuid.UUID, edit func(next *orchv1.Flow) error) (*orchv1.Flow, error) {
 	return s.flows.Mutate(ctx, ws, id, store.Edit(edit, func(current, next *orchv1.Flow) ([]store.Effect, error) {
 		updated, err := s.lifecycle(ws, next, current, "updated")

@@ -11,7 +11,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// ReadFlowRunGraphV1 answers the task runs of a flow run with those whose results they took.
+// ReadFlowRunGraphV1 returns the task runs of a flow run with those whose results they took.
 func (s *Service) ReadFlowRunGraphV1(ctx context.Context, r *orchv1.ReadFlowRunGraphV1Request) (*orchv1.DependencyResultList, error) {
 	ws, id, _, err := s.run(ctx, r.GetId())
 	if err != nil {

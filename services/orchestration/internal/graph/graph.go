@@ -15,7 +15,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// ReadFlowRunGraphV2 answers the graph of a flow run. With a moment, the nodes that had ended before it are left out; the
+// ReadFlowRunGraphV2 returns the graph of a flow run. With a moment, the nodes that had ended before it are left out; the
 // edges to them are not.
 func (s *Service) ReadFlowRunGraphV2(ctx context.Context, r *orchv1.ReadFlowRunGraphV2Request) (*orchv1.Graph, error) {
 	ws, id, run, err := s.run(ctx, r.GetId())

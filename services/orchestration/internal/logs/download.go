@@ -24,7 +24,7 @@ import (
 // downloadPart is how many logs are answered at a time.
 const downloadPart = 1000
 
-// DownloadFlowRunLogs answers all logs of a flow run as CSV, oldest first, in parts.
+// DownloadFlowRunLogs returns all logs of a flow run as CSV, oldest first, in parts.
 func (s *Service) DownloadFlowRunLogs(ctx context.Context, r *orchv1.DownloadFlowRunLogsRequest) (*httpbody.HttpBody, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {

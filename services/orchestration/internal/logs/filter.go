@@ -6,7 +6,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// ReadLogs answers the logs that match.
+// ReadLogs returns the logs that match.
 func (s *Service) ReadLogs(ctx context.Context, r *orchv1.ReadLogsRequest) (*orchv1.LogList, error) {
 	q := r.GetQuery()
 	found, err := s.source.List(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())

@@ -33,7 +33,7 @@ type Service struct {
 	log       *slog.Logger
 }
 
-// Deps are what the service works with.
+// Deps are the dependencies of the service.
 type Deps struct {
 	Store *store.Store
 	// Retention is how long logs are kept; 0 keeps them as long as their flow run.

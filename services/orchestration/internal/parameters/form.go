@@ -112,7 +112,7 @@ func (f *form) leaves(e *jsonschema.ValidationError) []fieldError {
 	return []fieldError{{location, reason(e.ErrorKind, at(f.value, e.InstanceLocation))}}
 }
 
-// steps reads a location, and tells whether it leads to a blank.
+// steps reads a location, and reports whether it leads to a blank.
 func (f *form) steps(location []string) (steps []step, blank bool) {
 	value := f.value
 	for _, name := range location {

@@ -132,7 +132,7 @@ func (h hydration) list(raw []byte) ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-// marker tells whether an object is a marker, by which key, and its kind; the kind null is "none".
+// marker reports whether an object is a marker, by which key, and its kind; the kind null is "none".
 func marker(list []member) (key, kind string, marked bool) {
 	for _, key := range []string{vocabulary.Orch.KindKey(), vocabulary.Prefect.KindKey()} {
 		raw := find(list, key)

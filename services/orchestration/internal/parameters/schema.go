@@ -160,7 +160,7 @@ func (s *Schema) Validate(params []byte) error {
 	return explain(invalid, value)
 }
 
-// circular tells whether checking came back to where it was.
+// circular reports whether checking came back to where it was.
 func circular(e *jsonschema.ValidationError) bool {
 	_, cycle := e.ErrorKind.(*kind.RefCycle)
 	return cycle || slices.ContainsFunc(e.Causes, circular)

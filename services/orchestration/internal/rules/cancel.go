@@ -1,6 +1,6 @@
 package rules
 
-// enforceCancellingToCancelled keeps a run that is being cancelled from ending in any other way.
+// enforceCancellingToCancelled lets a cancelling run end only as cancelled.
 var enforceCancellingToCancelled = Rule{
 	Name: "EnforceCancellingToCancelledTransition", From: setOf(cancelling), To: anyState &^ setOf(cancelled),
 	Before: func(t *Transition) {
@@ -8,7 +8,7 @@ var enforceCancellingToCancelled = Rule{
 	},
 }
 
-// bypassCancellingWithoutInfrastructure cancels at once where nobody would: the run has no process to be stopped.
+// bypassCancellingWithoutInfrastructure cancels a run without a process at once, because no worker would do it.
 var bypassCancellingWithoutInfrastructure = Rule{
 	Name: "BypassCancellingFlowRunsWithNoInfra", From: setOf(scheduled, paused), To: setOf(cancelling),
 	Before: func(t *Transition) {

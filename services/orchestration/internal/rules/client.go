@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Version is the version of a client's library, as far as rules look at it; the zero version is unknown.
+// Version is the version of a client's library, as far as rules depend on it; the zero version is unknown.
 type Version struct {
 	major, minor, patch int
-	// candidate is the number of a release candidate; final is a release.
+	// candidate is the number of a release candidate; final marks a release.
 	candidate int
 }
 
-// final is beyond every candidate.
+// final is greater than every candidate number.
 const final = 1 << 30
 
 var userAgent = regexp.MustCompile(`^prefect/(\d{1,6})\.(\d{1,6})\.(\d{1,6})([^ ]*)`)
 
-// ClientVersion reads the version from a User-Agent such as "prefect/3.4.11 (API 0.8.4)". All others are unknown, and
-// count as old.
+// ClientVersion parses the version of a User-Agent such as "prefect/3.4.11 (API 0.8.4)". Every other User-Agent has the
+// unknown version and counts as old.
 func ClientVersion(agent string) Version {
 	m := userAgent.FindStringSubmatch(agent)
 	if m == nil {
@@ -54,16 +54,16 @@ func (v Version) compare(o Version) int {
 	return 0
 }
 
-// renewsLeases tells whether the client renews the lease of its deployment's slot while it runs.
+// renewsLeases reports whether the client renews the lease of its deployment's slot during the run.
 func (v Version) renewsLeases() bool { return v.compare(Version{3, 4, 11, final}) >= 0 }
 
-// TellsOfTaskRuns tells whether the client sends the events of its task runs by itself.
+// TellsOfTaskRuns reports whether the client publishes the events of its task runs itself.
 func (v Version) TellsOfTaskRuns() bool { return v.major >= 3 }
 
-// TellsOfArtifacts tells whether the client sends the events of artifacts that it makes and changes by itself.
+// TellsOfArtifacts reports whether the client publishes the events of its artifacts itself.
 func (v Version) TellsOfArtifacts() bool { return v.compare(Version{3, 4, 15, final}) >= 0 }
 
-// takesSlotsItself tells whether the client takes its deployment's slot itself.
+// takesSlotsItself reports whether the client acquires its deployment's slot itself.
 func (v Version) takesSlotsItself() bool {
 	return v.compare(Version{3, 0, 0, 20}) >= 0 && v.compare(Version{3, 0, 3, final}) <= 0
 }

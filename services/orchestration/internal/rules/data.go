@@ -6,8 +6,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// persisted tells whether a state refers to a result that somebody may read: data that is an object, and not one of a
-// result that was never written.
+// persisted reports whether a state refers to a readable result: its data is an object and does not describe an
+// unwritten result.
 func persisted(s *orchv1.State) bool {
 	if len(s.GetData()) == 0 {
 		return false
@@ -18,7 +18,7 @@ func persisted(s *orchv1.State) bool {
 	return json.Unmarshal(s.GetData(), &data) == nil && string(s.GetData()) != "null" && data.Type != "unpersisted"
 }
 
-// preventResultDataLoss keeps a result from being replaced by nothing.
+// preventResultDataLoss keeps an existing result when a new state has none.
 var preventResultDataLoss = Rule{
 	Name: "PreventResultDataLoss", From: setOf(completed), To: setOf(completed),
 	Before: func(t *Transition) {

@@ -1,26 +1,24 @@
-// Package rules judges proposed states.
+// Package rules decides on proposed states.
 //
-// A rule is a pure function on a transition: what the run is, what its state is, what is proposed. It lets the
-// proposal pass, replaces it, or stops it; nothing here reads a store or a clock.
+// A rule is a pure function on a transition: the run, its current state and the proposed state. It accepts, replaces or
+// stops the proposal. No rule reads a store or a clock.
 //
 //	proposal ──► rule 1 ──► rule 2 ──► … ──► transforms ──► after-hooks, last rule first ──► written
 //	               │ REJECT: another state is written instead, or none
 //	               │ WAIT:   nothing is written; try again later
 //	               └ ABORT:  nothing is written
 //
-// A policy is an ordered list of rules. A rule takes part when the transition that the client intended, as a pair of
-// state types, is in its sets, and when no earlier rule has changed that pair: once one rule has replaced the
-// proposal by another type, those after it are silent. Where a later rule changes the pair, an earlier one that took
-// part fizzles: its clean-up runs instead of its after-hook. Universal rules and the transforms take part always,
-// unless nothing is left to write.
+// A policy is an ordered list of rules. A rule applies when the intended transition is in its sets and no earlier rule
+// has changed the transition's types. Once a rule replaces the proposal by another type, later rules are skipped. If a
+// later rule changes the types, an earlier rule that applied runs its clean-up instead of its after-hook. Universal
+// rules and transforms always apply, unless no state is left to write.
 //
 //	SCHEDULED ─► PENDING ─► RUNNING ─► COMPLETED | FAILED | CRASHED | CANCELLED
 //	    ▲                     │  ▲
 //	    └──── AwaitingRetry ──┘  └─► PAUSED, CANCELLING
 //
-// A flow run's transition and a task run's share their [Judgement], so that what holds for both is written once; each
-// kind has policies and rules of its own. What task rules must know of other documents is read before and given to
-// them as [TaskFacts].
+// Transitions of flow runs and of task runs share their [Judgement]. Each kind has its own policies and rules. The
+// caller reads what task rules need of other documents in advance and passes it as [TaskFacts].
 //
-// The rules and their order are those of the open server that existing clients expect.
+// The rules and their order match the open server that existing clients expect.
 package rules

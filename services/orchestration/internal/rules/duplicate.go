@@ -1,7 +1,7 @@
 package rules
 
-// preventDuplicateTransitions answers a repeated request like one that already took place. Clients stamp each attempt
-// with an id and repeat what was not answered; without this rule a retry would count twice.
+// preventDuplicateTransitions gives a repeated request the outcome of the first. Clients give each attempt an id and
+// repeat unacknowledged requests; without this rule a retry would count twice.
 var preventDuplicateTransitions = Rule{
 	Name: "PreventDuplicateTransitions", From: anyState, To: anyState,
 	Before: func(t *Transition) {

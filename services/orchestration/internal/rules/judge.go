@@ -6,21 +6,21 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// transition is either kind of transition.
+// transition is a transition of either kind of run.
 type transition interface {
 	*Transition | *TaskTransition
 	judgement() *Judgement
-	// settle makes the written state the run's own.
+	// settle applies the written state to the run.
 	settle()
 }
 
 type rule[T transition] struct {
 	Name string
-	// From and To are the intended transitions that the rule takes part in.
+	// From and To are the intended transitions to which the rule applies.
 	From, To Set
-	// Universal rules take part in every transition that still writes something.
+	// Universal rules apply to every transition that still writes a state.
 	Universal bool
-	// Before judges. After runs when the transition that the rule saw is the one that is written; CleanUp when another is.
+	// Before decides. After runs if the transition is written as the rule saw it; otherwise CleanUp runs.
 	Before  func(T)
 	After   func(T)
 	CleanUp func(T)

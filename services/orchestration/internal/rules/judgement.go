@@ -10,18 +10,18 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Judgement is what transitions of flow runs and of task runs have in common: the states, the verdict, and the fields
-// that both kinds of runs keep.
+// Judgement is the common part of flow run and task run transitions: the states, the verdict, and the run fields of
+// both kinds.
 type Judgement struct {
 	// Initial is the run's state; nil when it has none.
 	Initial *orchv1.State
-	// Proposed is what will be written; nil once nothing will.
+	// Proposed is the state to write; nil once nothing is to be written.
 	Proposed *orchv1.State
 	// Intended is the type that the client proposed.
 	Intended orchv1.StateType
-	// Now is the moment of the judgement.
+	// Now is the time of the decision.
 	Now time.Time
-	// NewID mints ids of states that rules make.
+	// NewID creates the ids of states that rules create.
 	NewID func() uuid.UUID
 
 	ledger ledger
@@ -30,14 +30,15 @@ type Judgement struct {
 	delay  time.Duration
 }
 
-// ledger points to where a run keeps when it ran and how often.
+// ledger points to the fields of a run that record its times and counts.
 type ledger struct {
 	start, end, expectedStart, nextScheduledStart, sortStart **timestamppb.Timestamp
 	totalRunTime                                             *float64
 	runCount                                                 *int64
 }
 
-// propose begins the judgement of a proposal. It is completed: an id, a moment, a name, and for SCHEDULED a time.
+// propose starts the decision on a proposal. It adds a missing id, timestamp and name, and for SCHEDULED the scheduled
+// time.
 func propose(initial *orchv1.State, proposal *orchv1.StateCreate, l ledger, now time.Time, newID func() uuid.UUID) Judgement {
 	t := Judgement{
 		Initial:  initial,
@@ -59,10 +60,10 @@ func propose(initial *orchv1.State, proposal *orchv1.StateCreate, l ledger, now 
 	return t
 }
 
-// judgement lets the engine and the shared rules reach the common part of either kind of transition.
+// judgement gives the engine and the shared rules access to the common part of either kind of transition.
 func (t *Judgement) judgement() *Judgement { return t }
 
-// newState makes a state as rules propose it. An empty name is the type's own.
+// newState builds a state for a rule. An empty name means the type's default name.
 func (t *Judgement) newState(kind orchv1.StateType, name string) *orchv1.State {
 	if name == "" {
 		name = DefaultName(kind)
@@ -76,16 +77,16 @@ func (t *Judgement) newState(kind orchv1.StateType, name string) *orchv1.State {
 	}
 }
 
-// NewDetails are the details of a state that the server makes: what a client does not say of its own states either. The
-// time is that of a SCHEDULED state, else nil.
+// NewDetails returns the details of a state that the server creates, without the fields that only clients set. The time
+// is that of a SCHEDULED state, else nil.
 func NewDetails(scheduledTime *timestamppb.Timestamp) *orchv1.StateDetails {
 	return &orchv1.StateDetails{Deferred: new(bool), ScheduledTime: scheduledTime}
 }
 
-// Word is a type as clients write it.
+// Word returns a type as clients write it.
 func Word(kind orchv1.StateType) string { return kind.String()[len("STATE_TYPE_"):] }
 
-// DefaultName is a state's name when nobody gave one: the type, capitalised.
+// DefaultName returns the default name of a state: the capitalised type.
 func DefaultName(kind orchv1.StateType) string {
 	word := []byte(Word(kind))
 	for i := 1; i < len(word); i++ {
@@ -99,30 +100,30 @@ func (t *Judgement) reject(instead *orchv1.State, reason string) {
 	t.Proposed, t.status, t.reason = instead, orchv1.SetStateStatus_SET_STATE_STATUS_REJECT, reason
 }
 
-// abort writes nothing and tells the client to give up.
+// abort writes nothing and makes the client give up.
 func (t *Judgement) abort(reason string) {
 	t.Proposed, t.status, t.reason = nil, orchv1.SetStateStatus_SET_STATE_STATUS_ABORT, reason
 }
 
-// wait writes nothing and tells the client to come again.
+// wait writes nothing and makes the client retry later.
 func (t *Judgement) wait(delay time.Duration, reason string) {
 	t.Proposed, t.status, t.reason, t.delay = nil, orchv1.SetStateStatus_SET_STATE_STATUS_WAIT, reason, delay
 }
 
 func (t *Judgement) from() orchv1.StateType { return t.Initial.GetType() }
 
-// to is none once the proposal is gone.
+// to returns none if nothing is to be written.
 func (t *Judgement) to() orchv1.StateType { return t.Proposed.GetType() }
 
-// Written tells whether the judgement writes a state; it is the run's state then.
+// Written reports whether the decision writes a state, which then is the run's state.
 func (t *Judgement) Written() bool { return t.Proposed != nil }
 
-// Accepted tells whether the state that was proposed is the one that is written.
+// Accepted reports whether the proposed state is written unchanged.
 func (t *Judgement) Accepted() bool {
 	return t.Written() && t.status == orchv1.SetStateStatus_SET_STATE_STATUS_ACCEPT
 }
 
-// Result is the judgement as clients read it.
+// Result returns the decision as clients read it.
 func (t *Judgement) Result() *orchv1.OrchestrationResult {
 	state := t.Proposed
 	if state == nil {
@@ -138,7 +139,7 @@ func (t *Judgement) details() *orchv1.TransitionDetails {
 	case orchv1.SetStateStatus_SET_STATE_STATUS_ABORT:
 		return &orchv1.TransitionDetails{Kind: &orchv1.TransitionDetails_Abort{Abort: &orchv1.StateAbortDetails{Reason: &t.reason}}}
 	case orchv1.SetStateStatus_SET_STATE_STATUS_WAIT:
-		// Whole seconds, upwards: a client that waits as long finds the time come.
+		// Rounded up to whole seconds, so the time has come when the client retries.
 		seconds := int64((t.delay + time.Second - 1) / time.Second)
 		return &orchv1.TransitionDetails{Kind: &orchv1.TransitionDetails_Wait{Wait: &orchv1.StateWaitDetails{DelaySeconds: seconds, Reason: &t.reason}}}
 	}

@@ -1,6 +1,6 @@
 package rules
 
-// MarkLatePolicy judges the server's own finding that a scheduled run is late.
+// MarkLatePolicy decides on the server's own proposal that a scheduled run is late.
 var MarkLatePolicy = Policy{
 	ensureOnlyScheduledMarkedLate,
 	enforceSlotOnLate,

@@ -1,7 +1,7 @@
 package rules
 
-// preserveConcurrencyLease carries the lease of a deployment's slot from state to state: clients send their own
-// details and know nothing of it.
+// preserveConcurrencyLease copies the lease of a deployment's slot into the next state, because clients replace the
+// state details and do not know the lease.
 var preserveConcurrencyLease = Rule{
 	Name: "PreserveDeploymentConcurrencyLeaseId", Universal: true,
 	Before: func(t *Transition) {

@@ -6,8 +6,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// handlePausing lets a running run pause, once per key: a flow that is started again after a suspension meets its
-// pauses again and must pass those that have fired.
+// handlePausing pauses a running run once per key. A flow that restarts after a suspension reaches its earlier pauses
+// again and must pass them.
 var handlePausing = Rule{
 	Name: "HandlePausingFlows", From: anyState, To: setOf(paused),
 	Before: func(t *Transition) {
@@ -41,13 +41,13 @@ var handlePausing = Rule{
 		}
 		key := t.Proposed.GetStateDetails().GetPauseKey()
 		if key == "" {
-			key = t.NewID().String() // A pause without a key is like no other.
+			key = t.NewID().String() // A pause without a key is unique.
 		}
 		policy.PauseKeys.Values = append(policy.PauseKeys.Values, key)
 	},
 }
 
-// handleResuming lets a paused run go on, or end.
+// handleResuming lets a paused run continue or end.
 var handleResuming = Rule{
 	Name: "HandleResumingPausedFlows", From: setOf(paused), To: anyState,
 	Before: func(t *Transition) {

@@ -2,8 +2,8 @@ package rules
 
 import "fmt"
 
-// preventPendingTransitions lets one worker win: a run that is pending, or further, does not become pending again. The
-// names of a pending run may change, as a worker reports how it goes on (Submitting, InfrastructurePending).
+// preventPendingTransitions lets one worker win: a run that is pending or further along does not become pending again.
+// The name of a pending state may change, because a worker reports progress by it (Submitting, InfrastructurePending).
 func preventPendingTransitions[T transition]() rule[T] {
 	return rule[T]{
 		Name: "PreventPendingTransitions", From: setOf(pending, running, cancelling, cancelled), To: setOf(pending),

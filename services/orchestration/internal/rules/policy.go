@@ -1,9 +1,9 @@
 package rules
 
-// Rule is one part of a policy on flow runs.
+// Rule is one rule of a flow run policy.
 type Rule = rule[*Transition]
 
-// TaskRule is one part of a policy on task runs.
+// TaskRule is one rule of a task run policy.
 type TaskRule = rule[*TaskTransition]
 
 // Policy is an ordered list of rules for flow runs.
@@ -12,7 +12,7 @@ type Policy []Rule
 // TaskPolicy is an ordered list of rules for task runs.
 type TaskPolicy []TaskRule
 
-// CoreFlowPolicy judges what clients propose for flow runs.
+// CoreFlowPolicy decides on clients' proposals for flow runs.
 var CoreFlowPolicy = Policy{
 	preserveConcurrencyLease,
 	preventDuplicateTransitions,
@@ -32,14 +32,15 @@ var CoreFlowPolicy = Policy{
 	releaseSlot,
 }
 
-// MinimalFlowPolicy judges forced transitions: it only keeps results from being lost and runs without infrastructure from hanging.
+// MinimalFlowPolicy decides on forced transitions: it only prevents the loss of results and cancellations that never
+// end.
 var MinimalFlowPolicy = Policy{
 	preventResultDataLoss,
 	bypassCancellingWithoutInfrastructure,
 	releaseSlot,
 }
 
-// CoreTaskPolicy judges what clients propose for the task runs of flow runs.
+// CoreTaskPolicy decides on clients' proposals for the task runs of flow runs.
 var CoreTaskPolicy = TaskPolicy{
 	retrieveFromCache,
 	handleTaskTerminalStates,
@@ -54,7 +55,8 @@ var CoreTaskPolicy = TaskPolicy{
 	releaseTaskSlots,
 }
 
-// BackgroundTaskPolicy judges what clients propose for task runs that no flow run waits for: several workers may want one.
+// BackgroundTaskPolicy decides on clients' proposals for task runs without a flow run, for which several workers may
+// compete.
 var BackgroundTaskPolicy = TaskPolicy{
 	preventPendingTransitions[*TaskTransition](),
 	retrieveFromCache,
@@ -71,13 +73,13 @@ var BackgroundTaskPolicy = TaskPolicy{
 	releaseTaskSlots,
 }
 
-// MinimalTaskPolicy judges forced transitions of task runs: everything passes.
+// MinimalTaskPolicy accepts every forced transition of a task run.
 var MinimalTaskPolicy = TaskPolicy{
 	releaseTaskSlots,
 }
 
-// Judge applies the policy and, where something is to be written, the transforms; the run's state is then the written
-// one. It may be called once for a transition.
+// Judge applies the policy and, if a state is to be written, the transforms; that state then is the run's state. Call
+// it once per transition.
 func (p Policy) Judge(t *Transition) { judge(p, t, flowTransforms) }
 
 // Judge is Policy.Judge for task runs.

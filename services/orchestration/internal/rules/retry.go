@@ -9,14 +9,14 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// The versions of the API from which on clients run failed task runs again by themselves, and know pauses.
+// The API versions from which clients retry failed task runs themselves, and know pauses.
 var (
 	retriesTasksItself = vocabulary.Version{0, 8, 3}
 	knowsPauses        = vocabulary.Version{0, 8, 4}
 )
 
 // retryFailedFlows schedules a failed run again while its policy allows another attempt. The client that ran it waits
-// and tries again itself; the retry type keeps workers from taking the run meanwhile.
+// and retries in process; the retry type keeps workers from taking the run meanwhile.
 var retryFailedFlows = Rule{
 	Name: "RetryFailedFlows", From: setOf(running), To: setOf(failed),
 	Before: func(t *Transition) {

@@ -1,13 +1,13 @@
 package rules
 
-// Names of states that rules look at; everywhere else a name is free text.
+// State names with a meaning for rules; other names are free text.
 const (
 	nameLate          = "Late"
 	nameAwaitingRetry = "AwaitingRetry"
 	nameResuming      = "Resuming"
 )
 
-// ensureOnlyScheduledMarkedLate lets a run be late once, and only while it is waiting.
+// ensureOnlyScheduledMarkedLate marks a run late only once and only while it waits.
 var ensureOnlyScheduledMarkedLate = Rule{
 	Name: "EnsureOnlyScheduledFlowsMarkedLate", From: anyState, To: setOf(scheduled),
 	Before: func(t *Transition) {
@@ -23,7 +23,7 @@ var ensureOnlyScheduledMarkedLate = Rule{
 	},
 }
 
-// copyScheduledTime lets a pending run remember when it may start.
+// copyScheduledTime copies the scheduled time into a pending state.
 func copyScheduledTime[T transition]() rule[T] {
 	return rule[T]{
 		Name: "CopyScheduledTime", From: setOf(scheduled), To: setOf(pending),
@@ -36,7 +36,7 @@ func copyScheduledTime[T transition]() rule[T] {
 	}
 }
 
-// waitForScheduledTime keeps a run from starting early.
+// waitForScheduledTime prevents a run from starting early.
 func waitForScheduledTime[T transition]() rule[T] {
 	return rule[T]{
 		Name: "WaitForScheduledTime", From: setOf(scheduled, pending), To: setOf(running),

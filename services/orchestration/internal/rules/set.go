@@ -7,7 +7,7 @@ type Set uint16
 
 const none = orchv1.StateType_STATE_TYPE_UNSPECIFIED
 
-// Short names of the types, which the tables below are made of.
+// Short names of the types, for the tables below.
 const (
 	scheduled  = orchv1.StateType_STATE_TYPE_SCHEDULED
 	pending    = orchv1.StateType_STATE_TYPE_PENDING
@@ -20,7 +20,7 @@ const (
 	cancelling = orchv1.StateType_STATE_TYPE_CANCELLING
 )
 
-// The sets that rules speak of.
+// The sets that rules use.
 var (
 	anyState = ^Set(0)
 	terminal = setOf(completed, failed, cancelled, crashed)
@@ -34,8 +34,8 @@ func setOf(types ...orchv1.StateType) Set {
 	return s
 }
 
-// Has tells whether a type is in the set.
+// Has reports whether the set contains a type.
 func (s Set) Has(t orchv1.StateType) bool { return s&(1<<t) != 0 }
 
-// Terminal tells whether a run of this type has ended.
+// Terminal reports whether a run of this type has ended.
 func Terminal(t orchv1.StateType) bool { return t != none && terminal.Has(t) }

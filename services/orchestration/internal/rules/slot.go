@@ -8,43 +8,43 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// SlotNeed is what must be tried with a deployment's limit before a transition can be judged.
+// SlotNeed is the operation on a deployment's limit that must precede the decision.
 type SlotNeed int
 
 const (
-	// NoSlot is needed: the rules do not ask.
+	// NoSlot: the rules need no slot.
 	NoSlot SlotNeed = iota
-	// LookForSlot asks whether one is free; none is taken.
+	// LookForSlot checks for a free slot without acquiring it.
 	LookForSlot
-	// TakeSlot asks for one.
+	// TakeSlot acquires a slot.
 	TakeSlot
-	// RenewSlot asks that the one which the run has stays its own, or that it gets another.
+	// RenewSlot renews the run's slot, or acquires another one.
 	RenewSlot
 )
 
-// Slot is what came of the attempt. The rules do nothing but look at it: whoever made the attempt gives a slot back that
-// the judgement did not use.
+// Slot is the result of that operation. Rules only read it; the caller releases a slot that the decision did not use.
 type Slot struct {
-	// Missing means that the run's deployment does not exist.
+	// Missing reports that the run's deployment does not exist.
 	Missing bool
-	// Limit is the number of the deployment's slots; nil means that it has no limit.
+	// Limit is the number of the deployment's slots; nil means unlimited.
 	Limit *int64
-	// Renewed means that the run's lease is alive.
+	// Renewed reports that the run's lease was still valid.
 	Renewed bool
-	// Lease is that of a slot that was taken for this transition; empty when none was free. Free is what a look found.
+	// Lease belongs to the slot acquired for this transition; empty if none was free. Free is the result of
+	// LookForSlot.
 	Lease string
 	Free  bool
-	// CancelNew means that a run for which there is no slot is cancelled instead of waiting.
+	// CancelNew reports that a run without a slot is cancelled instead of waiting.
 	CancelNew bool
 }
 
-// Use says what becomes of a deployment's slots when the transition is written.
+// Use describes the changes of a deployment's slots when the transition is written.
 type Use struct {
-	// Taken is the lease of the slot that was taken for the transition, when the run keeps it.
+	// Taken is the lease of the acquired slot, if the run keeps it.
 	Taken string
-	// Kept is a lease that ends while its slot stays taken: the client does not renew it.
+	// Kept is a lease that ends while its slot stays acquired, because the client does not renew it.
 	Kept string
-	// Released means that the run gives its slot back, and under which lease it had it, if under any.
+	// Released reports that the run releases its slot, and the lease of that slot, if any.
 	Released      bool
 	ReleasedLease string
 }
@@ -52,16 +52,16 @@ type Use struct {
 // slotHeld are the states in which a run of a deployment holds a slot.
 var slotHeld = setOf(pending, running, cancelling)
 
-// AwaitingConcurrencySlot is the name of the state of a run that waits for a slot.
+// AwaitingConcurrencySlot is the state name of a run that waits for a slot.
 const AwaitingConcurrencySlot = "AwaitingConcurrencySlot"
 
 const (
-	// slotWait is how long a run waits before it is tried again.
+	// slotWait is the delay before the next attempt.
 	slotWait  = 30 * time.Second
 	noSlotWhy = "Deployment concurrency limit reached."
 )
 
-// NeedsSlot tells what must be tried before the policy can judge a proposal of a run.
+// NeedsSlot returns the slot operation that must precede the decision on a proposal.
 func (p Policy) NeedsSlot(run *orchv1.FlowRun, proposal *orchv1.StateCreate, client Version) SlotNeed {
 	if run.DeploymentId == nil {
 		return NoSlot
@@ -89,7 +89,7 @@ func (p Policy) NeedsSlot(run *orchv1.FlowRun, proposal *orchv1.StateCreate, cli
 	return NoSlot
 }
 
-// useSlot gives the run the slot that was taken for it.
+// useSlot assigns the acquired slot to the run.
 func useSlot(t *Transition) {
 	t.Use.Taken = t.Slot.Lease
 	t.Proposed.StateDetails.DeploymentConcurrencyLeaseId = &t.Slot.Lease
@@ -103,8 +103,8 @@ func cancelForWantOfSlot(t *Transition, why string) {
 	t.reject(instead, why)
 }
 
-// validateSlot makes sure that a run which begins to run still has its slot: it may have been pending for longer than its
-// lease.
+// validateSlot ensures that a run which starts still holds its slot, because its lease may have expired while it was
+// pending.
 var validateSlot = Rule{
 	Name: "ValidateDeploymentConcurrencyAtRunning", From: setOf(pending), To: setOf(running),
 	Before: func(t *Transition) {
@@ -121,7 +121,7 @@ var validateSlot = Rule{
 	CleanUp: leaveSlot,
 }
 
-// secureSlot lets as many runs of a deployment become pending as it has slots.
+// secureSlot limits the pending and running runs of a deployment to its slots.
 var secureSlot = Rule{
 	Name: "SecureFlowConcurrencySlots", From: anyState &^ slotHeld, To: setOf(pending),
 	Before: func(t *Transition) {
@@ -147,7 +147,7 @@ var secureSlot = Rule{
 	CleanUp: leaveSlot,
 }
 
-// removeLease lets clients keep their slot that know nothing of leases: it is theirs until they leave it.
+// removeLease lets clients without lease support keep their slot until they leave the state.
 var removeLease = Rule{
 	Name: "RemoveDeploymentConcurrencyLeaseForOldClientVersions", From: setOf(pending), To: setOf(running, cancelling),
 	After: func(t *Transition) {
@@ -157,7 +157,7 @@ var removeLease = Rule{
 	},
 }
 
-// enforceSlotOnLate cancels a run that could not start in time because its deployment was full, where that is wanted.
+// enforceSlotOnLate cancels a late run of a full deployment, if the deployment is configured so.
 var enforceSlotOnLate = Rule{
 	Name: "EnforceDeploymentConcurrencyOnLate", From: setOf(scheduled), To: setOf(scheduled),
 	Before: func(t *Transition) {
@@ -167,8 +167,7 @@ var enforceSlotOnLate = Rule{
 	},
 }
 
-// releaseSlot gives the slot back when a run leaves the states in which it needs one. A run that tries again in the same
-// process keeps it.
+// releaseSlot releases the slot when a run leaves the states that need one. An in-process retry keeps it.
 var releaseSlot = Rule{
 	Name: "ReleaseFlowConcurrencySlots", Universal: true,
 	After: func(t *Transition) {

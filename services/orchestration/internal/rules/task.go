@@ -9,16 +9,16 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// TaskTransition is the judgement of a task run in the making.
+// TaskTransition is a transition of a task run.
 type TaskTransition struct {
 	Judgement
 	// Run is a copy of the run that transforms and hooks write into; its State is still the initial one.
 	Run *orchv1.TaskRun
-	// Facts are what was read of other documents before the judgement.
+	// Facts are data of other documents, read in advance.
 	Facts TaskFacts
-	// Caches is set by the judgement: the written state is to be kept under its cache key.
+	// Caches reports that the written state is to be cached under its cache key.
 	Caches bool
-	// Use is what becomes of slots when the transition is written.
+	// Use describes the slot changes when the transition is written.
 	Use TaskUse
 
 	asksSlots      bool
@@ -26,17 +26,17 @@ type TaskTransition struct {
 	runCountBefore int64
 }
 
-// TaskFacts are what task rules need to know of other documents.
+// TaskFacts are the data of other documents that task rules need.
 type TaskFacts struct {
-	// FlowRun is the flow run that the task run belongs to; nil when there is none, or when it is gone.
+	// FlowRun is the flow run of the task run; nil if there is none or it was deleted.
 	FlowRun *orchv1.FlowRun
-	// Cached is the newest state under the proposal's cache key that still holds; nil when there is none.
+	// Cached is the newest valid state under the proposal's cache key; nil if there is none.
 	Cached *orchv1.State
-	// Slots is what came of asking for slots of the run's tags; nil when nobody asked.
+	// Slots is the result of acquiring slots of the run's tags; nil if none were requested.
 	Slots *TaskSlots
-	// Held are the leases under which the run holds slots of its tags until it gives them back.
+	// Held are the leases of the tag slots that the run holds.
 	Held []string
-	// Random gives numbers in [0, 1), evenly spread.
+	// Random returns uniform numbers in [0, 1).
 	Random func() float64
 }
 
@@ -55,7 +55,7 @@ func ProposeTask(run *orchv1.TaskRun, proposal *orchv1.StateCreate, facts TaskFa
 
 func (t *TaskTransition) settle() { t.Run.State = t.Proposed }
 
-// AsksCache tells whether a proposal may be answered from the cache, so that Facts.Cached is to be read.
+// AsksCache reports whether the cache may decide a proposal, so that the caller must read Facts.Cached.
 func AsksCache(proposal *orchv1.StateCreate) bool {
 	details := proposal.GetStateDetails()
 	return proposal.GetType() == running && details.GetCacheKey() != "" && !details.GetRefreshCache()

@@ -10,12 +10,12 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// MaxCacheKey bounds a cache key, in characters.
+// MaxCacheKey is the maximum length of a cache key in characters.
 const MaxCacheKey = 2000
 
 const nameCached = "Cached"
 
-// retrieveFromCache completes a run at once where a run with the same cache key has been completed before.
+// retrieveFromCache completes a run at once if a run with the same cache key has completed.
 var retrieveFromCache = TaskRule{
 	Name: "CacheRetrieval", From: anyState, To: setOf(running),
 	Before: func(t *TaskTransition) {
@@ -26,7 +26,7 @@ var retrieveFromCache = TaskRule{
 		instead := t.newState(t.Facts.Cached.GetType(), nameCached)
 		instead.Message = t.Facts.Cached.Message
 		instead.Data = t.Facts.Cached.Data
-		// Whose state it is, and which request made it, is this run's own.
+		// Run and request ids are this run's own.
 		if of := t.Facts.Cached.GetStateDetails(); of != nil {
 			instead.StateDetails = proto.Clone(of).(*orchv1.StateDetails)
 		}
@@ -36,12 +36,12 @@ var retrieveFromCache = TaskRule{
 	},
 }
 
-// insertIntoCache keeps a completed state for later runs with the same cache key.
+// insertIntoCache caches a completed state for later runs with the same cache key.
 var insertIntoCache = TaskRule{
 	Name: "CacheInsertion", From: anyState, To: setOf(completed),
 	Before: func(t *TaskTransition) {
 		if utf8.RuneCountInString(t.Proposed.GetStateDetails().GetCacheKey()) > MaxCacheKey {
-			// What the run did is done: the state stands, and is not remembered.
+			// The run has completed, so the state stands but is not cached.
 			t.reject(t.Proposed, fmt.Sprintf("Cache key exceeded maximum allowed length of %d characters.", MaxCacheKey))
 		}
 	},
@@ -51,7 +51,7 @@ var insertIntoCache = TaskRule{
 	},
 }
 
-// CacheEntry is what is to be kept of a judgement that Caches.
+// CacheEntry returns the cache entry of a transition that Caches.
 func (t *TaskTransition) CacheEntry() *orchv1.TaskRunCacheEntry {
 	return &orchv1.TaskRunCacheEntry{
 		Id:         t.Proposed.GetId(),

@@ -6,7 +6,7 @@ const (
 	nameRerunning = "Rerunning"
 )
 
-// preventRunningInStoppedFlows lets tasks run only while their flow does.
+// preventRunningInStoppedFlows lets tasks run only while their flow run does.
 var preventRunningInStoppedFlows = TaskRule{
 	Name: "PreventRunningTasksFromStoppedFlows", From: anyState, To: setOf(running),
 	Before: func(t *TaskTransition) {
@@ -24,8 +24,8 @@ var preventRunningInStoppedFlows = TaskRule{
 	},
 }
 
-// followFlowRunCount remembers in which attempt of the flow run the task ran. A run of a flow run that is gone cannot
-// run: MissingFlowRun tells.
+// followFlowRunCount records the flow run's attempt in the task run. A task run whose flow run was deleted cannot run;
+// see MissingFlowRun.
 var followFlowRunCount = TaskRule{
 	Name: "UpdateFlowRunTrackerOnTasks", From: anyState, To: setOf(running),
 	Before: func(t *TaskTransition) {
@@ -39,10 +39,10 @@ var followFlowRunCount = TaskRule{
 	},
 }
 
-// MissingFlowRun tells that nothing was written because the flow run is gone.
+// MissingFlowRun reports that nothing was written because the flow run was deleted.
 func (t *TaskTransition) MissingFlowRun() bool { return t.missingFlowRun }
 
-// handleTaskTerminalStates guards runs that have ended: they may be run again, but a result is never taken back.
+// handleTaskTerminalStates guards ended runs: they may run again, but their result is never removed.
 var handleTaskTerminalStates = TaskRule{
 	Name: "HandleTaskTerminalStateTransitions", From: terminal, To: anyState,
 	Before: func(t *TaskTransition) {
@@ -57,7 +57,7 @@ var handleTaskTerminalStates = TaskRule{
 			return
 		}
 		if !Terminal(to) {
-			// Its retries begin anew.
+			// Its retry count starts again.
 			t.Run.RunCount = 0
 		}
 		if to == running && t.Facts.FlowRun.GetRunCount() > t.Run.GetFlowRunRunCount() {
@@ -67,7 +67,7 @@ var handleTaskTerminalStates = TaskRule{
 	CleanUp: func(t *TaskTransition) { t.Run.RunCount = t.runCountBefore },
 }
 
-// renameReruns shows by its name that a run runs again.
+// renameReruns marks a rerun in the run's name.
 var renameReruns = TaskRule{
 	Name: "RenameReruns", From: anyState, To: setOf(running),
 	Before: func(t *TaskTransition) {
@@ -81,7 +81,7 @@ var renameReruns = TaskRule{
 	},
 }
 
-// copyTaskParametersID lets a pending run remember where its parameters are kept.
+// copyTaskParametersID copies the reference to the run's parameters into a pending state.
 var copyTaskParametersID = TaskRule{
 	Name: "CopyTaskParametersID", From: setOf(scheduled), To: setOf(pending),
 	Before: func(t *TaskTransition) {

@@ -9,8 +9,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// retryFailedTasks schedules a failed run again while its policy allows another attempt, unless the client says that
-// this failure is none to be retried.
+// retryFailedTasks schedules a failed run again while its policy allows another attempt, unless the client marks the
+// failure as not retriable.
 var retryFailedTasks = TaskRule{
 	Name: "RetryFailedTasks", From: setOf(running), To: setOf(failed),
 	Before: func(t *TaskTransition) {
@@ -33,8 +33,8 @@ var retryFailedTasks = TaskRule{
 	},
 }
 
-// retryDelay is the delay after an attempt, the first being 1, in seconds. A list ends with what holds for all further
-// attempts.
+// retryDelay returns the delay in seconds after an attempt, counted from 1. The last element of a list applies to all
+// further attempts.
 func retryDelay(d *orchv1.RetryDelay, attempt int64) float64 {
 	switch kind := d.GetKind().(type) {
 	case *orchv1.RetryDelay_Integer:
@@ -49,18 +49,18 @@ func retryDelay(d *orchv1.RetryDelay, attempt int64) float64 {
 	return 0
 }
 
-// jitter spreads a delay as the gaps of a Poisson process are spread, so that runs which failed together do not come
-// back together. What is drawn is at most 1+factor times the delay, and as much is cut off below as is above, which
-// leaves the median where it was. Chance is in [0, 1).
+// jitter spreads a delay like the gaps of a Poisson process, so that runs which failed together do not retry together.
+// The result is at most 1+factor times the delay. The lower tail is cut equally, which preserves the median. Chance is
+// in [0, 1).
 func jitter(delay, factor, chance float64) float64 {
 	cut := math.Exp(-(1 + factor))
 	return -math.Log1p(-(cut + chance*(1-2*cut))) * delay
 }
 
-// maxDelay keeps scheduled times within what the contract can say.
+// maxDelay keeps scheduled times within the contract's range.
 const maxDelay = 100 * 365 * 24 * time.Hour
 
-// seconds is a duration in microseconds, which is what is stored.
+// seconds returns a duration in microseconds, the stored unit.
 func seconds(s float64) time.Duration {
 	if !(s > 0) {
 		return 0

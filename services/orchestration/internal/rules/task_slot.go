@@ -10,31 +10,31 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// TaskSlots is what came of asking for a slot of each of a task run's tags: all of them, or none. Whoever asked gives
-// slots back that the judgement did not use.
+// TaskSlots is the result of acquiring one slot for each of a task run's tags, all or none. The caller releases slots
+// that the decision did not use.
 type TaskSlots struct {
-	// Never is a tag whose limit is 0: no task run will ever get a slot of it.
+	// Never is a tag with limit 0: no task run ever gets a slot of it.
 	Never string
-	// Full are the tags that were asked for in vain, and Wait is how long to wait before asking again.
+	// Full are the tags without a free slot, and Wait is the delay before the next attempt.
 	Full []string
 	Wait time.Duration
-	// Lease is that of the slots that were taken; empty when the tags have no limits.
+	// Lease belongs to the acquired slots; empty if the tags have no limits.
 	Lease string
 }
 
-// TaskUse says what becomes of slots when the transition is written.
+// TaskUse describes the slot changes when the transition is written.
 type TaskUse struct {
-	// Taken is the lease of the slots that were taken for the transition, when the run keeps them.
+	// Taken is the lease of the acquired slots, if the run keeps them.
 	Taken string
-	// Released are the leases of the slots that the run gives back.
+	// Released are the leases of the slots that the run releases.
 	Released []string
 }
 
 // taskSlotHeld are the states in which a task run holds slots of its tags.
 var taskSlotHeld = setOf(running, cancelling)
 
-// AsksSlots tells whether the policy wants to know of the slots of a task run's tags before it judges a proposal. Where
-// an earlier rule decides, such as that of the cache, none are asked for.
+// AsksSlots reports whether the decision needs slots of the run's tags. If an earlier rule decides, such as the cache,
+// it needs none.
 func (p TaskPolicy) AsksSlots(run *orchv1.TaskRun, proposal *orchv1.StateCreate, facts TaskFacts, now time.Time, newID func() uuid.UUID) bool {
 	if proposal.GetType() != running || len(run.GetTags()) == 0 {
 		return false
@@ -45,7 +45,8 @@ func (p TaskPolicy) AsksSlots(run *orchv1.TaskRun, proposal *orchv1.StateCreate,
 	return t.asksSlots
 }
 
-// secureTaskSlots lets as many task runs of a tag run as its limit has slots. A run that has its slots keeps them.
+// secureTaskSlots limits the running task runs of a tag to the slots of its limit. A run that holds its slots keeps
+// them.
 var secureTaskSlots = TaskRule{
 	Name: "SecureTaskConcurrencySlots", From: anyState, To: setOf(running),
 	Before: func(t *TaskTransition) {
@@ -70,8 +71,7 @@ var secureTaskSlots = TaskRule{
 	},
 }
 
-// releaseTaskSlots gives back what a run holds of its tags' limits when it does not run any longer, whether this server
-// or a client took it for the run.
+// releaseTaskSlots releases the tag slots of a run that stops running, whether this server or a client acquired them.
 var releaseTaskSlots = TaskRule{
 	Name: "ReleaseTaskConcurrencySlots", Universal: true,
 	After: func(t *TaskTransition) {

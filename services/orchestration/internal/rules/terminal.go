@@ -2,7 +2,7 @@ package rules
 
 import orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 
-// handleFlowTerminalStates guards runs that have ended: they may be run again, but a result is never taken back.
+// handleFlowTerminalStates guards ended runs: they may run again, but their result is never removed.
 var handleFlowTerminalStates = Rule{
 	Name: "HandleFlowTerminalStateTransitions", From: terminal, To: anyState,
 	Before: func(t *Transition) {

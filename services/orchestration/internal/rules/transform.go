@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// commonTransforms say what a written state does to a run of either kind, in order; those of its kind follow.
+// commonTransforms apply a written state to a run of either kind, in order; those of its kind follow.
 var commonTransforms = []func(*Judgement){
 	uniqueTimestamp,
 	setStart,
@@ -17,20 +17,20 @@ var commonTransforms = []func(*Judgement){
 	setSortStart,
 }
 
-// flowTransforms say what it does to a flow run besides.
+// flowTransforms are the additional transforms of flow runs.
 var flowTransforms = []func(*Transition){
 	nameRuns,
 	countRun,
 	clearResuming,
 }
 
-// taskTransforms say what it does to a task run besides.
+// taskTransforms are the additional transforms of task runs.
 var taskTransforms = []func(*TaskTransition){
 	nameTaskRun,
 	countTaskRun,
 }
 
-// uniqueTimestamp keeps the history in order: no two states of a run have the same moment.
+// uniqueTimestamp keeps the history ordered: no two states of a run have the same timestamp.
 func uniqueTimestamp(t *Judgement) {
 	if t.Initial == nil {
 		return
@@ -41,14 +41,14 @@ func uniqueTimestamp(t *Judgement) {
 	}
 }
 
-// setStart keeps the moment at which the run first ran.
+// setStart records the first start of the run.
 func setStart(t *Judgement) {
 	if t.to() == running && *t.ledger.start == nil {
 		*t.ledger.start = t.Proposed.GetTimestamp()
 	}
 }
 
-// setEnd keeps the moment at which the run ended. A run that never ran starts when it ends; one that runs again has no end.
+// setEnd records the end of the run. A run that never ran starts when it ends; one that runs again has no end.
 func setEnd(t *Judgement) {
 	switch {
 	case Terminal(t.to()):
@@ -63,7 +63,7 @@ func setEnd(t *Judgement) {
 	}
 }
 
-// addRunTime counts the seconds of the stretch of running that is over.
+// addRunTime adds the seconds of the completed running period.
 func addRunTime(t *Judgement) {
 	if t.from() == running {
 		*t.ledger.totalRunTime += t.Proposed.GetTimestamp().AsTime().Sub(t.Initial.GetTimestamp().AsTime()).Seconds()
@@ -96,7 +96,7 @@ func setSortStart(t *Judgement) {
 	}
 }
 
-// nameRuns writes into the state whose it is.
+// nameRuns writes the run's id into the state.
 func nameRuns(t *Transition) {
 	details := t.Proposed.StateDetails
 	details.FlowRunId = new(t.Run.GetId())
@@ -105,7 +105,7 @@ func nameRuns(t *Transition) {
 	}
 }
 
-// countRun counts attempts; going on after a suspension is none.
+// countRun counts attempts; a resumption after a suspension does not count.
 func countRun(t *Transition) {
 	if t.to() == running && !t.Run.GetEmpiricalPolicy().GetResuming() {
 		t.Run.RunCount++
@@ -118,7 +118,7 @@ func clearResuming(t *Transition) {
 	}
 }
 
-// nameTaskRun writes into the state whose it is.
+// nameTaskRun writes the task run's id into the state.
 func nameTaskRun(t *TaskTransition) {
 	details := t.Proposed.StateDetails
 	details.FlowRunId = t.Run.FlowRunId

@@ -10,27 +10,27 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Transition is the judgement of a flow run in the making.
+// Transition is a transition of a flow run.
 type Transition struct {
 	Judgement
-	// Run is a copy of the run that transforms and hooks write into; its State is still the initial one.
+	// Run is a copy of the run for transforms and hooks; its State is still the initial one.
 	Run *orchv1.FlowRun
 
-	// Client is the version of the client that proposes.
+	// Client is the version of the proposing client.
 	Client Version
-	// API is the version of the API that it speaks.
+	// API is the client's API version.
 	API vocabulary.Version
-	// RetriesTasks says that the failed task runs of the run are scheduled again with it.
+	// RetriesTasks reports that the run's failed task runs are scheduled again with it.
 	RetriesTasks bool
-	// Need says what was tried with the deployment's limit, and Slot what came of it.
+	// Need is the slot operation of the deployment's limit, and Slot its result.
 	Need SlotNeed
 	Slot Slot
-	// Use is what becomes of slots when the transition is written.
+	// Use describes the slot changes when the transition is written.
 	Use Use
 }
 
-// Propose makes a transition of a run to a proposed state. The run is copied, the proposal is completed: an id, a
-// moment, a name, and for SCHEDULED a time.
+// Propose returns the transition of a run to a proposed state. It copies the run and adds a missing id, timestamp and
+// name, and for SCHEDULED the scheduled time.
 func Propose(run *orchv1.FlowRun, proposal *orchv1.StateCreate, now time.Time, newID func() uuid.UUID) *Transition {
 	to := proto.Clone(run).(*orchv1.FlowRun)
 	if to.EmpiricalPolicy == nil {

@@ -38,7 +38,7 @@ func translate(err error) error {
 	return err
 }
 
-// ReadSavedSearch answers a search by its id.
+// ReadSavedSearch returns a search by its id.
 func (s *Service) ReadSavedSearch(ctx context.Context, r *orchv1.ReadSavedSearchRequest) (*orchv1.SavedSearch, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Service) ReadSavedSearch(ctx context.Context, r *orchv1.ReadSavedSearch
 // byNameAscending is the order of lists.
 var byNameAscending = bson.D{{Key: "name", Value: 1}, {Key: "_id", Value: 1}}
 
-// ReadSavedSearches answers a page of all searches.
+// ReadSavedSearches returns a page of all searches.
 func (s *Service) ReadSavedSearches(ctx context.Context, r *orchv1.ReadSavedSearchesRequest) (*orchv1.SavedSearchList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// cancelBatch is how many runs are read at a time.
+// cancelBatch is the number of runs per read.
 const cancelBatch = 200
 
-// unended are the words of the states in which a run has not ended.
+// unended are the state types of runs that have not ended.
 func unended() bson.A {
 	var vocab bson.A
 	for number := range int32(len(orchv1.StateType_name)) {
@@ -27,8 +27,8 @@ func unended() bson.A {
 	return vocab
 }
 
-// CancelOf cancels the task runs of cancelled flow runs that have not ended: nobody else will end them. It may be
-// called again, for task runs that came later.
+// CancelOf cancels the unfinished task runs of cancelled flow runs, because no client will end them. It may run again
+// for task runs that arrive later.
 func (s *Service) CancelOf(ctx context.Context, ws uuid.UUID, flowRuns []uuid.UUID) error {
 	ids := make(bson.A, len(flowRuns))
 	for i, id := range flowRuns {
@@ -54,7 +54,7 @@ func (s *Service) CancelOf(ctx context.Context, ws uuid.UUID, flowRuns []uuid.UU
 				return fmt.Errorf("read the id of a task run: %w", err)
 			}
 			last = bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: store.Binary(id)}}}}
-			// One that cannot be cancelled now keeps the others from nothing; it is tried again next time.
+			// A failed cancellation does not block the others; the next pass retries it.
 			if err := s.cancel(ctx, ws, id, proposal); err != nil {
 				failures = append(failures, err)
 			}

@@ -21,7 +21,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// CreateTaskRun stores a run, or answers the run of the same flow run, task and dynamic key as it is: 201 or 200.
+// CreateTaskRun stores a run, or returns the existing run of the same flow run, task and dynamic key: 201 or 200.
 func (s *Service) CreateTaskRun(ctx context.Context, r *orchv1.CreateTaskRunRequest) (*orchv1.TaskRun, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Service) CreateTaskRun(ctx context.Context, r *orchv1.CreateTaskRunRequ
 	}
 	s.belong(run, flowRun, create.GetLabels())
 
-	// The run of those keys may be deleted between the insert that met it and the read that looks for it.
+	// A concurrent call may delete the run of those keys between the failed insert and the read.
 	for range 3 {
 		created, err := s.insert(ctx, info.Workspace, run, create.GetState(), flowRun)
 		if err == nil {
@@ -61,14 +61,14 @@ func (s *Service) CreateTaskRun(ctx context.Context, r *orchv1.CreateTaskRunRequ
 			return nil, err
 		}
 	}
-	// Its keys are free, so it is the id that another run has.
+	// Its keys are free, so another run has its id.
 	return nil, fmt.Errorf("create a task run: %w", store.ErrDuplicate)
 }
 
-// maxDelays bounds how many delays of its own a retry policy lists.
+// maxDelays bounds the list of delays of a retry policy.
 const maxDelays = 50
 
-// check refuses what is out of bounds.
+// check validates the bounds of a request.
 func check(create *orchv1.TaskRunCreate) error {
 	var fieldErrors []*orchv1.FieldError
 	refuse := func(text string, field ...string) {
@@ -89,7 +89,7 @@ func check(create *orchv1.TaskRunCreate) error {
 	return nil
 }
 
-// byKeys finds the run of the same flow run, task and dynamic key.
+// byKeys returns the run of the same flow run, task and dynamic key.
 func (s *Service) byKeys(ctx context.Context, ws uuid.UUID, run *orchv1.TaskRun) (*orchv1.TaskRun, error) {
 	filter, err := keysOf(run)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *Service) byKeys(ctx context.Context, ws uuid.UUID, run *orchv1.TaskRun)
 	return s.runs.First(ctx, ws, filter)
 }
 
-// keysOf matches the runs of the same flow run, task and dynamic key: one at most.
+// keysOf returns the filter for the same flow run, task and dynamic key, which matches at most one run.
 func keysOf(run *orchv1.TaskRun) (bson.D, error) {
 	var flowRun any
 	if run.FlowRunId != nil {
@@ -135,7 +135,7 @@ func (s *Service) insert(
 	return present(t.Run, now), nil
 }
 
-// newRun is the run as it was asked for, before its first state.
+// newRun builds a run from a request, without a state.
 func (s *Service) newRun(create *orchv1.TaskRunCreate) (*orchv1.TaskRun, error) {
 	id := s.runs.Store().NewID()
 	if create.Id != nil {
@@ -166,8 +166,8 @@ func (s *Service) newRun(create *orchv1.TaskRunCreate) (*orchv1.TaskRun, error) 
 	return run, nil
 }
 
-// belong gives a run what it has of its flow run, and labels: those of the flow run, that of the server, and its own;
-// the later win.
+// belong copies the flow run's fields into a run and merges the labels of the flow run, the server and the run; later
+// ones win.
 func (s *Service) belong(run *orchv1.TaskRun, flowRun *orchv1.FlowRun, own *orchv1.Labels) {
 	labels := map[string]*orchv1.Scalar{}
 	if flowRun != nil {

@@ -20,7 +20,7 @@ const (
 	kindDeleteOfFlowRun = "task_runs_delete"
 )
 
-// DeleteTaskRun deletes a run and, after it, its history. The slots that it holds come back.
+// DeleteTaskRun deletes a run and then its history. It releases the run's slots.
 func (s *Service) DeleteTaskRun(ctx context.Context, r *orchv1.DeleteTaskRunRequest) (*emptypb.Empty, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -48,7 +48,7 @@ func DeleteOfFlowRun(of *store.Store, ws, flowRun uuid.UUID) store.Effect {
 	return of.About(kindDeleteOfFlowRun, ws, flowRun)
 }
 
-// Forget deletes the history of deleted runs. What they put into the cache stays, as later runs may rely on it.
+// Forget deletes the history of deleted runs. Their cache entries stay, because later runs may depend on them.
 func (s *Service) Forget(ctx context.Context, effects []store.Effect) error {
 	return store.EachSubject(effects, func(ws, run uuid.UUID) error { return s.history.Forget(ctx, ws, run) })
 }

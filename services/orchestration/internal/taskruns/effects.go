@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// KindHistory is the effect that writes a row of the history.
+	// KindHistory is the effect that writes a history row.
 	KindHistory = "task_run_state"
-	// kindCache is the effect that keeps a state under its cache key.
+	// kindCache is the effect that writes a cache entry.
 	kindCache = "task_run_cache"
 )
 
-// effects are what a written state causes: its row of the history and its event, both known by the state's id, and
-// perhaps its entry in the cache and what becomes of slots. There is no event of what somebody else tells: a client that
-// sends the events of its task runs by itself, or the flow run whose states a task run copies.
+// effects returns the effects of a written state: its history row and its event, both with the state's id, its cache
+// entry and its slot changes. It omits the event if the client publishes it, or if the task run copies a flow run's
+// states.
 func (s *Service) effects(ws uuid.UUID, t *rules.TaskTransition, revision int64, told bool) ([]store.Effect, error) {
 	state := t.Proposed
 	id, err := uuid.Parse(state.GetId())
@@ -37,7 +37,7 @@ func (s *Service) effects(ws uuid.UUID, t *rules.TaskTransition, revision int64,
 	}
 	caused := s.slotEffects(ws, t.Use)
 	if t.Caches {
-		// The cache first: who reads of the completion finds the entry soon.
+		// The cache comes first, so a reader of the completion soon finds the entry.
 		entry, err := store.Carry(kindCache, uuid.NewSHA1(id, []byte(kindCache)), t.Now, ws, t.CacheEntry())
 		if err != nil {
 			return nil, err
@@ -55,12 +55,12 @@ func (s *Service) effects(ws uuid.UUID, t *rules.TaskTransition, revision int64,
 	return append(caused, event), nil
 }
 
-// WriteHistory writes rows of the history.
+// WriteHistory writes history rows.
 func (s *Service) WriteHistory(ctx context.Context, effects []store.Effect) error {
 	return s.history.Write(ctx, effects)
 }
 
-// WriteCache writes entries of the cache.
+// WriteCache writes cache entries.
 func (s *Service) WriteCache(ctx context.Context, effects []store.Effect) error {
 	return s.cache.InsertCarried(ctx, effects, func(entry *orchv1.TaskRunCacheEntry) time.Time {
 		if entry.Expiration == nil {
@@ -70,8 +70,8 @@ func (s *Service) WriteCache(ctx context.Context, effects []store.Effect) error 
 	})
 }
 
-// event is what the world learns of a written state. It says that the server judged it: the events of clients that
-// judge for themselves are recorded, those of the server are not.
+// event returns the event of a written state. It marks the server as the author, because the recorder ingests only
+// events of clients that decide themselves.
 func (s *Service) event(t *rules.TaskTransition) *orchv1.ReceivedEvent {
 	run, v := t.Run, s.vocab
 	var related []*orchv1.RelatedResource

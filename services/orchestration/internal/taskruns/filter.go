@@ -7,20 +7,20 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/runhistogram"
 )
 
-// ReadTaskRuns answers the runs that match, by their own fields and by those of what they belong to.
+// ReadTaskRuns returns the runs that match filters on their own fields and on related resources.
 func (s *Service) ReadTaskRuns(ctx context.Context, r *orchv1.ReadTaskRunsRequest) (*orchv1.TaskRunList, error) {
 	q := r.GetQuery()
 	runs, err := s.source.List(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())
 	return &orchv1.TaskRunList{TaskRuns: s.presentAll(runs)}, err
 }
 
-// ListTaskRuns answers a page of all runs.
+// ListTaskRuns returns a page of all runs.
 func (s *Service) ListTaskRuns(ctx context.Context, r *orchv1.ListTaskRunsRequest) (*orchv1.TaskRunList, error) {
 	runs, err := s.source.List(ctx, nil, nil, r.GetOffset(), r.GetLimit())
 	return &orchv1.TaskRunList{TaskRuns: s.presentAll(runs)}, err
 }
 
-// PaginateTaskRuns answers one page of the runs that match, and how many there are.
+// PaginateTaskRuns returns one page of the matching runs and their count.
 func (s *Service) PaginateTaskRuns(ctx context.Context, r *orchv1.PaginateTaskRunsRequest) (*orchv1.TaskRunPage, error) {
 	q := r.GetQuery()
 	p, err := s.source.Paginate(ctx, q, q.GetSort(), q.GetPage(), q.GetLimit())
@@ -34,7 +34,7 @@ func (s *Service) PaginateTaskRuns(ctx context.Context, r *orchv1.PaginateTaskRu
 	return answer, nil
 }
 
-// presentAll fills in what runs show at one moment and do not store.
+// presentAll adds computed fields, which are not stored.
 func (s *Service) presentAll(runs []*orchv1.TaskRun) []*orchv1.TaskRun {
 	now := s.runs.Store().Now()
 	for _, run := range runs {
@@ -48,7 +48,7 @@ func (s *Service) CountTaskRuns(ctx context.Context, r *orchv1.CountTaskRunsRequ
 	return s.source.Count(ctx, r.GetQuery())
 }
 
-// TaskRunHistory counts the runs that match by when they were expected to start, and by state.
+// TaskRunHistory counts the matching runs by expected start time and state.
 func (s *Service) TaskRunHistory(ctx context.Context, r *orchv1.TaskRunHistoryRequest) (*orchv1.HistoryList, error) {
 	q := r.GetQuery()
 	span, err := runhistogram.NewSpan(q.GetHistoryStart(), q.GetHistoryEnd(), q.GetHistoryIntervalSeconds())

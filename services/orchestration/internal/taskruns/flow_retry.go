@@ -14,10 +14,10 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// kindFlowRetry is the effect that schedules the failed task runs of a flow run again, for clients that do not do it.
+// kindFlowRetry is the effect that schedules a flow run's failed task runs again, for clients that do not retry them.
 const kindFlowRetry = "task_run_flow_retry"
 
-// FlowRetry is the effect that a flow run's state has on its failed task runs when it is tried again.
+// FlowRetry returns the effect of a flow run's retry on its failed task runs.
 func FlowRetry(ws uuid.UUID, flowRun string, state *orchv1.State, at time.Time) (store.Effect, error) {
 	id, err := uuid.Parse(state.GetId())
 	if err != nil {
@@ -26,8 +26,8 @@ func FlowRetry(ws uuid.UUID, flowRun string, state *orchv1.State, at time.Time) 
 	return store.Carry(kindFlowRetry, uuid.NewSHA1(id, []byte(kindFlowRetry)), at, ws, &orchv1.FlowRetry{FlowRunId: flowRun, State: state})
 }
 
-// RetryWithFlow forces the failed task runs of flow runs that are tried again to wait for it too, and lets them begin to
-// count anew. Those that failed later failed in the new attempt, and stay.
+// RetryWithFlow forces the failed task runs of retried flow runs back to waiting and resets their counts. Task runs
+// that failed later belong to the new attempt and stay.
 func (s *Service) RetryWithFlow(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		of := &orchv1.FlowRetry{}

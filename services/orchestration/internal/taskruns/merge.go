@@ -9,9 +9,9 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// merge makes a run tell what an event says of it, and reports whether that changed it. Which state is the run's is
-// decided by the states' moments alone, and where they are equal by their ids; each field is that of the latest state
-// whose event carried it. So neither the order of the events nor their repetition matters:
+// merge applies an event to a run and reports whether it changed the run. The timestamps of the states decide which
+// state is current, and their ids decide ties. Each field comes from the latest state whose event carried it. So the
+// order and repetition of events do not matter:
 //
 //	                  │ carried by the event        │ not carried
 //	──────────────────┼─────────────────────────────┼──────────────────────────────────────
@@ -30,7 +30,7 @@ func merge(run *orchv1.TaskRun, e *recorded) bool {
 	return fill(run, e)
 }
 
-// order compares two states of a run by their age; a run without state is older than any.
+// order compares two states of a run by age; a missing state is the oldest.
 func order(a, b *orchv1.State) int {
 	if b == nil {
 		return 1
@@ -41,7 +41,7 @@ func order(a, b *orchv1.State) int {
 	return cmp.Or(a.GetTimestamp().AsTime().Compare(b.GetTimestamp().AsTime()), cmp.Compare(a.GetId(), b.GetId()))
 }
 
-// advance gives the run a later state.
+// advance sets a later state.
 func advance(run *orchv1.TaskRun, e *recorded) {
 	to, from := run.ProtoReflect(), e.run.ProtoReflect()
 	for _, fd := range recordable {
@@ -51,7 +51,7 @@ func advance(run *orchv1.TaskRun, e *recorded) {
 			assign(to, from, fd)
 			delete(run.FieldTimes, name)
 		case run.FieldTimes[name] == nil && (!fd.HasPresence() || to.Has(fd)):
-			// A run without state has its fields from nobody: whatever tells of them is later.
+			// Without a state no event has set the fields, so every event is later.
 			note(run, fd, run.GetState().GetTimestamp())
 		}
 	}
@@ -59,7 +59,7 @@ func advance(run *orchv1.TaskRun, e *recorded) {
 	run.SortStart = sortStart(run)
 }
 
-// fill takes from an earlier state what no later one told of.
+// fill copies fields of an earlier state that no later one carried.
 func fill(run *orchv1.TaskRun, e *recorded) bool {
 	to, from := run.ProtoReflect(), e.run.ProtoReflect()
 	changed := false
@@ -68,7 +68,7 @@ func fill(run *orchv1.TaskRun, e *recorded) bool {
 			continue
 		}
 		since, noted := run.FieldTimes[string(fd.Name())]
-		// Of a field that can be absent and is, no event told.
+		// No event carried an absent optional field.
 		unset := fd.HasPresence() && !to.Has(fd)
 		if unset || (noted && e.state.GetTimestamp().AsTime().After(since.AsTime())) {
 			assign(to, from, fd)
@@ -90,7 +90,7 @@ func assign(to, from protoreflect.Message, fd protoreflect.FieldDescriptor) {
 	}
 }
 
-// note keeps the moment of the state that a field is from; a nil one is before all others.
+// note records the timestamp of the state that set a field; nil precedes all others.
 func note(run *orchv1.TaskRun, fd protoreflect.FieldDescriptor, at *timestamppb.Timestamp) {
 	if at == nil {
 		at = &timestamppb.Timestamp{}
@@ -101,7 +101,7 @@ func note(run *orchv1.TaskRun, fd protoreflect.FieldDescriptor, at *timestamppb.
 	run.FieldTimes[string(fd.Name())] = at
 }
 
-// sortStart is the start of a run or, where it has not started, when it was expected to.
+// sortStart is the start of a run, or its expected start if it has not started.
 func sortStart(run *orchv1.TaskRun) *timestamppb.Timestamp {
 	if run.StartTime != nil {
 		return run.StartTime

@@ -55,7 +55,7 @@ var recordable = func() []protoreflect.FieldDescriptor {
 	return list
 }()
 
-// ofClient tells whether an event is the state of a task run that its client judged.
+// ofClient reports whether an event is the state of a task run that its client judged.
 func ofClient(v vocabulary.Vocabulary, e *orchv1.ReceivedEvent) bool {
 	return strings.HasPrefix(e.GetEvent(), v.Name("task-run")+".") &&
 		e.GetResource().GetLabels()[v.Name("orchestration")] == "client"

@@ -53,7 +53,7 @@ type Service struct {
 	flush    outbox.Flusher
 }
 
-// Deps are what the service works with.
+// Deps are the dependencies of the service.
 type Deps struct {
 	Store      *store.Store
 	Vocabulary vocabulary.Vocabulary
@@ -107,7 +107,7 @@ func translate(err error) error {
 	return err
 }
 
-// ReadTaskRun answers a run.
+// ReadTaskRun returns a run.
 func (s *Service) ReadTaskRun(ctx context.Context, r *orchv1.ReadTaskRunRequest) (*orchv1.TaskRun, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {

@@ -56,7 +56,7 @@ func policyOf(r *orchv1.TaskRunTransition) func(*orchv1.TaskRun) rules.TaskPolic
 	}
 }
 
-// background tells whether no flow run waits for a run, as it was deferred to whoever takes it. Who took it may not say so
+// background reports whether no flow run waits for a run, as it was deferred to whoever takes it. Who took it may not say so
 // again; that its parameters are kept somewhere does.
 func background(run *orchv1.TaskRun, proposal *orchv1.StateCreate) bool {
 	details := run.GetState().GetStateDetails()

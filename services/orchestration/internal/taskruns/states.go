@@ -11,7 +11,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// ReadTaskRunStates answers a run's history, oldest first.
+// ReadTaskRunStates returns a run's history, oldest first.
 func (s *Service) ReadTaskRunStates(ctx context.Context, r *orchv1.ReadTaskRunStatesRequest) (*orchv1.StateList, error) {
 	ws, run, err := resourceid.FromRequest(ctx, r.GetTaskRunId())
 	if err != nil {
@@ -20,7 +20,7 @@ func (s *Service) ReadTaskRunStates(ctx context.Context, r *orchv1.ReadTaskRunSt
 	return s.history.Of(ctx, ws, run)
 }
 
-// ReadTaskRunState answers one state of a run.
+// ReadTaskRunState returns one state of a run.
 func (s *Service) ReadTaskRunState(ctx context.Context, r *orchv1.ReadTaskRunStateRequest) (*orchv1.State, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {

@@ -82,7 +82,7 @@ func (s *Service) follow(ctx context.Context, ws uuid.UUID, of *orchv1.SubflowSt
 	return err
 }
 
-// known tells whether a run has or had a state.
+// known reports whether a run has or had a state.
 func (s *Service) known(ctx context.Context, ws, id uuid.UUID, run *orchv1.TaskRun, state uuid.UUID) (bool, error) {
 	if run.GetState().GetId() == state.String() {
 		return true, nil

@@ -79,7 +79,7 @@ func (s *Service) ReadTaskRunCountsByState(ctx context.Context, r *orchv1.ReadTa
 	return counts, err
 }
 
-// ReadTaskRunWithFlowRunName answers a run with the name of its flow run, null when it has none.
+// ReadTaskRunWithFlowRunName returns a run with the name of its flow run, null when it has none.
 func (s *Service) ReadTaskRunWithFlowRunName(ctx context.Context, r *orchv1.ReadTaskRunWithFlowRunNameRequest) (*orchv1.UiTaskRun, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {

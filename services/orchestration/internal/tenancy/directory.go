@@ -25,7 +25,7 @@ func (r *Registry) Follow(kind directory.Kind, owner, id uuid.UUID) store.Effect
 	return store.Effect{ID: r.Store.NewID(), At: r.Store.Now(), Kind: KindDirectory, Body: body}
 }
 
-// Publish carries out effects of KindDirectory.
+// Publish executes effects of KindDirectory.
 func (r *Registry) Publish(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		if len(e.Body) < 32 {

@@ -111,7 +111,7 @@ func (r *Registry) Dismiss(account, actor uuid.UUID) store.Effect {
 	return r.Store.About(KindDismiss, account, actor)
 }
 
-// CarryOutDismissals carries out effects of KindDismiss.
+// CarryOutDismissals executes effects of KindDismiss.
 func (r *Registry) CarryOutDismissals(ctx context.Context, effects []store.Effect) error {
 	return store.EachSubject(effects, func(account, actor uuid.UUID) error {
 		if err := r.leaveTeams(ctx, account, actor); err != nil {

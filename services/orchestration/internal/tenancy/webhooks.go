@@ -11,7 +11,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// EnforcesWebhookAuthentication tells whether no webhook of an account may be enabled without a service account. An
+// EnforcesWebhookAuthentication reports whether no webhook of an account may be enabled without a service account. An
 // account that is gone enforces it.
 func (r *Registry) EnforcesWebhookAuthentication(ctx context.Context, account uuid.UUID) (bool, error) {
 	a, err := r.Accounts.Get(ctx, Server, account)
@@ -24,7 +24,7 @@ func (r *Registry) EnforcesWebhookAuthentication(ctx context.Context, account uu
 	return a.GetSettings().GetEnforceWebhookAuthentication(), nil
 }
 
-// HasServiceAccount tells whether an account has a service account.
+// HasServiceAccount reports whether an account has a service account.
 func (r *Registry) HasServiceAccount(ctx context.Context, account, id uuid.UUID) (bool, error) {
 	_, err := r.ServiceAccounts.Get(ctx, account, id)
 	if errors.Is(err, store.ErrNotFound) {

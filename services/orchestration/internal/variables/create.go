@@ -41,7 +41,7 @@ func (s *Service) insert(ctx context.Context, ws, id uuid.UUID, create *orchv1.V
 	return variable, nil
 }
 
-// newVariable is the variable as it was asked for.
+// newVariable builds the variable from a request.
 func newVariable(id uuid.UUID, create *orchv1.VariableCreate) *orchv1.Variable {
 	return &orchv1.Variable{Id: id.String(), Name: create.GetName(), Value: create.Value, Tags: create.GetTags()}
 }

@@ -6,14 +6,14 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// ReadVariables answers the variables that match.
+// ReadVariables returns the variables that match.
 func (s *Service) ReadVariables(ctx context.Context, r *orchv1.ReadVariablesRequest) (*orchv1.VariableList, error) {
 	q := r.GetQuery()
 	found, err := s.source.List(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())
 	return &orchv1.VariableList{Variables: found}, err
 }
 
-// ListVariables answers a page of all variables.
+// ListVariables returns a page of all variables.
 func (s *Service) ListVariables(ctx context.Context, r *orchv1.ListVariablesRequest) (*orchv1.VariableList, error) {
 	found, err := s.source.List(ctx, nil, nil, r.GetOffset(), r.GetLimit())
 	return &orchv1.VariableList{Variables: found}, err

@@ -12,7 +12,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// ReadVariable answers a variable by its id.
+// ReadVariable returns a variable by its id.
 func (s *Service) ReadVariable(ctx context.Context, r *orchv1.ReadVariableRequest) (*orchv1.Variable, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -22,7 +22,7 @@ func (s *Service) ReadVariable(ctx context.Context, r *orchv1.ReadVariableReques
 	return variable, translate(err)
 }
 
-// ReadVariableByName answers a variable by its name.
+// ReadVariableByName returns a variable by its name.
 func (s *Service) ReadVariableByName(ctx context.Context, r *orchv1.ReadVariableByNameRequest) (*orchv1.Variable, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {

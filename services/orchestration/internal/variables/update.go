@@ -13,7 +13,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// UpdateVariable changes what was sent.
+// UpdateVariable changes the fields that the request contains.
 func (s *Service) UpdateVariable(ctx context.Context, r *orchv1.UpdateVariableRequest) (*emptypb.Empty, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -22,7 +22,7 @@ func (s *Service) UpdateVariable(ctx context.Context, r *orchv1.UpdateVariableRe
 	return s.update(ctx, ws, id, r.GetUpdateMask().GetPaths(), r.GetVariable())
 }
 
-// UpdateVariableByName changes what was sent of the variable of that name.
+// UpdateVariableByName changes the fields that the request contains of the variable of that name.
 func (s *Service) UpdateVariableByName(ctx context.Context, r *orchv1.UpdateVariableByNameRequest) (*emptypb.Empty, error) {
 	ws, id, err := s.locateName(ctx, r.GetName())
 	if err != nil {

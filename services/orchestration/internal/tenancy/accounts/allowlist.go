@@ -17,7 +17,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// ReadIpAllowlist answers the list as it was written.
+// ReadIpAllowlist returns the list as it was written.
 func (s *Service) ReadIpAllowlist(ctx context.Context, _ *orchv1.ReadIpAllowlistRequest) (*orchv1.IpAllowlist, error) { //nolint:staticcheck // The contract's name.
 	a, err := s.get(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Service) UpdateIpAllowlist(ctx context.Context, r *orchv1.UpdateIpAllow
 	return &emptypb.Empty{}, nil
 }
 
-// CheckIpAllowlistAccess answers whether the caller's address is on the list, enforced or not.
+// CheckIpAllowlistAccess returns whether the caller's address is on the list, enforced or not.
 func (s *Service) CheckIpAllowlistAccess(ctx context.Context, _ *orchv1.CheckIpAllowlistAccessRequest) (*orchv1.IpAllowlistAccess, error) { //nolint:staticcheck // The contract's name.
 	info, err := request.Incoming(ctx)
 	if err != nil {

@@ -45,7 +45,7 @@ func (s *Service) DeleteAccount(ctx context.Context, _ *orchv1.DeleteAccountRequ
 	return &emptypb.Empty{}, nil
 }
 
-// Close carries out effects of KindClose.
+// Close executes effects of KindClose.
 func (s *Service) Close(ctx context.Context, effects []store.Effect) error {
 	return store.EachSubject(effects, func(_, account uuid.UUID) error { return s.close(ctx, account) })
 }

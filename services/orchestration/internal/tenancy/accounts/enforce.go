@@ -15,7 +15,7 @@ const KindEnforce = "webhook_enforcement"
 // keeps the catalogue, carries it out.
 const KindIntake = "account_intake"
 
-// Enforce carries out effects of KindEnforce, unless the switch was thrown back meanwhile.
+// Enforce executes effects of KindEnforce, unless the switch was thrown back meanwhile.
 func (s *Service) Enforce(ctx context.Context, effects []store.Effect) error {
 	return store.EachSubject(effects, func(_, account uuid.UUID) error {
 		enforced, err := s.registry.EnforcesWebhookAuthentication(ctx, account)

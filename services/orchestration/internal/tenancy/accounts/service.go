@@ -61,7 +61,7 @@ func (s *Service) mutate(ctx context.Context, kind string, edit func(*orchv1.Acc
 	return info, nil
 }
 
-// ReadAccount answers an account.
+// ReadAccount returns an account.
 func (s *Service) ReadAccount(ctx context.Context, _ *orchv1.ReadAccountRequest) (*orchv1.Account, error) {
 	a, err := s.get(ctx)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Service) ReadAccount(ctx context.Context, _ *orchv1.ReadAccountRequest)
 	return present(a), nil
 }
 
-// ReadAccountSettings answers the settings of an account.
+// ReadAccountSettings returns the settings of an account.
 func (s *Service) ReadAccountSettings(ctx context.Context, _ *orchv1.ReadAccountSettingsRequest) (*orchv1.AccountSettings, error) {
 	a, err := s.get(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Service) ReadAccountSettings(ctx context.Context, _ *orchv1.ReadAccount
 	return present(a).GetSettings(), nil
 }
 
-// ReadAccountDomains answers that there are none.
+// ReadAccountDomains returns that there are none.
 func (s *Service) ReadAccountDomains(ctx context.Context, _ *orchv1.ReadAccountDomainsRequest) (*orchv1.AccountDomainList, error) {
 	_, err := s.get(ctx)
 	return &orchv1.AccountDomainList{}, err

@@ -20,7 +20,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// UpdateAccount changes what was sent. A name and a handle cannot be taken away; null leaves them.
+// UpdateAccount changes the fields that the request contains. A name and a handle cannot be taken away; null leaves them.
 func (s *Service) UpdateAccount(ctx context.Context, r *orchv1.UpdateAccountRequest) (*emptypb.Empty, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Service) UpdateAccount(ctx context.Context, r *orchv1.UpdateAccountRequ
 	return &emptypb.Empty{}, err
 }
 
-// UpdateAccountSettings changes what was sent. Throwing the switch of webhooks comes first and disabling them second:
+// UpdateAccountSettings changes the fields that the request contains. Throwing the switch of webhooks comes first and disabling them second:
 // from then on none can be enabled, and those that were are found. Sent again, it disables again what an interruption
 // left.
 func (s *Service) UpdateAccountSettings(ctx context.Context, r *orchv1.UpdateAccountSettingsRequest) (*emptypb.Empty, error) {
@@ -84,7 +84,7 @@ func checkNetworks(list []string) error {
 	return nil
 }
 
-// sameIntake tells whether two settings mean the same for the requests that webhooks get.
+// sameIntake reports whether two settings mean the same for the requests that webhooks get.
 func sameIntake(a, b *orchv1.AccountSettings) bool {
 	return proto.Equal(a.GetWebhookRateLimit(), b.GetWebhookRateLimit()) && slices.Equal(a.GetWebhookAllowedIps(), b.GetWebhookAllowedIps())
 }

@@ -45,13 +45,13 @@ func workspaceRole(role access.Role) *orchv1.WorkspaceRole {
 	}
 }
 
-// matches tells whether a role is among those that were asked for; an operand that is null asks for nothing.
+// matches reports whether a role is among those that were asked for; an operand that is null asks for nothing.
 func matches(filter *orchv1.RoleFilter, id, name string) bool {
 	ids, names := filter.GetId().GetAny_(), filter.GetName().GetAny_()
 	return (ids == nil || slices.Contains(ids.GetValues(), id)) && (names == nil || slices.Contains(names.GetValues(), name))
 }
 
-// ReadAccountRoles answers the account roles that match, by falling power.
+// ReadAccountRoles returns the account roles that match, by falling power.
 func (s *Service) ReadAccountRoles(_ context.Context, r *orchv1.ReadAccountRolesRequest) (*orchv1.AccountRoleList, error) {
 	list := &orchv1.AccountRoleList{}
 	for _, role := range access.AccountRoles() {
@@ -62,7 +62,7 @@ func (s *Service) ReadAccountRoles(_ context.Context, r *orchv1.ReadAccountRoles
 	return list, nil
 }
 
-// ReadAccountRole answers an account role.
+// ReadAccountRole returns an account role.
 func (s *Service) ReadAccountRole(_ context.Context, r *orchv1.ReadAccountRoleRequest) (*orchv1.AccountRole, error) {
 	role, ok := access.AccountRole(r.GetId())
 	if !ok {
@@ -71,7 +71,7 @@ func (s *Service) ReadAccountRole(_ context.Context, r *orchv1.ReadAccountRoleRe
 	return accountRole(role), nil
 }
 
-// ReadWorkspaceRoles answers the workspace roles that match: the server's own by falling power, the account's by name.
+// ReadWorkspaceRoles returns the workspace roles that match: the server's own by falling power, the account's by name.
 func (s *Service) ReadWorkspaceRoles(ctx context.Context, r *orchv1.ReadWorkspaceRolesRequest) (*orchv1.WorkspaceRoleList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Service) ReadWorkspaceRoles(ctx context.Context, r *orchv1.ReadWorkspac
 	return list, nil
 }
 
-// ReadWorkspaceRole answers a workspace role.
+// ReadWorkspaceRole returns a workspace role.
 func (s *Service) ReadWorkspaceRole(ctx context.Context, r *orchv1.ReadWorkspaceRoleRequest) (*orchv1.WorkspaceRole, error) {
 	if role, ok := access.WorkspaceRole(r.GetId()); ok {
 		return workspaceRole(role), nil
@@ -113,7 +113,7 @@ func (s *Service) ReadWorkspaceRole(ctx context.Context, r *orchv1.ReadWorkspace
 	return role, tenancy.Missing(err, "Workspace role")
 }
 
-// ReadWorkspaceScopes answers every scope that an operation in a workspace asks for.
+// ReadWorkspaceScopes returns every scope that an operation in a workspace asks for.
 func (s *Service) ReadWorkspaceScopes(context.Context, *emptypb.Empty) (*orchv1.WorkspaceScopeList, error) {
 	return &orchv1.WorkspaceScopeList{Scopes: access.Scopes(orchv1.Realm_REALM_UNSPECIFIED).Sorted()}, nil
 }

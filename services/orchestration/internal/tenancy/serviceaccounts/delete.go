@@ -57,7 +57,7 @@ func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error 
 	})
 }
 
-// Unbind carries out effects of KindUnbind.
+// Unbind executes effects of KindUnbind.
 func (s *Service) Unbind(ctx context.Context, effects []store.Effect) error {
 	return store.EachSubject(effects, func(account, id uuid.UUID) error { return s.unbind(ctx, account, id) })
 }

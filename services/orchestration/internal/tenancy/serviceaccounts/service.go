@@ -77,7 +77,7 @@ func deed(b *orchv1.ServiceAccount, id uuid.UUID, action string) tenancy.Deed {
 	return tenancy.Deed{Kind: "service-account", Action: action, Of: id, Name: b.GetName()}
 }
 
-// ReadServiceAccount answers a service account.
+// ReadServiceAccount returns a service account.
 func (s *Service) ReadServiceAccount(ctx context.Context, r *orchv1.ReadServiceAccountRequest) (*orchv1.ServiceAccount, error) {
 	info, id, err := tenancy.Locate(ctx, r.GetId(), noun)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Service) ReadServiceAccount(ctx context.Context, r *orchv1.ReadServiceA
 	return present(b), nil
 }
 
-// ReadServiceAccounts answers the service accounts that match, by name.
+// ReadServiceAccounts returns the service accounts that match, by name.
 func (s *Service) ReadServiceAccounts(ctx context.Context, r *orchv1.ReadServiceAccountsRequest) (*orchv1.ServiceAccountList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Service) ReadServiceAccounts(ctx context.Context, r *orchv1.ReadService
 	return &orchv1.ServiceAccountList{ServiceAccounts: found}, err
 }
 
-// UpdateServiceAccount changes what was sent; null leaves it.
+// UpdateServiceAccount changes the fields that the request contains; null leaves it.
 func (s *Service) UpdateServiceAccount(ctx context.Context, r *orchv1.UpdateServiceAccountRequest) (*emptypb.Empty, error) {
 	info, id, err := tenancy.Locate(ctx, r.GetId(), noun)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// ReadTeam answers a team.
+// ReadTeam returns a team.
 func (s *Service) ReadTeam(ctx context.Context, r *orchv1.ReadTeamRequest) (*orchv1.Team, error) {
 	info, id, err := tenancy.Locate(ctx, r.GetId(), noun)
 	if err != nil {
@@ -18,7 +18,7 @@ func (s *Service) ReadTeam(ctx context.Context, r *orchv1.ReadTeamRequest) (*orc
 	return t, tenancy.Missing(err, noun)
 }
 
-// ReadTeams answers the teams that match, by name.
+// ReadTeams returns the teams that match, by name.
 func (s *Service) ReadTeams(ctx context.Context, r *orchv1.ReadTeamsRequest) (*orchv1.TeamList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {

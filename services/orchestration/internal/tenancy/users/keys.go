@@ -46,7 +46,7 @@ func keyDeed(k *orchv1.ApiKey, action string) tenancy.Deed {
 	return tenancy.Deed{Kind: "api-key", Action: action, Of: uuid.MustParse(k.GetId()), Name: k.GetName()}
 }
 
-// ReadUserApiKeys answers a user's keys that have not expired, the oldest first.
+// ReadUserApiKeys returns a user's keys that have not expired, the oldest first.
 func (s *Service) ReadUserApiKeys(ctx context.Context, r *orchv1.ReadUserApiKeysRequest) (*orchv1.ApiKeyList, error) { //nolint:staticcheck // The contract's name.
 	_, id, err := self(ctx, r.GetUserId())
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Service) ReadUserApiKeys(ctx context.Context, r *orchv1.ReadUserApiKeys
 	return list, nil
 }
 
-// ReadUserApiKey answers a key, without the key itself.
+// ReadUserApiKey returns a key, without the key itself.
 func (s *Service) ReadUserApiKey(ctx context.Context, r *orchv1.ReadUserApiKeyRequest) (*orchv1.ApiKey, error) { //nolint:staticcheck // The contract's name.
 	_, id, err := self(ctx, r.GetUserId())
 	if err != nil {

@@ -84,7 +84,7 @@ func deed(m *orchv1.AccountMembership, id uuid.UUID, action string) tenancy.Deed
 	return tenancy.Deed{Kind: "account-membership", Action: action, Of: id, Name: m.GetUserId()}
 }
 
-// ReadAccountMemberships answers the members that match, by e-mail address.
+// ReadAccountMemberships returns the members that match, by e-mail address.
 func (s *Service) ReadAccountMemberships(ctx context.Context, r *orchv1.ReadAccountMembershipsRequest) (*orchv1.AccountMembershipList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {

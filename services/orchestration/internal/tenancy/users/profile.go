@@ -15,7 +15,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// ReadMe answers who the caller is.
+// ReadMe returns who the caller is.
 func (s *Service) ReadMe(ctx context.Context, _ *emptypb.Empty) (*orchv1.Profile, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *Service) ReadMe(ctx context.Context, _ *emptypb.Empty) (*orchv1.Profile
 	}, nil
 }
 
-// ReadUser answers a user.
+// ReadUser returns a user.
 func (s *Service) ReadUser(ctx context.Context, r *orchv1.ReadUserRequest) (*orchv1.User, error) {
 	_, id, err := self(ctx, r.GetId())
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Service) ReadUser(ctx context.Context, r *orchv1.ReadUserRequest) (*orc
 	return u, tenancy.Missing(err, "User")
 }
 
-// UpdateUser changes what was sent; nothing of it can be taken away.
+// UpdateUser changes the fields that the request contains; nothing of it can be taken away.
 func (s *Service) UpdateUser(ctx context.Context, r *orchv1.UpdateUserRequest) (*emptypb.Empty, error) {
 	info, id, err := self(ctx, r.GetId())
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Service) UpdateUser(ctx context.Context, r *orchv1.UpdateUserRequest) (
 	return &emptypb.Empty{}, nil
 }
 
-// ReadMyWorkspaces answers the workspaces that the caller may enter, of all accounts.
+// ReadMyWorkspaces returns the workspaces that the caller may enter, of all accounts.
 func (s *Service) ReadMyWorkspaces(ctx context.Context, _ *emptypb.Empty) (*orchv1.MyWorkspaceList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {

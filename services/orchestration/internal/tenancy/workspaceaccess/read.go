@@ -12,17 +12,17 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// ReadUserAccess answers a user's access.
+// ReadUserAccess returns a user's access.
 func (s *Service) ReadUserAccess(ctx context.Context, r *orchv1.ReadUserAccessRequest) (*orchv1.WorkspaceAccess, error) {
 	return s.read(ctx, r.GetId(), isUser)
 }
 
-// ReadBotAccess answers a service account's access.
+// ReadBotAccess returns a service account's access.
 func (s *Service) ReadBotAccess(ctx context.Context, r *orchv1.ReadBotAccessRequest) (*orchv1.WorkspaceAccess, error) {
 	return s.read(ctx, r.GetId(), isBot)
 }
 
-// ReadTeamAccesses answers the access of teams, in the order in which they got it.
+// ReadTeamAccesses returns the access of teams, in the order in which they got it.
 func (s *Service) ReadTeamAccesses(ctx context.Context, r *orchv1.ReadTeamAccessesRequest) (*orchv1.WorkspaceAccessList, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {

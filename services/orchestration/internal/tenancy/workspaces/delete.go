@@ -54,7 +54,7 @@ func (s *Service) DeleteOfAccount(ctx context.Context, account uuid.UUID) error 
 	})
 }
 
-// Empty carries out effects of KindEmpty.
+// Empty executes effects of KindEmpty.
 func (s *Service) Empty(ctx context.Context, effects []store.Effect) error {
 	return store.EachSubject(effects, func(_, workspace uuid.UUID) error { return s.empty(ctx, workspace) })
 }

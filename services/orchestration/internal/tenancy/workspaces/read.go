@@ -7,7 +7,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 )
 
-// ReadWorkspace answers a workspace.
+// ReadWorkspace returns a workspace.
 func (s *Service) ReadWorkspace(ctx context.Context, r *orchv1.ReadWorkspaceRequest) (*orchv1.Workspace, error) {
 	info, id, err := s.locate(ctx, r.GetId())
 	if err != nil {
