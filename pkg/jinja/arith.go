@@ -53,7 +53,7 @@ func (rt *state) binary(op tokenKind, a, b Value) (Value, error) {
 	return rt.numeric(op, a, b)
 }
 
-// floatPair returns two numbers of which one is a float and none is a big int; ok is false for all else.
+// floatPair returns two numbers as floats if one is a float and none is a big int.
 func floatPair(a, b Value) (f, g float64, ok bool) {
 	switch x := a.(type) {
 	case floatValue:
@@ -71,7 +71,7 @@ func floatPair(a, b Value) (f, g float64, ok bool) {
 	return 0, 0, false
 }
 
-// smallArith is arithmetic on ints that fit; ok is false when the result may not, or is an error.
+// smallArith computes with ints that fit int64. ok is false if the result may not fit, or is an error.
 func smallArith(op tokenKind, x, y int64) (Value, bool) {
 	switch op {
 	case tokAdd:
@@ -157,7 +157,7 @@ func isNumber(v Value) bool {
 	return false
 }
 
-// toBig returns an int or bool as a big.Int, which must not be changed.
+// toBig returns an int or bool as a big.Int. The caller must not change it.
 func toBig(v Value) (*big.Int, bool) {
 	switch v := v.(type) {
 	case intValue:

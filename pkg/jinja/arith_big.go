@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// fits refuses ints of more digits than the budget allows, before they are made.
+// fits rejects ints with more digits than the budget allows, before computing them.
 func (rt *state) fits(bitLen int) error {
 	// A digit is log2(10) bits: 3.3219.
 	if int64(bitLen) > int64(rt.budget.Digits)*33220/10000 {

@@ -5,7 +5,7 @@ import (
 	"math/cmplx"
 )
 
-// A power of floats counts as so many steps, and bytes of its intermediate results.
+// The steps and bytes that a power of floats costs: its intermediate results are long.
 const (
 	powWork  = 100
 	powBytes = 12 << 10

@@ -2,7 +2,7 @@ package jinja
 
 import "strings"
 
-// addSequences joins two strings, lists or tuples; ok is false when a is none of them.
+// addSequences joins two strings, lists or tuples. ok is false if a is none of these.
 func (rt *state) addSequences(a, b Value) (Value, bool, error) {
 	switch x := a.(type) {
 	case strValue:
@@ -76,7 +76,7 @@ func (rt *state) joinItems(a, b []Value) ([]Value, error) {
 	return append(append(out, a...), b...), nil
 }
 
-// repeat multiplies a sequence by a number; ok is false when neither is a sequence.
+// repeat multiplies a sequence by a number. ok is false if neither operand is a sequence.
 func (rt *state) repeat(a, b Value) (Value, bool, error) {
 	seq, times := a, b
 	if !isSequence(a) {

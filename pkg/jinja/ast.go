@@ -1,9 +1,9 @@
 package jinja
 
 // expr is an expression of the syntax tree.
-type expr interface{ at() pos } //nolint:iface // It says what a list holds.
+type expr interface{ at() pos } //nolint:iface // It names the element type of lists.
 
-// node is where an expression or statement stands.
+// node is the position of an expression or statement.
 type node struct{ pos pos }
 
 func (n node) at() pos { return n.pos }
@@ -13,7 +13,7 @@ type (
 		node
 		val Value
 	}
-	// nameMode says what is done with a name.
+	// nameMode is the use of a name: load, store or parameter.
 	nameMode uint8
 	nameExpr struct {
 		node
@@ -46,7 +46,7 @@ type (
 		node
 		obj, key expr
 	}
-	// sliceExpr has nil for what was left out.
+	// sliceExpr has nil for an omitted part.
 	sliceExpr struct {
 		node
 		start, stop, step expr
@@ -139,7 +139,7 @@ const (
 )
 
 // stmt is a statement of the syntax tree.
-type stmt interface{ at() pos } //nolint:iface // It says what a list holds.
+type stmt interface{ at() pos } //nolint:iface // It names the element type of lists.
 
 type (
 	// outputStmt prints expressions; dataExpr among them is template text.
@@ -210,7 +210,7 @@ type (
 		scoped, required bool
 		body             []stmt
 	}
-	// loaderStmt is extends, include, import or from: there is no loader, so running it is an error.
+	// loaderStmt is extends, include, import or from. The engine has no loader, so executing it is an error.
 	loaderStmt struct {
 		node
 		tag           string

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// attrStatus is what looking for an attribute of a Python object found.
+// attrStatus is the result of looking up an attribute of a Python object.
 type attrStatus uint8
 
 const (
@@ -15,7 +15,7 @@ const (
 	attrUnsafe // there, but refused by the sandbox
 )
 
-// getattr is obj.name: the attribute, or else the item of that name, or else a missing value.
+// getattr is obj.name in a template: the attribute, else the item of that name, else undefined.
 func (rt *state) getattr(obj Value, name string) (Value, error) {
 	v, status, err := rt.attribute(obj, name)
 	if err != nil {
@@ -37,7 +37,7 @@ func (rt *state) getattr(obj Value, name string) (Value, error) {
 	return nil, err
 }
 
-// getitem is obj[key]: the item, or else the attribute of that name, or else a missing value.
+// getitem is obj[key] in a template: the item, else the attribute of that name, else undefined.
 func (rt *state) getitem(obj, key Value) (Value, error) {
 	switch o := obj.(type) {
 	case *dictValue:
@@ -107,8 +107,8 @@ func (rt *state) attribute(obj Value, name string) (Value, attrStatus, error) {
 	return nil, attrAbsent, nil
 }
 
-// attribute of a missing value: itself when it can be chained, else an error, except for the names that
-// its Python class has.
+// The attribute of an undefined value is the value itself if it can be chained. Otherwise it is an error, except for the names
+// that its Python class has.
 func (u *undefinedValue) attribute(name string) (Value, attrStatus, error) {
 	dunder := strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__")
 	if typeAttrs["object"].has(name) || typeAttrs["Undefined"].has(name) || u.mode == Chainable && name == "__html__" {
@@ -126,7 +126,7 @@ func (u *undefinedValue) attribute(name string) (Value, attrStatus, error) {
 	return nil, attrAbsent, u.fail()
 }
 
-// publicAttr returns a method or property; nil when the object has none of that name that is safe.
+// publicAttr returns a safe method or property, or nil if the object has none of that name.
 func (rt *state) publicAttr(obj Value, name string) (Value, error) {
 	switch o := obj.(type) {
 	case strValue:
@@ -401,7 +401,7 @@ func (rt *state) sliceText(s string, sl sliceValue) (string, error) {
 	return string(out), nil
 }
 
-// sliceBounds resolves a slice of n items: where it starts and stops, its step and its length.
+// sliceBounds resolves a slice of n items to start, stop, step and length.
 func sliceBounds(s sliceValue, n int) (start, stop, step, length int, err error) {
 	step, ok, err := sliceIndex(s.step)
 	if err != nil {
@@ -452,7 +452,7 @@ func sliceBounds(s sliceValue, n int) (start, stop, step, length int, err error)
 
 const maxIndex = 1 << 60
 
-// sliceIndex reads a part of a slice; ok is false for None.
+// sliceIndex reads a part of a slice. ok is false for None.
 func sliceIndex(v Value) (n int, ok bool, err error) {
 	switch v := v.(type) {
 	case noneValue:

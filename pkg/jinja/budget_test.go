@@ -13,23 +13,23 @@ import (
 	"github.com/orch-project/orch/pkg/jinja"
 )
 
-// hostileBytes is the memory within which a hostile template must be answered.
+// hostileBytes is the memory limit for a hostile template.
 const hostileBytes = 64 << 20
 
-// hostileEngine has no time limit: what a hostile template does is counted, and ends by the count alone, on the slowest machine
-// too. That nothing is left out of the count is TestWorkIsCharged's to prove.
+// hostileEngine has no time limit: the count of steps and bytes must stop a hostile template on the slowest machine too.
+// TestWorkIsCharged proves that the count is complete.
 func hostileEngine() *jinja.Engine {
 	return jinja.New(jinja.Options{Undefined: jinja.Chainable, Budget: jinja.Budget{Timeout: -1}})
 }
 
-// allocated is all memory allocated so far.
+// allocated returns the bytes allocated so far.
 func allocated() uint64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)
 	return s[0].Value.Uint64()
 }
 
-// TestHostileTemplates must not run beside other tests: it measures the memory of the process.
+// TestHostileTemplates must not run in parallel, because it measures the memory of the process.
 func TestHostileTemplates(t *testing.T) {
 	misses := knownMisses(t)
 	e := hostileEngine()
@@ -38,7 +38,7 @@ func TestHostileTemplates(t *testing.T) {
 			goroutines := runtime.NumGoroutine()
 			total := allocated()
 			out, err := renderVector(t.Context(), e, v)
-			// All that was allocated bounds what was ever in use.
+			// The bytes allocated are an upper bound of the bytes in use.
 			require.Less(t, allocated()-total, uint64(hostileBytes), "memory")
 			require.LessOrEqual(t, runtime.NumGoroutine(), goroutines, "goroutines")
 			if _, known := misses[v.ID]; !v.Maybe && !known {

@@ -7,21 +7,21 @@ type builtin struct {
 	// name is the function's name in messages.
 	name   string
 	params []param
-	// fn gets one value per parameter, nil for those not given. It must not keep the slice.
+	// fn receives one value per parameter, nil for an omitted one. It must not retain the slice.
 	fn func(rt *state, a []Value) (Value, error)
-	// raw, when set, gets all arguments as they are instead.
+	// raw, if set, receives all arguments unbound instead.
 	raw func(rt *state, args callArgs) (Value, error)
 }
 
 type param struct {
 	name     string
 	optional bool
-	// posOnly parameters cannot be given by name.
+	// posOnly is the number of parameters that cannot be passed by name.
 	posOnly bool
 }
 
-// define makes a builtin of a signature: parameters parted by blanks, those with "=" behind are
-// optional, and those before "/" cannot be given by name.
+// define returns a builtin with a signature: parameters separated by spaces. Those that end in "=" are optional; those before
+// "/" are positional only.
 func define(name, signature string, fn func(rt *state, a []Value) (Value, error)) *builtin {
 	b := &builtin{name: name, fn: fn}
 	for _, p := range strings.Fields(signature) {
@@ -41,7 +41,7 @@ func defineRaw(name string, fn func(rt *state, args callArgs) (Value, error)) *b
 	return &builtin{name: name, raw: fn}
 }
 
-// param returns the index of a parameter, -1 when there is none of that name.
+// param returns the index of a parameter, or -1 if there is none of that name.
 func (b *builtin) param(name string) int {
 	for i := range b.params {
 		if b.params[i].name == name {
@@ -95,7 +95,7 @@ func (f *funcValue) typeName() string {
 	return "function"
 }
 
-// aliasValue is what a subscripted class is in Python, such as dict['a']: good for printing only.
+// aliasValue is a subscripted class such as dict['a']. It can only be printed.
 type aliasValue string
 
 func (aliasValue) typeName() string { return "types.GenericAlias" }
@@ -152,17 +152,17 @@ func callable(v Value) bool {
 	return false
 }
 
-// Call is what a host's filter is given.
+// Call holds the arguments of a host's filter.
 type Call struct {
-	// Value is the value before the bar.
+	// Value is the value before the pipe.
 	Value Value
-	// Args are the positional arguments behind it.
+	// Args are the positional arguments after it.
 	Args []Value
 	rt   *state
 	kw   []kwArg
 }
 
-// Arg returns the positional argument i, or the keyword argument called name; nil when it was not given.
+// Arg returns the positional argument i, or the keyword argument name, or nil if neither was passed.
 func (c *Call) Arg(i int, name string) Value {
 	if i < len(c.Args) {
 		return c.Args[i]
@@ -184,16 +184,16 @@ func (c *Call) Keywords() []Pair {
 	return out
 }
 
-// Charge pays for n bytes that the filter is about to allocate.
+// Charge charges n bytes that the filter is about to allocate.
 func (c *Call) Charge(n int) error { return c.rt.charge(n) }
 
-// Work pays for n steps that the filter is about to make.
+// Work charges n steps that the filter is about to execute.
 func (c *Call) Work(n int) error { return c.rt.work(n) }
 
 // String is Python's str(v).
 func (c *Call) String(v Value) (string, error) { return c.rt.str(v) }
 
-// Errorf makes the error of a filter; its kind is KindRuntime and its type "FilterError".
+// Errorf returns the error of a filter, with KindRuntime and the type "FilterError".
 func (c *Call) Errorf(format string, args ...any) error {
 	return otherErr("FilterError", format, args...)
 }

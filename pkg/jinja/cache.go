@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// defaultCacheEntries is the number of templates a cache keeps when Options do not say.
+// defaultCacheEntries is the capacity of a cache without Options.CacheEntries.
 const defaultCacheEntries = 256
 
-// cache keeps the templates used last, by their source.
+// cache holds the most recently used templates by their source.
 type cache struct {
 	mu      sync.Mutex
 	max     int

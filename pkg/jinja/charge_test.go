@@ -10,8 +10,8 @@ import (
 	"github.com/orch-project/orch/pkg/jinja"
 )
 
-// What is worked through is paid for, by steps or by bytes, in proportion to its size: else a template could do more than its
-// budget says. Each is rendered with texts and lists of one size and of four times as much. Nothing here is measured by a clock.
+// TestWorkIsCharged renders templates with inputs of one size and of four times that size. The steps or bytes charged must grow
+// with the size; otherwise a template could exceed its budget. No clock is involved.
 func TestWorkIsCharged(t *testing.T) {
 	t.Parallel()
 	const small = 20_000
@@ -44,12 +44,12 @@ func TestWorkIsCharged(t *testing.T) {
 				numbers, err := jinja.DecodeVars([]byte(`{"n": ` + n.String() + `, "k": ` + n.String()[:size/100] + `}`))
 				require.NoError(t, err)
 				vars["n"], vars["k"] = numbers["n"], numbers["k"]
-				steps, bytes, _ := tpl.Spent(t.Context(), vars) // Some have no answer; they cost all the same.
+				steps, bytes, _ := tpl.Spent(t.Context(), vars) // Some templates fail; they are charged too.
 				return steps + bytes/256
 			}
 			less, more := cost(small), cost(4*small)
 			least := int64(3 * small / 512)
-			if strings.Contains(template, "n ") || strings.Contains(template, "n|") { // A number of fewer digits, whose work grows faster.
+			if strings.Contains(template, "n ") || strings.Contains(template, "n|") { // Fewer digits, because this work grows faster.
 				least = 1
 			}
 			require.GreaterOrEqual(t, more-less, least, "%d and %d", less, more)

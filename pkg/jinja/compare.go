@@ -104,10 +104,10 @@ func (rt *state) equalItems(a, b []Value) (bool, error) {
 	return true, nil
 }
 
-// same is how containers compare their items: an item equals itself.
+// same compares items of containers: an item equals itself.
 func (rt *state) same(a, b Value) (bool, error) {
 	switch a.(type) {
-	case strValue, markupValue: // Texts have no identity beside what they say, and comparing them is paid for.
+	case strValue, markupValue: // Strings have no identity beyond their text, and comparing them costs steps.
 	default:
 		if identical(a, b) {
 			return true, nil
@@ -151,7 +151,7 @@ func (rt *state) equalViews(a, b *dictView) (bool, error) {
 	return true, nil
 }
 
-// identical is Python's "is", so far as values of this package have an identity.
+// identical is Python's "is", as far as values of this package have an identity.
 func identical(a, b Value) bool {
 	switch x := a.(type) {
 	case complexValue, rangeValue, sliceValue:
@@ -190,7 +190,7 @@ func equalNumbers(a, b Value) bool {
 	return ok && n == 0
 }
 
-// compareNumbers orders two real numbers exactly; ok is false when one is not a number.
+// compareNumbers orders two real numbers exactly. ok is false for NaN.
 func compareNumbers(a, b Value) (n int, ok bool) {
 	if x, isInt := a.(intValue); isInt {
 		if y, isInt := b.(intValue); isInt {

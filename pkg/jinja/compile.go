@@ -1,29 +1,29 @@
 package jinja
 
-// compiler turns the syntax tree into closures. Its state is what Jinja's compiler knows at a place of
-// the template: the scope, and whether output is escaped there.
+// compiler translates the syntax tree to closures. Its state is what Jinja's compiler knows at a position of the template: the
+// scope, and whether output is escaped.
 type compiler struct {
 	engine *Engine
 	src    *source
 	blocks map[string]*blockProgram
-	// escaping is known when compiling unless {% autoescape %} was given a variable, which makes it volatile.
+	// escaping is known at compile time, unless {% autoescape %} has a variable, which makes it volatile.
 	autoescape, volatile bool
 	usesContext          bool
-	// folding is set inside of an expression that Jinja evaluates when compiling: there a slice is an
-	// item like any other, so that one that fails is missing.
+	// folding is set inside an expression that Jinja evaluates at compile time. A slice there is an ordinary item, so a slice
+	// that fails is undefined.
 	folding bool
-	// unfolded is set while such an expression is compiled once more, for when it has no value then.
+	// unfolded is set while such an expression is compiled again because it has no value at compile time.
 	unfolded bool
 	tracked  []map[string]bool // names assigned by the statement being compiled
 	reads    map[string]bool   // names looked up in the context
-	// loops are the for statements so far, loopDepth those around the one being compiled, deepestLoop the most there were.
+	// loops counts the for statements so far, loopDepth those around the current position, deepestLoop the maximum.
 	loops, loopDepth, deepestLoop int
 }
 
 // cframe is a scope while it is compiled.
 type cframe struct {
 	sym *symbols
-	// toplevel is set outside of all scopes, where assignments are exported to the context.
+	// toplevel is set outside all scopes, where the context receives assignments.
 	toplevel bool
 	loop     bool // the body of a loop
 	block    bool // the body of a block
@@ -33,7 +33,7 @@ type cframe struct {
 
 func (f cframe) inner() cframe { return cframe{sym: newSymbols(f.sym, f.sym.fn)} }
 
-// function is inner with slots of its own.
+// function returns inner with its own slots.
 func (f cframe) function() cframe {
 	return cframe{sym: newSymbols(f.sym, &funcScope{parent: f.sym.fn})}
 }
@@ -80,7 +80,7 @@ func compile(e *Engine, src *source, body []stmt) (*Template, error) {
 	return t, nil
 }
 
-// collectBlocks finds all blocks and makes their programs, still empty.
+// collectBlocks finds all blocks and creates their empty programs.
 func (c *compiler) collectBlocks(body []stmt) ([]*blockStmt, error) {
 	var found []*blockStmt
 	var err error
@@ -119,7 +119,7 @@ func (c *compiler) fail(at pos, format string, args ...any) error {
 	return syntaxErr(c.src, at, format, args...)
 }
 
-// loadOp gives a slot its value when a scope is entered.
+// loadOp sets the value of a slot on entering a scope.
 type loadOp struct {
 	idx    int
 	kind   loadKind
@@ -128,7 +128,7 @@ type loadOp struct {
 	fromUp int // number of activations between the slot and the one it copies
 }
 
-// enter returns what must be done when the scope of f is entered.
+// enter returns the operations on entering the scope of f.
 func (c *compiler) enter(f cframe) []loadOp {
 	var ops []loadOp
 	for _, v := range f.sym.order {
@@ -146,7 +146,7 @@ func (c *compiler) enter(f cframe) []loadOp {
 	return ops
 }
 
-// scopeSlots returns the slots that are empty again when the scope of f is left.
+// scopeSlots returns the slots to clear on entering the scope of f again.
 func scopeSlots(f cframe) []int {
 	var out []int
 	for _, v := range f.sym.order {
@@ -187,7 +187,7 @@ func leaveScope(f *frame, slots []int) {
 	}
 }
 
-// ref finds the variable of a name.
+// ref returns the variable of a name.
 func (c *compiler) ref(f cframe, name string, at pos) (*variable, int, error) {
 	v := f.sym.find(name)
 	if v == nil {

@@ -1,6 +1,6 @@
 package jinja
 
-// assignFn gives a target its value.
+// assignFn assigns a value to a target.
 type assignFn func(*frame, Value) error
 
 func (c *compiler) assign(e expr, f cframe) (assignFn, error) {
@@ -91,7 +91,7 @@ func unpackErr(got, want int) error {
 	return valueErr("not enough values to unpack (expected %d, got %d)", want, got)
 }
 
-// unpackItems takes the items of an iterable for n targets.
+// unpackItems returns the items of an iterable for n targets.
 func (rt *state) unpackItems(v Value, n int) ([]Value, error) {
 	it, err := rt.iterate(v)
 	if err != nil {
@@ -114,8 +114,8 @@ func (rt *state) unpackItems(v Value, n int) ([]Value, error) {
 	return items, nil
 }
 
-// namespaceCheck refuses an assignment to attributes of anything but namespaces before its value is
-// evaluated; nil when the target has none.
+// namespaceCheck rejects an assignment to an attribute of anything but a namespace, before the value is evaluated. It is nil if
+// the target has none.
 func (c *compiler) namespaceCheck(e expr, f cframe) (func(*frame) error, error) {
 	var names []*nsRefExpr
 	var find func(expr)

@@ -112,7 +112,7 @@ func dictArgs(fr *frame, dict evalFn, out *callArgs) error {
 	return nil
 }
 
-// callWith compiles a call; caller, when given, makes the value that a call block passes on.
+// callWith compiles a call. caller, if not nil, creates the value that a call block passes.
 func (c *compiler) callWith(e *callExpr, f cframe, caller func(*frame) Value) (evalFn, error) {
 	args, err := c.arguments(&e.args, f)
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *compiler) callWith(e *callExpr, f cframe, caller func(*frame) Value) (e
 	}, nil
 }
 
-// methodCall compiles x.name(...), without making a value of a str's method first.
+// methodCall compiles x.name(...) without creating a bound method of a str first.
 func (c *compiler) methodCall(m *attrExpr, args argsFn, f cframe, at pos) (evalFn, error) {
 	obj, err := c.expr(m.obj, f)
 	if err != nil {
@@ -194,8 +194,7 @@ func (c *compiler) test(e *testExpr, f cframe) (evalFn, error) {
 	return c.apply(b, e.val, &e.args, f, e.pos)
 }
 
-// missing compiles the use of an unknown filter or test: a syntax error, except inside of an if, where
-// it fails when it is reached.
+// missing compiles the use of an unknown filter or test: a syntax error, except inside an if, where executing it fails.
 func (c *compiler) missing(what, name string, val expr, args *arguments, f cframe, at pos) (evalFn, error) {
 	if !f.soft {
 		return nil, c.fail(at, "No %s named %s.", what, reprStr(name))
@@ -224,8 +223,8 @@ func (c *compiler) missing(what, name string, val expr, args *arguments, f cfram
 	}, nil
 }
 
-// apply compiles the call of a filter or test. When the arguments can be bound to its parameters now,
-// the call costs no more than evaluating them.
+// apply compiles the call of a filter or test. If its arguments can be bound at compile time, the call costs only their
+// evaluation.
 func (c *compiler) apply(b *builtin, val expr, args *arguments, f cframe, at pos) (evalFn, error) {
 	x, err := c.expr(val, f)
 	if err != nil {
@@ -294,8 +293,8 @@ type boundArg struct {
 	eval evalFn
 }
 
-// bindStatic binds arguments to the parameters behind the first; ok is false when they do not fit, so
-// that the call must fail when it runs.
+// bindStatic binds arguments to the parameters after the first. ok is false if they do not fit; the call then fails at run
+// time.
 func (c *compiler) bindStatic(b *builtin, args *arguments, f cframe) ([]boundArg, bool, error) {
 	var out []boundArg
 	taken := make([]bool, len(b.params))
@@ -330,7 +329,7 @@ func (c *compiler) bindStatic(b *builtin, args *arguments, f cframe) ([]boundArg
 	return out, true, nil
 }
 
-// filterChain compiles the filters of a set or filter block into a function of the block's text.
+// filterChain compiles the filters of a set or filter block to a function of the block's text.
 func (c *compiler) filterChain(e *filterExpr, f cframe) (func(*frame, Value) (Value, error), error) {
 	slot := &variable{f.sym.fn, f.sym.fn.n}
 	slot.fn.n++
@@ -350,7 +349,7 @@ func (c *compiler) filterChain(e *filterExpr, f cframe) (func(*frame, Value) (Va
 	}, nil
 }
 
-// slotExpr reads a slot that has no name.
+// slotExpr reads a slot without a name.
 type slotExpr struct {
 	node
 	idx int

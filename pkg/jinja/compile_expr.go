@@ -170,7 +170,7 @@ func (c *compiler) item(e *itemExpr, f cframe) (evalFn, error) {
 	}, nil
 }
 
-// sliceValue is the key of a slice; its parts are nil when left out.
+// sliceValue is the key of a slice. An omitted part is nil.
 type sliceValue struct{ start, stop, step Value }
 
 func (sliceValue) typeName() string { return "slice" }
@@ -349,7 +349,7 @@ func (c *compiler) condExpr(e *condExpr, f cframe) (evalFn, error) {
 		case other != nil:
 			return other(fr)
 		}
-		// The value of a missing else is an Undefined of the default class, whatever the engine's is.
+		// A missing else yields an Undefined of the default class, whatever the engine's class is.
 		return &undefinedValue{hint: "the inline if-expression evaluated to false and no else section was defined."}, nil
 	}, nil
 }

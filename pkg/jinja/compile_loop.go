@@ -7,8 +7,8 @@ type loopProgram struct {
 	enter   []loadOp
 	slots   []int
 	body    []execFn
-	loopIdx int // slot of the loop variable, -1 when the body does not use it
-	// other runs when the loop had no turn.
+	loopIdx int // slot of the loop variable, or -1 if the body does not use it
+	// other runs if the loop had no iteration.
 	otherEnter []loadOp
 	otherSlots []int
 	other      []execFn
@@ -75,14 +75,14 @@ func (c *compiler) forStmt(s *forStmt, f cframe) (execFn, error) {
 	}, nil
 }
 
-// enterLoop counts a for statement; leave it again.
+// enterLoop counts a for statement. The returned function leaves it.
 func (c *compiler) enterLoop() {
 	c.loops++
 	c.loopDepth++
 	c.deepestLoop = max(c.deepestLoop, c.loopDepth)
 }
 
-// checkLoops refuses a template with more for statements, or deeper ones, than the engine allows.
+// checkLoops rejects a template with more for statements, or more deeply nested ones, than the engine allows.
 func (c *compiler) checkLoops() error {
 	if most := c.engine.loops; most > 0 && c.loops > most {
 		return budgetErr("Contains %d for loops. Templates can contain no more than %d for loops.", c.loops, most)
@@ -94,7 +94,7 @@ func (c *compiler) checkLoops() error {
 	return nil
 }
 
-// checkLoopNames refuses assignments to the name loop inside of a loop.
+// checkLoopNames rejects assignments to the name loop inside a loop.
 func (c *compiler) checkLoopNames(s *forStmt) error {
 	var err error
 	v := visitor{name: func(e *nameExpr) {
@@ -122,7 +122,7 @@ func (c *compiler) loopTest(s *forStmt, f cframe) (*loopTest, error) {
 	if s.test == nil {
 		return nil, nil
 	}
-	// The test runs ahead of the body: its scope has slots of its own, one level aside.
+	// The test runs before the body and has its own scope, with slots at another level.
 	f.sym.level += 1 << 16
 	f.sym.visitTarget(s.target)
 	f.sym.visitExpr(s.test)
@@ -137,7 +137,7 @@ func (c *compiler) loopTest(s *forStmt, f cframe) (*loopTest, error) {
 	return &loopTest{c.enter(f), assign, cond}, nil
 }
 
-// recursiveLoop compiles a loop that is a function: loop(items) runs it again on other items.
+// recursiveLoop compiles a loop that is a function: loop(items) runs it on other items.
 func (c *compiler) recursiveLoop(p *loopProgram, iter evalFn, fn *funcScope) execFn {
 	mode := c.escapeMode()
 	return func(fr *frame) error {

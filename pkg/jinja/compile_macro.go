@@ -9,7 +9,7 @@ type macroProgram struct {
 	slots    int
 	paramIdx []int
 	defaults []evalFn // by parameter, nil when it has none
-	// Slots of the special names, -1 when the body does not use them.
+	// Slots of the special names, or -1 if the body does not use them.
 	caller, kwargs, varargs int
 	explicitCaller          bool
 	enter                   []loadOp
@@ -104,7 +104,7 @@ func (c *compiler) callBlock(s *callStmt, f cframe) (execFn, error) {
 	}, nil
 }
 
-// macroValue is a macro, or the caller of a call block, with the activation that it was defined in.
+// macroValue is a macro, or the caller of a call block, with the activation that defined it.
 type macroValue struct {
 	prog  *macroProgram
 	frame *frame
@@ -145,7 +145,7 @@ func (m *macroValue) attr(name string) Value {
 	return nil
 }
 
-// usesCaller tells whether a macro with a caller parameter counts as one that accesses its caller.
+// usesCaller reports whether a macro with a caller parameter counts as one that accesses its caller.
 func (m *macroValue) usesCaller() bool { return m.prog.explicitCaller }
 
 // call binds the arguments to slots by Jinja's rules and runs the body.
@@ -244,7 +244,7 @@ type selfValue struct{ ctx *scopeContext }
 
 func (s *selfValue) typeName() string { return "TemplateReference" }
 
-// block returns the block called name as a callable, nil when there is none.
+// block returns the block called name as a callable, or nil if there is none.
 func (s *selfValue) block(rt *state, name string) Value {
 	b := rt.tpl.blocks[name]
 	if b == nil {

@@ -44,7 +44,7 @@ func (c *compiler) stmt(s stmt, f cframe) (execFn, error) {
 	return nil, c.fail(s.at(), "unknown statement")
 }
 
-// escapeMode says whether printed values are escaped.
+// escapeMode is how printed values are escaped.
 type escapeMode uint8
 
 const (
@@ -85,7 +85,7 @@ func (c *compiler) output(s *outputStmt, f cframe) (execFn, error) {
 		at := it.at()
 		mode := mode
 		if mode == escapeVolatile && folded {
-			// Jinja has printed constants when compiling, with what it knew then.
+			// Jinja prints constants at compile time, with the escaping known then.
 			mode = escapeNever
 			if c.autoescape {
 				mode = escapeAlways
@@ -114,7 +114,7 @@ func (c *compiler) output(s *outputStmt, f cframe) (execFn, error) {
 	return func(fr *frame) error { return run(fr, parts) }, nil
 }
 
-// at places an error; it is cheap when there is none.
+// at adds a position to an error. Without an error it is cheap.
 func (c *compiler) at(p pos, err error) error {
 	if err == nil {
 		return nil
@@ -196,7 +196,7 @@ func (c *compiler) cond(e expr, f cframe) (condFn, error) {
 	}, nil
 }
 
-// track notes the names that a statement assigns; export returns what puts them into the context.
+// track records the names that a statement assigns. export returns the function that copies them to the context.
 func (c *compiler) track() { c.tracked = append(c.tracked, make(map[string]bool)) }
 
 func (c *compiler) export(f cframe) func(*frame) {
@@ -360,7 +360,7 @@ func (c *compiler) filterBlock(s *filterStmt, f cframe) (execFn, error) {
 	}, nil
 }
 
-// writeText writes what a filter or call block has made, which must be a str.
+// writeText writes the result of a filter or call block, which must be a str.
 func (rt *state) writeText(v Value) error {
 	s, ok := asText(v)
 	if !ok && rt.out.bad == nil {
@@ -493,7 +493,7 @@ func (c *compiler) block(s *blockStmt, f cframe) (execFn, error) {
 	}, nil
 }
 
-// loader compiles a statement that needs another template: running it fails, for there is no loader.
+// loader compiles a statement that needs another template. Executing it fails, because there is no loader.
 func (c *compiler) loader(s *loaderStmt, f cframe) (execFn, error) {
 	if s.tag == "extends" && !f.toplevel {
 		return nil, c.fail(s.pos, "cannot use extend from a non top-level scope")

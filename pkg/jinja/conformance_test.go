@@ -16,7 +16,7 @@ import (
 	"github.com/orch-project/orch/pkg/jinja"
 )
 
-// vector is a case made with CPython: the expected text, or the kind of the error.
+// vector is a case generated with CPython: the expected text, or the kind of the error.
 type vector struct {
 	ID        string          `json:"id"`
 	Group     string          `json:"group"`
@@ -53,7 +53,7 @@ func readVectors(t testing.TB, name string) []vector {
 	return out
 }
 
-// knownMisses reads the identifiers of cases that differ from CPython, with their reasons behind.
+// knownMisses reads the ids of cases that differ from CPython, with their reasons.
 func knownMisses(t testing.TB) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile("testdata/known-misses.txt")
@@ -109,7 +109,7 @@ func quoted(s *string) string {
 	return fmt.Sprintf("%q", *s)
 }
 
-// minRate is the share of vectors, in percent, that must agree with CPython, kinds of errors included.
+// minRate is the minimum share of vectors, in percent, that must agree with CPython, including kinds of errors.
 const minRate = 99.5
 
 func TestConformance(t *testing.T) {

@@ -2,17 +2,17 @@ package jinja
 
 import "strings"
 
-// dictValue is a dict that keeps the order of insertion.
+// dictValue is a dict in insertion order.
 type dictValue struct {
 	keys []Value
 	vals []Value
-	// strs finds str keys; nil while the dict is small enough to be searched.
+	// strs has the positions of str keys, or is nil if the dict is small enough for a linear search.
 	strs map[string]int
-	// others finds all other keys; nil while there are none.
+	// others has the positions of other keys, or is nil if there are none.
 	others map[hashKey]int
-	// fold makes look-ups of str keys ignore case: keys are stored in lower case.
+	// fold makes lookups of str keys ignore case. The keys are stored in lower case.
 	fold bool
-	// text replaces the printed form of a host's own mapping; nil for an ordinary dict.
+	// text replaces the printed form of a host's mapping. It is nil for an ordinary dict.
 	text func() string
 	// mixed is set when a key is not a str.
 	mixed bool
@@ -36,7 +36,7 @@ func newDict(n int) *dictValue {
 // Pair is an entry of a dict.
 type Pair struct{ Key, Value Value }
 
-// Dict makes a dict of pairs in their order; the last of equal keys wins. Keys that cannot be hashed are skipped.
+// Dict returns a dict of pairs in their order. The last of duplicate keys wins. Unhashable keys are skipped.
 func Dict(pairs ...Pair) Value {
 	d := newDict(len(pairs))
 	for _, p := range pairs {
@@ -45,8 +45,8 @@ func Dict(pairs ...Pair) Value {
 	return d
 }
 
-// CaseInsensitiveDict makes a read-only mapping of str to str whose names are lower case when iterated
-// and found in any case; values are untouched. Of equal names the last wins.
+// CaseInsensitiveDict returns a read-only mapping of str to str. Its names are in lower case when iterated, and a lookup
+// ignores case. The last of duplicate names wins.
 func CaseInsensitiveDict(pairs [][2]string) Value {
 	d := newDict(len(pairs))
 	d.fold = true
@@ -56,9 +56,8 @@ func CaseInsensitiveDict(pairs [][2]string) Value {
 	return d
 }
 
-// PrintAsJSON makes a dict of d's entries whose printed form is plain JSON, so that a filter can return
-// a value that is an object to the template and JSON in its output.
-// A value that is not a dict is returned as it is.
+// PrintAsJSON returns a dict with d's entries that prints as JSON. So a filter can return an object to the template and JSON to
+// its output. A value that is not a dict is returned as it is.
 func PrintAsJSON(v Value) Value {
 	d, ok := v.(*dictValue)
 	if !ok {
@@ -108,7 +107,7 @@ func (d *dictValue) getStr(s string) (Value, bool) {
 	return nil, false
 }
 
-// find returns the index of key, -1 when it is absent, or a TypeError when it cannot be a key.
+// find returns the index of key, or -1 if it is absent, or a TypeError for an unhashable key.
 func (d *dictValue) find(key Value) (int, error) {
 	if s, ok := asText(key); ok {
 		return d.findStr(s), nil
@@ -131,7 +130,7 @@ func (d *dictValue) get(key Value) (Value, bool, error) {
 	return d.vals[i], true, nil
 }
 
-// look is get, paid for: a long key is gone through.
+// look is get with its cost: a lookup reads the whole key.
 func (rt *state) look(d *dictValue, key Value) (Value, bool, error) {
 	if err := rt.payKey(key); err != nil {
 		return nil, false, err
@@ -139,7 +138,7 @@ func (rt *state) look(d *dictValue, key Value) (Value, bool, error) {
 	return d.get(key)
 }
 
-// payKey pays for going through a key.
+// payKey charges for reading a key.
 func (rt *state) payKey(key Value) error {
 	if s, ok := asText(key); ok && len(s) >= 256 {
 		return rt.work(len(s) / 256)
@@ -147,7 +146,7 @@ func (rt *state) payKey(key Value) error {
 	return nil
 }
 
-// set adds an entry or replaces the value of an equal key. Only a dict under construction is set.
+// set adds an entry or replaces the value of an equal key. Only dicts under construction change.
 func (d *dictValue) set(key, val Value) error {
 	if s, ok := asText(key); ok {
 		if i := d.findStr(s); i >= 0 {
@@ -235,7 +234,7 @@ func Get(v Value, key string) (Value, bool) {
 	return d.getStr(key)
 }
 
-// Elements returns the items of a list or tuple; the slice must not be changed.
+// Elements returns the items of a list or tuple. The caller must not change the slice.
 func Elements(v Value) ([]Value, bool) {
 	switch v := v.(type) {
 	case *listValue:
@@ -246,13 +245,13 @@ func Elements(v Value) ([]Value, bool) {
 	return nil, false
 }
 
-// IsDict tells whether v is a dict.
+// IsDict reports whether v is a dict.
 func IsDict(v Value) bool { _, ok := v.(*dictValue); return ok }
 
-// IsNone tells whether v is None.
+// IsNone reports whether v is None.
 func IsNone(v Value) bool { _, ok := v.(noneValue); return ok }
 
-// IsUndefined tells whether v is a missing value.
+// IsUndefined reports whether v is a missing value.
 func IsUndefined(v Value) bool { _, ok := v.(*undefinedValue); return ok }
 
 // viewKind is the kind of a dict's view.

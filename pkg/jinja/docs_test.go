@@ -10,7 +10,7 @@ import (
 	"github.com/orch-project/orch/pkg/jinja"
 )
 
-// fence is a fenced block of a document, with the line it begins on.
+// fence is a fenced block of a document with its first line.
 type fence struct {
 	lang, text string
 	line       int
@@ -34,8 +34,8 @@ func fences(doc string) []fence {
 	return out
 }
 
-// TestDocumentedExamples runs the examples of docs/templates.md: a template in "jinja" is followed by
-// its output in "text" or the kind of its error in "error"; "json" is the context of those behind it.
+// TestDocumentedExamples runs the examples of docs/templates.md. After a "jinja" block with the template, a "text" block has
+// the output, or an "error" block the kind of the error. A "json" block is the context of the following templates.
 func TestDocumentedExamples(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../docs/templates.md")

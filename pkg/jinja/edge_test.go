@@ -24,7 +24,7 @@ func renderText(t *testing.T, source string) string {
 	return text
 }
 
-// The expected results are those of Jinja2 3.1.6 on CPython 3.11, except for the place in an error.
+// The expected results are those of Jinja2 3.1.6 on CPython 3.11, except for the position in an error.
 func TestUnfinishedTags(t *testing.T) {
 	t.Parallel()
 	const (

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Engine compiles templates. It is safe for use by several goroutines.
+// Engine compiles templates. It is safe for concurrent use.
 type Engine struct {
 	undefined  Undefined
 	budget     Budget
@@ -15,16 +15,16 @@ type Engine struct {
 	autoescape bool
 	cache      *cache
 	methods    methodTables
-	// The bounds of Options.Loops and Options.LoopDepth.
+	// The limits of Options.Loops and Options.LoopDepth.
 	loops, loopDepth int
 	states           sync.Pool // of *state
 }
 
-// methodTables are the methods of Python's types. Rendering reads them here, not from the package's
-// variables, whose values are functions that render.
+// methodTables holds the methods of Python's types. Rendering reads this copy, because the package variables refer to functions
+// that render.
 type methodTables struct{ str, markup, dict, list map[string]*method }
 
-// New makes an engine.
+// New returns an engine.
 func New(o Options) *Engine {
 	e := &Engine{
 		undefined:  o.Undefined,
@@ -50,9 +50,9 @@ func New(o Options) *Engine {
 	return e
 }
 
-// Compile parses a template and makes its program. The error, if any, is an *Error of KindSyntax or KindBudget.
+// Compile compiles a template. An error is an *Error of KindSyntax or KindBudget.
 func (e *Engine) Compile(text string) (t *Template, err error) {
-	defer lastNet(&err)
+	defer recoverPanic(&err)
 	if len(text) > e.budget.SourceBytes {
 		return nil, budgetErr("the template's source has %d bytes, more than %d", len(text), e.budget.SourceBytes)
 	}
@@ -64,7 +64,7 @@ func (e *Engine) Compile(text string) (t *Template, err error) {
 	return compile(e, src, body)
 }
 
-// Cached is Compile with a bounded cache of templates by their source. Errors are not kept.
+// Cached is like Compile, with a bounded cache of templates by their source. It does not cache errors.
 func (e *Engine) Cached(text string) (*Template, error) {
 	if t := e.cache.get(text); t != nil {
 		return t, nil

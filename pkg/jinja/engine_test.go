@@ -18,7 +18,7 @@ func render(t *testing.T, o jinja.Options, source string, vars jinja.Vars) (stri
 	return tpl.Render(t.Context(), vars)
 }
 
-func TestErrorsTellTheirPlace(t *testing.T) {
+func TestErrorsHavePositions(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, source string

@@ -7,37 +7,36 @@ import (
 	"strings"
 )
 
-// Kind says at which stage, and by which rule, a template failed.
+// Kind classifies an error by stage and rule.
 type Kind string
 
 // The kinds of failure.
 const (
-	// KindSyntax is found by Compile: the template cannot be parsed, or names an unknown filter or test.
+	// KindSyntax is an error of Compile: invalid syntax, or an unknown filter or test.
 	KindSyntax Kind = "syntax"
-	// KindUndefined is raised by an operation on a missing value.
+	// KindUndefined is an operation on an undefined value.
 	KindUndefined Kind = "undefined"
 	// KindRuntime is any other failure while rendering: wrong types, division by zero, refused access.
 	KindRuntime Kind = "runtime"
-	// KindBudget is raised when a template asks for more than its budget gives.
+	// KindBudget means that a template exceeds its budget.
 	KindBudget Kind = "budget"
 )
 
-// Error is what Compile and Render return when a template fails.
-// Line and Column count from one, the column in characters; both are zero when no place is known.
+// Error is the error of Compile and Render. Line and Column count from 1, Column in characters; both are 0 without a position.
 type Error struct {
 	Kind Kind
-	// Type is Python's name of the exception, such as "TypeError", or "BudgetError".
+	// Type is the name of the Python exception, such as "TypeError", or "BudgetError".
 	Type    string
 	Message string
 	Line    int
 	Column  int
-	// Source is the source line on which the error lies, without its line break.
+	// Source is the line of the template with the error, without its line break.
 	Source string
 
 	class errClass
 }
 
-// Error tells kind, place and message in one line.
+// Error returns kind, position and message in one line.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(string(e.Kind))
@@ -54,7 +53,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// errClass is the class of a Python exception, so far as the engine must tell them apart.
+// errClass is the class of a Python exception, as far as the engine distinguishes classes.
 type errClass uint8
 
 const (
@@ -121,7 +120,7 @@ func budgetErr(format string, args ...any) error {
 	return newError(KindBudget, classBudget, "BudgetError", format, args...)
 }
 
-// isClass tells whether err is an exception of one of the classes.
+// isClass reports whether err is an exception of one of the classes.
 func isClass(err error, classes ...errClass) bool {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -130,10 +129,10 @@ func isClass(err error, classes ...errClass) bool {
 	return slices.Contains(classes, e.class)
 }
 
-// isLookupErr tells whether Jinja's attribute look-up swallows err: TypeError and LookupError.
+// isLookupErr reports whether Jinja's attribute look-up swallows err: TypeError and LookupError.
 func isLookupErr(err error) bool { return isClass(err, classType, classKey, classIndex) }
 
-// place sets the place of err unless a deeper node has set it already.
+// place sets the position of err unless a deeper node has set it.
 func place(err error, src *source, p pos) error {
 	var e *Error
 	if errors.As(err, &e) && e.Line == 0 && p >= 0 {
@@ -142,7 +141,7 @@ func place(err error, src *source, p pos) error {
 	return err
 }
 
-// hostErr makes an *Error of a host's error.
+// hostErr returns an *Error for an error of the host.
 func hostErr(err error) error {
 	if _, ok := errors.AsType[*Error](err); ok {
 		return err

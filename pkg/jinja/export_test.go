@@ -2,7 +2,7 @@ package jinja
 
 import "context"
 
-// Spent renders and tells what it cost: the steps, and the bytes that were charged.
+// Spent renders and returns the steps and bytes charged.
 func (t *Template) Spent(ctx context.Context, vars Vars) (steps, bytes int64, err error) {
 	rt := t.engine.state(t, vars)
 	rt.init(ctx, &t.engine.budget)

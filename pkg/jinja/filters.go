@@ -73,10 +73,10 @@ func (rt *state) flag(v Value, def bool) (bool, error) {
 	return truthy(rt, v)
 }
 
-// given tells whether an optional argument is neither left out nor None.
+// given reports whether an optional argument is present and not None.
 func given(v Value) bool { return v != nil && v != None }
 
-// softStr is markupsafe.soft_str: the printed form, still safe when it was.
+// softStr is markupsafe.soft_str: the printed form, which stays safe if it was.
 func (rt *state) softStr(v Value) (s string, markup bool, err error) {
 	switch v := v.(type) {
 	case strValue:

@@ -3,7 +3,7 @@ package jinja
 // applier is a filter or test that map or select applies to each item.
 type applier func(rt *state, item Value) (Value, error)
 
-// named finds a filter or test by a value that should be its name.
+// named returns the filter or test whose name is the value.
 func (rt *state) named(what string, table map[string]*builtin, name Value) (*builtin, error) {
 	if s, ok := asText(name); ok {
 		if b := table[s]; b != nil {
@@ -108,8 +108,8 @@ func selector(args callArgs, byAttr bool) (applier, error) {
 	}, nil
 }
 
-// lazy makes a generator that applies a function to the items of value; like Python's generators it
-// does nothing, and cannot fail, before it is read.
+// lazy returns a generator that applies a function to the items of value. Like a Python generator it starts, and can fail, only
+// when read.
 func (rt *state) lazy(value Value, prepare func() (applier, error), pick func(item, out Value) (Value, bool, error)) (Value, error) {
 	var it iterator
 	var f applier

@@ -277,7 +277,7 @@ func filterJoin(rt *state, a []Value) (Value, error) {
 	return strLike(joined, markup), err
 }
 
-// join puts sep between n texts; all is paid for before it is put together.
+// join joins n texts with sep. It charges for everything before it allocates.
 func (rt *state) join(n int, sep string, text func(i int) (string, error)) (string, error) {
 	if n == 0 {
 		return "", nil

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// sortIndices sorts indices by the keys that they point to, stably, with Python's <.
-// When boxed, keys stand for lists of one item each, in which an item equals itself.
+// sortIndices sorts indices by their keys, stably, with Python's <. If boxed, keys represent lists of one item, in which an
+// item equals itself.
 func (rt *state) sortIndices(order []int, keys []Value, reverse, boxed bool) error {
 	var failed error
 	sort.SliceStable(order, func(i, j int) bool {

@@ -119,7 +119,7 @@ func filterFormat(rt *state, args callArgs) (Value, error) {
 	return rt.percentFormat(s, newTuple(pos), markup)
 }
 
-// titleWords is Jinja's title: words begin behind white space, hyphens and opening brackets.
+// titleWords is Jinja's title filter: words start after white space, hyphens and opening brackets.
 func titleWords(s string) string {
 	var b strings.Builder
 	start := true
@@ -138,7 +138,7 @@ func titleWords(s string) string {
 	return b.String()
 }
 
-// indentText is what lines are indented by: a text, or a number of blanks.
+// indentText is the indentation of lines: a text, or a number of spaces.
 func (rt *state) indentText(v Value) (string, error) {
 	switch v := v.(type) {
 	case nil:
@@ -279,7 +279,7 @@ func filterTruncate(rt *state, a []Value) (Value, error) {
 	return strLike(cut+end, markup), nil
 }
 
-// comparable is a number that is compared with another; op is for the message.
+// comparable returns a number for a comparison with another; op names the operator in errors.
 func (rt *state) comparable(v Value, def float64, op string) (float64, error) {
 	if v == nil {
 		return def, nil

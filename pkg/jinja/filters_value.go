@@ -361,7 +361,7 @@ func filterFileSize(rt *state, a []Value) (Value, error) {
 		}
 		return strValue(n.String() + " Bytes"), nil
 	}
-	// Units are compared as the exact ints that they are.
+	// Units are exact ints in the comparison.
 	scale := big.NewInt(int64(base))
 	unit := new(big.Int).Set(scale)
 	var u string

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// formatFloat writes |f| in one of the forms e, f, g or r (shortest) with Python's rules; alt keeps the
-// point and trailing zeros, dot0 adds ".0" to what would look like an int.
+// formatFloat formats |f| as e, f, g or r (shortest) by Python's rules. alt keeps the point and trailing zeros; dot0 adds ".0"
+// to a result without a fraction.
 func formatFloat(f float64, form byte, prec int, alt, dot0 bool) string {
 	f = math.Abs(f)
 	switch {
@@ -66,8 +66,8 @@ func trimZeros(s string) string {
 	return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
 }
 
-// group puts sep between groups of size digits, from the right, up to the point or exponent. It fills
-// with zeros so that the digits take at least width characters.
+// group inserts sep between groups of size digits, from the right, up to the point or exponent. It pads with zeros to width
+// characters.
 func group(digits, sep string, size, width int) string {
 	intPart, rest := digits, ""
 	for i, c := range digits {

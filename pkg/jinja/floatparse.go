@@ -12,7 +12,7 @@ func digitOf(r rune) (rune, bool) {
 	if !unicode.Is(unicode.Nd, r) {
 		return 0, false
 	}
-	// Decimal digits come in runs of ten from zero on.
+	// Decimal digits are in runs of ten that start at zero.
 	for _, rg := range unicode.Nd.R16 {
 		if rune(rg.Lo) <= r && r <= rune(rg.Hi) {
 			return (r - rune(rg.Lo)) % 10, true

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// folds tells whether Jinja's compiler tries to evaluate an expression of this kind.
+// folds reports whether Jinja's compiler tries to evaluate an expression of this kind.
 func folds(e expr) bool {
 	switch e.(type) {
 	case *constExpr, *binExpr, *unaryExpr, *notExpr, *logicExpr, *concatExpr, *compareExpr, *attrExpr, *itemExpr, *filterExpr, *testExpr, *condExpr:
@@ -16,8 +16,8 @@ func folds(e expr) bool {
 	return false
 }
 
-// folded compiles an expression that Jinja evaluates when compiling. Its generated code cannot spell
-// infinity and NaN, so that their use fails there.
+// folded compiles an expression that Jinja evaluates at compile time. Jinja's generated code cannot express infinity and NaN,
+// so such a constant fails when used.
 func (c *compiler) folded(e expr, f cframe) (evalFn, error) {
 	if k, ok := e.(*constExpr); ok {
 		if x, ok := k.val.(floatValue); !ok || !math.IsInf(float64(x), 0) {
@@ -54,11 +54,10 @@ func (c *compiler) folded(e expr, f cframe) (evalFn, error) {
 	}, nil
 }
 
-// constantBudget bounds the evaluation of a constant when compiling.
+// constantBudget bounds the evaluation of a constant at compile time.
 var constantBudget = Budget{Steps: 20_000, Bytes: 1 << 18, Depth: 20, Digits: 20_000, Range: 1, OutputBytes: 1 << 16, Timeout: -1}
 
-// checkConstant refuses a constant int of more digits than Python converts: its generated code cannot
-// spell it, so that compiling fails there.
+// checkConstant rejects a constant int with more digits than Python converts to text: Jinja's compiler fails on it too.
 func (c *compiler) checkConstant(e expr, x evalFn) error {
 	if !hasPower(e) {
 		return nil
@@ -84,7 +83,7 @@ func hasPower(e expr) bool {
 	return found
 }
 
-// constant tells whether Jinja's compiler evaluates an expression itself: it has no names and no calls, and
+// constant reports whether Jinja's compiler evaluates an expression itself: it has no names and no calls, and
 // no filters that depend on the context.
 func (c *compiler) constant(e expr) bool {
 	switch e := e.(type) {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// formatSpec is a parsed format specification, the part behind the colon of a replacement field.
+// formatSpec is a parsed format specification, the part after the colon of a replacement field.
 type formatSpec struct {
 	fill  string
 	align byte // '<', '>', '=', '^', 0 when not given
@@ -160,7 +160,7 @@ func (rt *state) align(s string, f formatSpec, def byte) (string, error) {
 	return rt.pad(s, f.width, f.fill, padLeft)
 }
 
-// number puts sign, prefix, digits and padding together.
+// number combines sign, prefix, digits and padding.
 func (rt *state) number(negative bool, prefix, digits string, f formatSpec, size int) (string, error) {
 	sign := ""
 	switch {

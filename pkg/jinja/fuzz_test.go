@@ -14,7 +14,7 @@ func seeds(f *testing.F) {
 	}
 }
 
-// FuzzLex checks that no source makes Compile panic, hang or fail without a place in the source.
+// FuzzLex checks that no source makes Compile panic, hang or fail without a position.
 func FuzzLex(f *testing.F) {
 	seeds(f)
 	e := jinja.New(jinja.Options{})
@@ -36,7 +36,7 @@ func FuzzLex(f *testing.F) {
 	})
 }
 
-// FuzzCompileRender checks that no template makes the engine panic or leave its budget.
+// FuzzCompileRender checks that no template makes the engine panic or exceed its budget.
 func FuzzCompileRender(f *testing.F) {
 	seeds(f)
 	vars, err := jinja.DecodeVars([]byte(`{"s":"héllo","l":[3,1,2],"d":{"b":1,"a":{"c":[1]}},"n":5,"f":2.5,"z":null,

@@ -2,11 +2,11 @@ package jinja
 
 import "strings"
 
-// getter takes a value out of an item, by an attribute's path or otherwise.
+// getter returns a value of an item, such as an attribute.
 type getter func(rt *state, item Value) (Value, error)
 
-// attrGetter makes the getter of an attribute argument: a path parted by dots, whose numeric parts are
-// indices, or a single key. def, unless nil or None, stands for what is missing.
+// attrGetter returns the getter of an attribute argument: a path separated by dots, whose numeric parts are indices, or a
+// single key. def, unless nil or None, replaces undefined.
 func attrGetter(attr, def Value) getter {
 	var path []Value
 	if s, ok := asText(attr); ok {
@@ -69,7 +69,7 @@ func (rt *state) ignoreCase(v Value) (Value, error) {
 	return v, nil
 }
 
-// multiGetter makes the getter of attributes parted by commas; its value is a list of theirs.
+// multiGetter returns the getter of attributes separated by commas. Its value is a list.
 func multiGetter(attr Value, caseSensitive bool) getter {
 	var gets []getter
 	s, _ := asText(attr)

@@ -83,7 +83,7 @@ func fillDict(rt *state, d *dictValue, from Value) error {
 		return rt.work(len(src.keys))
 	}
 	if u, ok := from.(*undefinedValue); ok {
-		return u.fail() // dict() asks for a method keys first, and calls it
+		return u.fail() // dict() looks for a method keys first, and calls it
 	}
 	it, err := rt.iterate(from)
 	if err != nil {
@@ -119,8 +119,8 @@ func fillDict(rt *state, d *dictValue, from Value) error {
 	}
 }
 
-// namespaceValue is what namespace() makes: the one value whose attributes a template may set. It lives
-// within one rendering.
+// namespaceValue is the result of namespace(), the only value whose attributes a template can set. It lives within one
+// rendering.
 type namespaceValue struct{ attrs *dictValue }
 
 func (*namespaceValue) typeName() string { return "Namespace" }
@@ -133,7 +133,7 @@ func makeNamespace(rt *state, args callArgs) (Value, error) {
 	return &namespaceValue{d.(*dictValue)}, nil
 }
 
-// cyclerValue is what cycler() makes.
+// cyclerValue is the result of cycler().
 type cyclerValue struct {
 	items []Value
 	pos   int
@@ -176,7 +176,7 @@ func (c *cyclerValue) attr(name string) Value {
 	return nil
 }
 
-// joinerValue is what joiner() makes: nothing on the first call, then the separator.
+// joinerValue is the result of joiner(): empty on the first call, then the separator.
 type joinerValue struct {
 	sep  Value
 	used bool

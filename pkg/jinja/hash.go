@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// hashKey is equal for two values exactly when Python holds them equal as dict keys.
+// hashKey is equal for two values exactly if Python treats them as equal dict keys.
 type hashKey struct {
 	kind byte
 	num  int64
@@ -15,11 +15,11 @@ type hashKey struct {
 	ref  any
 }
 
-// maxHash bounds the size of a tuple as a key, in items and sixteenths of a byte of text: tuples may share
-// their parts, and be larger than the memory that they take.
+// maxHash is the maximum size of a tuple as a key, in items and sixteenths of a byte of text. Tuples can share parts, so their
+// size can exceed their memory.
 const maxHash = 1 << 17
 
-// hash makes the key of v; mutable values have none (TypeError).
+// hash returns the key of v. Mutable values have none (TypeError).
 func hash(v Value) (hashKey, error) {
 	left := maxHash
 	return hashWithin(v, &left)

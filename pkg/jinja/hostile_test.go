@@ -10,8 +10,8 @@ import (
 	"github.com/orch-project/orch/pkg/jinja"
 )
 
-// hostile templates whose cost is not in what they write but in how it is worked on: shared parts that
-// multiply, texts that are read again and again, names that are looked at for every statement.
+// hostile templates that write little but cost much: shared parts that multiply, texts that are read repeatedly, names that are
+// looked up for every statement.
 func hostileTemplates() map[string]string {
 	manyIfs := &strings.Builder{}
 	for i := range 2500 {
@@ -49,7 +49,7 @@ func hostileTemplates() map[string]string {
 	}
 }
 
-// TestHostileWork runs alone, for it measures memory.
+// TestHostileWork must not run in parallel, because it measures memory.
 func TestHostileWork(t *testing.T) {
 	e := hostileEngine()
 	for name, source := range hostileTemplates() {
@@ -69,7 +69,7 @@ func TestHostileWork(t *testing.T) {
 	}
 }
 
-// BenchmarkHostileWork shows how long the budget of steps and bytes lasts.
+// BenchmarkHostileWork measures how long the budget of steps and bytes lasts.
 func BenchmarkHostileWork(b *testing.B) {
 	e := hostileEngine()
 	for name, source := range hostileTemplates() {

@@ -38,7 +38,7 @@ func addHumanizeFilters(t map[string]*builtin) {
 	add("decimal_separator", "value", func(*state, []Value) (Value, error) { return strValue("."), nil })
 }
 
-// notFinite names what is not a finite number.
+// notFinite returns the text for infinities and NaN.
 func notFinite(f float64) (Value, bool) {
 	switch {
 	case math.IsNaN(f):
@@ -51,7 +51,7 @@ func notFinite(f float64) (Value, bool) {
 	return nil, false
 }
 
-// wholeNumber is int(value) of a finite number. What is no number has a printed form instead.
+// wholeNumber is int(value) of a finite number. Other values return their printed form instead.
 func (rt *state) wholeNumber(v Value) (n *big.Int, text Value, err error) {
 	f, err := rt.parseFloat(v)
 	if err == nil {
@@ -119,7 +119,7 @@ func humanizeDate(rt *state, a []Value) (Value, error) {
 	return strValue(s), err
 }
 
-// humanizeActivate knows English only.
+// humanizeActivate accepts English only.
 func humanizeActivate(_ *state, a []Value) (Value, error) {
 	if a[0] == None {
 		return strValue("<gettext.NullTranslations object>"), nil

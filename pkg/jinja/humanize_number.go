@@ -134,7 +134,7 @@ var numberWords = []string{
 	"septillion", "octillion", "nonillion", "decillion", "googol",
 }
 
-// wordPower is the power of ten that a number word stands for.
+// wordPower is the power of ten that a number word means.
 func wordPower(i int) *big.Int {
 	e := int64(3 * (i + 1))
 	if i == len(numberWords)-1 {
@@ -231,7 +231,7 @@ func floatRat(f float64) *big.Rat { r := new(big.Rat); r.SetFloat64(f); return r
 
 func bigFloor(f float64) *big.Int { n, _ := big.NewFloat(f).Int(nil); return n }
 
-// limitDenominator finds the nearest fraction whose denominator is at most limit.
+// limitDenominator returns the nearest fraction with a denominator up to limit.
 func limitDenominator(r *big.Rat, limit int64) *big.Rat {
 	if r.Denom().Cmp(big.NewInt(limit)) <= 0 {
 		return r

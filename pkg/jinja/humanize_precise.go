@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// humanizePrecise tells a time span in all its units.
+// humanizePrecise formats a time span in all its units.
 func humanizePrecise(rt *state, a []Value) (Value, error) {
 	d, ok, err := rt.delta(a[0], true)
 	if err != nil {
@@ -75,7 +75,7 @@ func (p *preciseDelta) take(u timeUnit, value, divisor float64) (rest float64, e
 	return math.Trunc(m), nil
 }
 
-// rounded is what the format makes of a number.
+// rounded is the number as the format rounds it.
 func (p *preciseDelta) rounded(f float64) (float64, error) {
 	out, err := p.rt.formatted(p.form, floatValue(f))
 	if err != nil {
@@ -118,7 +118,7 @@ func (p *preciseDelta) divide(d deltaValue) error {
 	return nil
 }
 
-// carry moves what rounding filled up into the next unit.
+// carry moves a unit that rounding filled up to the next unit.
 func (p *preciseDelta) carry() {
 	full := [noUnit]float64{unitMilliseconds: 1000, unitSeconds: 60, unitMinutes: 60, unitHours: 24, unitDays: 31, unitMonths: 12}
 	for u := unitMilliseconds; u < unitYears; u++ {
@@ -133,7 +133,7 @@ func (p *preciseDelta) text() (Value, error) {
 	var texts []string
 	for u := unitYears; u >= 0; u-- {
 		n := p.amount[u]
-		// The original goes on below the least unit when that is the year and came out whole.
+		// The original continues below the least unit if that is the year and its amount is an integer.
 		if u < p.least && !(p.least == unitYears && p.amount[unitYears] == math.Trunc(p.amount[unitYears])) {
 			break
 		}

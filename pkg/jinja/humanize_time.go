@@ -16,7 +16,7 @@ func (deltaValue) typeName() string { return "datetime.timedelta" }
 const (
 	microSecond = 1_000_000 // a second in microseconds
 	microDay    = 86400 * microSecond
-	// maxDeltaDays is the most days of a timedelta.
+	// maxDeltaDays is the maximum of days in a timedelta.
 	maxDeltaDays = 999_999_999
 )
 
@@ -27,7 +27,7 @@ func (d deltaValue) abs() deltaValue {
 	return newDelta(-d.days, -d.micros)
 }
 
-// newDelta brings the microseconds into one day.
+// newDelta normalises the microseconds to one day.
 func newDelta(days, micros int64) deltaValue {
 	carry := floorDiv(micros, microDay)
 	return deltaValue{days + carry, micros - carry*microDay}
@@ -104,7 +104,7 @@ func seconds(v Value) (deltaValue, error) {
 	return deltaValue{}, typeErr("unsupported type for timedelta seconds component: %s", v.typeName())
 }
 
-// dateRange refuses a timedelta that leads out of the years 1 to 9999 when subtracted from now.
+// dateRange rejects a timedelta that leaves the years 1 to 9999 when subtracted from now.
 func dateRange(d deltaValue) error {
 	at := time.Now().Unix() - d.days*86400 - d.micros/microSecond
 	if at < -62135596800 || at > 253402300799 {
@@ -113,7 +113,7 @@ func dateRange(d deltaValue) error {
 	return nil
 }
 
-// delta makes a positive timedelta of a value; ok is false for what is no number.
+// delta converts a value to a positive timedelta. ok is false if the value is not a number.
 func (rt *state) delta(v Value, precise bool) (d deltaValue, ok bool, err error) {
 	if t, isDelta := v.(deltaValue); isDelta {
 		return t.abs(), true, nil
@@ -247,7 +247,7 @@ func plural(n int64, unit string) string {
 	return strconv.FormatInt(n, 10) + " " + unit + "s"
 }
 
-// naturalDelta tells a time span in its largest unit, or its two largest from a year on.
+// naturalDelta formats a time span in its largest unit, or its two largest from one year on.
 func naturalDelta(d deltaValue, useMonths bool, unit timeUnit) string {
 	total, secs, micros := d.parts()
 	years, days := total/365, total%365
@@ -327,7 +327,7 @@ func humanizeTime(rt *state, a []Value) (Value, error) {
 			return nil, err
 		}
 		if ok {
-			return printed() // nothing that a template has is a time
+			return printed() // templates have no dates
 		}
 	}
 	d, ok, err := rt.delta(a[0], false)

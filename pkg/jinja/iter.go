@@ -2,8 +2,7 @@ package jinja
 
 import "unicode/utf8"
 
-// iterator yields values one by one; nil is the end. Iterators are lazy, as Python's are: an error comes
-// when its item is asked for.
+// iterator yields values one by one; nil is the end. Iterators are lazy as in Python: an error occurs when its item is read.
 type iterator interface {
 	next(rt *state) (Value, error)
 }
@@ -131,7 +130,7 @@ func (rt *state) iterate(v Value) (iterator, error) {
 	return nil, typeErr("'%s' object is not iterable", v.typeName())
 }
 
-// sized is Python's len(v) for what has a length without being read.
+// sized is Python's len(v) for values that know their length.
 func sized(v Value) (int, bool) {
 	switch v := v.(type) {
 	case *listValue:
@@ -170,7 +169,7 @@ func (rt *state) length(v Value) (int, error) {
 	return 0, typeErr("object of type '%s' has no len()", v.typeName())
 }
 
-// drain reads an iterator to its end.
+// drain reads an iterator to the end.
 func (rt *state) drain(it iterator) ([]Value, error) {
 	var out []Value
 	for {
@@ -191,7 +190,7 @@ func (rt *state) drain(it iterator) ([]Value, error) {
 	}
 }
 
-// toSlice returns the items of an iterable; the slice may be the value's own and must not be changed.
+// toSlice returns the items of an iterable. The caller must not change the slice, which can belong to the value.
 func (rt *state) toSlice(v Value) ([]Value, error) {
 	if items, ok := Elements(v); ok {
 		return items, rt.work(len(items))
@@ -211,7 +210,7 @@ func (rt *state) toSlice(v Value) ([]Value, error) {
 	return rt.drain(it)
 }
 
-// copySlice is toSlice with a slice that may be changed.
+// copySlice is like toSlice, but the caller owns the slice.
 func (rt *state) copySlice(v Value) ([]Value, error) {
 	items, err := rt.toSlice(v)
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/orch-project/orch/pkg/jsontoken"
 )
 
-// ErrJSON is wrapped by the errors of FromJSON.
+// ErrJSON is wrapped by errors of FromJSON.
 var ErrJSON = errors.New("not a JSON value")
 
-// maxJSONDepth is how deep JSON may nest.
+// maxJSONDepth is the maximum nesting depth of JSON.
 const maxJSONDepth = 800
 
-// FromJSON decodes one JSON value. The order of keys is kept, of equal keys the last wins, and ints are
-// exact, up to the size that Python reads; a number with a fraction or an exponent is a float. Values share the text.
+// FromJSON parses one JSON value. It keeps the order of keys; the last of duplicate keys wins. Integers are exact, up to the
+// length that Python parses; a number with a fraction or an exponent is a float. Strings share memory with text.
 func FromJSON(text string) (Value, error) {
 	values := jsonValues{stack: make([]Value, 0, 24)}
 	err := jsontoken.Scan(text, maxJSONDepth, &values)
@@ -32,7 +32,7 @@ func FromJSON(text string) (Value, error) {
 	return values.stack[0], nil
 }
 
-// DecodeVars decodes a JSON object into the variables of a template.
+// DecodeVars parses a JSON object as the variables of a template.
 func DecodeVars(data []byte) (Vars, error) {
 	v, err := FromJSON(string(data))
 	if err != nil {
@@ -62,17 +62,17 @@ func jsonNumber(s string) (Value, error) {
 		return intValue(n), nil
 	}
 	if n := len(strings.TrimPrefix(s, "-")); n > maxStrDigits {
-		return nil, fmt.Errorf("an int of %d digits, more than the %d that Python reads", n, maxStrDigits)
+		return nil, fmt.Errorf("int has %d digits, more than the %d that Python parses", n, maxStrDigits)
 	}
 	n, ok := new(big.Int).SetString(s, 10)
 	if !ok {
-		return nil, fmt.Errorf("bad number")
+		return nil, fmt.Errorf("invalid number %q", s)
 	}
 	return normBig(n), nil
 }
 
-// ToJSON encodes a value as compact JSON in the order of its keys, for a host that wants data out of a template.
-// It is not escaped for HTML. Keys that are not str are written as JSON writes them in Python.
+// ToJSON returns a value as compact JSON with its keys in order, for a host that reads data from a template. It does not escape
+// for HTML. Keys that are not str are written as Python's json writes them.
 func ToJSON(v Value) ([]byte, error) {
 	e := &jsonEncoder{item: ",", key: ":", plain: true}
 	if err := e.value(v, 0); err != nil {

@@ -6,15 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// lexer cuts a source into tokens. It has two modes: outside of tags it looks for the next delimiter,
-// inside it reads one token after another until the closing delimiter, which counts only while all
-// brackets are closed.
+// lexer splits a source into tokens. Outside tags it searches for the next delimiter. Inside a tag it reads tokens until the
+// closing delimiter, which counts only while all brackets are closed.
 type lexer struct {
 	src     *source
 	at      int
 	tokens  []token
-	closers []byte // open brackets, by what closes them
-	max     int    // most open brackets
+	closers []byte // closing characters of the open brackets
+	max     int    // maximum number of open brackets
 }
 
 // lex returns all tokens of src; the last one is tokEOF. maxDepth bounds the nesting of brackets.
@@ -39,7 +38,7 @@ func syntaxErr(src *source, p pos, format string, args ...any) error {
 	return place(newError(KindSyntax, classOther, "TemplateSyntaxError", format, args...), src, p)
 }
 
-// data emits template data, its white space cut at the end when the next tag asks for it.
+// data emits template data. The sign of the next tag can trim white space at its end.
 func (lx *lexer) data(from, to int, sign byte) {
 	text := lx.src.text[from:to]
 	if sign == '-' {
@@ -92,7 +91,7 @@ func (lx *lexer) outside() error {
 	}
 }
 
-// rawBegin tells whether a raw block begins at i; end is where its text begins.
+// rawBegin reports whether a raw block begins at i, and where its text begins.
 func (lx *lexer) rawBegin(i int) (end int, sign byte, ok bool) {
 	s := lx.src.text
 	p := i + 2
@@ -163,7 +162,7 @@ func (lx *lexer) comment(begin int) error {
 	return nil
 }
 
-// tagEnd tells whether the closing delimiter stands at p, and where the text after it begins.
+// tagEnd reports whether the closing delimiter is at p, and where the text after it begins.
 func tagEnd(s string, p int, closer string, plus bool) (int, bool) {
 	if strings.HasPrefix(s[p:], closer) {
 		return p + 2, true
@@ -186,7 +185,7 @@ func (lx *lexer) inside(end tokenKind, closer string) error {
 	for {
 		lx.at = skipSpace(s, lx.at)
 		if lx.at >= len(s) {
-			return nil // the parser misses the closing delimiter
+			return nil // the parser reports the missing delimiter
 		}
 		if len(lx.closers) == 0 {
 			if to, ok := tagEnd(s, lx.at, closer, end == tokBlockEnd); ok {

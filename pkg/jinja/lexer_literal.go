@@ -41,7 +41,7 @@ func (lx *lexer) number() error {
 	return nil
 }
 
-// scanDigits reads digits that single underscores may part, beginning and ending with a digit.
+// scanDigits reads digits with optional single underscores between them.
 func scanDigits(s string, i int, ok func(byte) bool) int {
 	for i < len(s) {
 		switch {
@@ -146,7 +146,7 @@ func unescape(s string) (string, error) {
 		i++
 		c = s[i]
 		if c >= utf8.RuneSelf {
-			// The codec sees the escape that stands for the character, after a backslash.
+			// The codec sees the escape for the character, after a backslash.
 			r, n := utf8.DecodeRuneInString(s[i:])
 			b.WriteByte('\\')
 			switch {

@@ -17,7 +17,7 @@ var lipsumWords = strings.Fields(`a ac accumsan ad adipiscing aenean aliquam ame
 	tincidunt torquent tortor tristique turpis ullamcorper ultrices urna ut varius vehicula vel velit vestibulum
 	vitae vivamus viverra volutpat vulputate`)
 
-// lipsum makes n paragraphs of filler text.
+// lipsum returns n paragraphs of filler text.
 func lipsum(rt *state, a []Value) (Value, error) {
 	n, err := intArg(a[0], 5)
 	if err != nil {

@@ -2,18 +2,18 @@ package jinja
 
 type recurseFn func(rt *state, v Value, depth int) (Value, error)
 
-// loopValue is the variable loop inside of a for statement, and the iterator that drives it.
+// loopValue is the variable loop inside a for statement, and the iterator behind it.
 type loopValue struct {
 	over    Value // what is iterated, for its length
 	it      iterator
-	after   Value // the next item when it was looked at already
+	after   Value // the next item if it was read ahead
 	current Value
 	before  Value
 	index0  int
 	length  int // -1: not known yet
 	depth0  int
 	recurse recurseFn
-	// changed remembers the arguments of loop.changed.
+	// changed holds the last arguments of loop.changed.
 	changed Value
 }
 
@@ -48,7 +48,7 @@ func (l *loopValue) peek(rt *state) (Value, error) {
 	return l.after, nil
 }
 
-// len is the number of items, for which an iterator is read to its end.
+// len returns the number of items. It reads an iterator to its end.
 func (l *loopValue) len(rt *state) (int, error) {
 	if l.length >= 0 {
 		return l.length, nil
@@ -69,7 +69,7 @@ func (l *loopValue) len(rt *state) (int, error) {
 	return l.length, nil
 }
 
-// attr returns an attribute of the loop variable, nil when it has none of that name.
+// attr returns an attribute of the loop variable, or nil if it has none of that name.
 func (l *loopValue) attr(rt *state, name string) (Value, error) {
 	switch name {
 	case "index":

@@ -26,7 +26,7 @@ func TestLoopsAreBounded(t *testing.T) {
 			require.ErrorContains(t, err, "for loops", source)
 		}
 		_, err = New(Options{}).Compile(source)
-		require.NoError(t, err, "without bounds")
+		require.NoError(t, err, "without limits")
 	}
 	for source, want := range map[string]string{
 		strings.Repeat(loop(""), 5): "Contains 5 for loops.",

@@ -27,7 +27,7 @@ func (rt *state) escapeText(s string) (string, error) {
 	return htmlEscaper.Replace(s), nil
 }
 
-// escape is markupsafe.escape: values that are safe already stay as they are.
+// escape is markupsafe.escape: safe values stay as they are.
 func (rt *state) escape(v Value) (string, error) {
 	if m, ok := v.(markupValue); ok {
 		return string(m), nil
@@ -39,7 +39,7 @@ func (rt *state) escape(v Value) (string, error) {
 	return rt.escapeText(s)
 }
 
-// hasHTML tells whether a value says its own HTML.
+// hasHTML reports whether a value has its own HTML form.
 func hasHTML(v Value) bool {
 	switch v := v.(type) {
 	case markupValue:
@@ -56,7 +56,7 @@ func (rt *state) toMarkup(v Value) (Value, error) {
 	return markupValue(s), err
 }
 
-// concat is the operator ~: it joins printed forms, as Markup when one of them is.
+// concat is the operator ~: it joins printed forms. The result is Markup if one of them is.
 func (rt *state) concat(vals []Value, escaping bool) (Value, error) {
 	markup := false
 	if escaping {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// meter counts what one rendering consumes. It belongs to one goroutine.
+// meter counts what one rendering consumes. One goroutine owns it.
 type meter struct {
-	steps    int64 // left
-	bytes    int64 // left
-	check    int64 // steps left at which the clock is read next
+	steps    int64 // remaining
+	bytes    int64 // remaining
+	check    int64 // remaining steps at the next check of the clock
 	depth    int
 	maxDepth int
 	budget   *Budget
@@ -17,7 +17,7 @@ type meter struct {
 	done     <-chan struct{}
 }
 
-// clockEvery is the number of steps between two looks at the clock and the context.
+// clockEvery is the number of steps between checks of the clock and the context.
 const clockEvery = 2048
 
 func (m *meter) init(ctx context.Context, b *Budget) {
@@ -33,7 +33,7 @@ func (m *meter) init(ctx context.Context, b *Budget) {
 	m.done = ctx.Done()
 }
 
-// step spends one step.
+// step charges one step.
 func (m *meter) step() error {
 	m.steps--
 	if m.steps <= m.check {
@@ -42,7 +42,7 @@ func (m *meter) step() error {
 	return nil
 }
 
-// work spends n steps at once, before the work is done.
+// work charges n steps before they are executed.
 func (m *meter) work(n int) error {
 	m.steps -= int64(n)
 	if m.steps <= m.check {
@@ -67,7 +67,7 @@ func (m *meter) slowStep() error {
 	}
 }
 
-// charge pays for n bytes before they are allocated.
+// charge charges n bytes before their allocation.
 func (m *meter) charge(n int) error {
 	if n < 0 || int64(n) > m.bytes {
 		return budgetErr("the template exceeds its budget of %d bytes", m.budget.Bytes)
@@ -76,7 +76,7 @@ func (m *meter) charge(n int) error {
 	return nil
 }
 
-// chargeTimes pays for n pieces of size bytes each, without overflow.
+// chargeTimes charges n pieces of size bytes each, without overflow.
 func (m *meter) chargeTimes(n, size int) error {
 	if n <= 0 || size <= 0 {
 		return nil
@@ -91,10 +91,10 @@ func (m *meter) chargeTimes(n, size int) error {
 const (
 	sizeValue = 16 // an element of a list
 	sizeEntry = 48 // an entry of a dict
-	sizeList  = 48 // a list's or tuple's own header
+	sizeList  = 48 // the header of a list or tuple
 )
 
-// enter goes one call deeper.
+// enter enters a call. The caller calls leave afterwards.
 func (m *meter) enter() error {
 	if m.depth >= m.maxDepth {
 		return budgetErr("the template exceeds its call depth of %d", m.maxDepth)

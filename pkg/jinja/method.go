@@ -4,7 +4,7 @@ package jinja
 type method struct {
 	*builtin
 	fn func(rt *state, recv Value, a []Value) (Value, error)
-	// rawFn, when set, gets all arguments as they are.
+	// rawFn, if set, receives all arguments unbound.
 	rawFn func(rt *state, recv Value, args callArgs) (Value, error)
 }
 
@@ -59,7 +59,7 @@ func (m *method) call(rt *state, recv Value, args callArgs) (Value, error) {
 
 // Arguments of methods and filters, as Python's C functions convert them.
 
-// intArg is an argument that must be an int; nil takes def.
+// intArg returns an argument that must be an int, or def for nil.
 func intArg(v Value, def int) (int, error) {
 	if v == nil {
 		return def, nil
@@ -76,7 +76,7 @@ func intArg(v Value, def int) (int, error) {
 	return 0, typeErr("'%s' object cannot be interpreted as an integer", v.typeName())
 }
 
-// textArg is an argument that must be a str.
+// textArg returns an argument that must be a str.
 func textArg(v Value, what string) (string, error) {
 	if s, ok := asText(v); ok {
 		return s, nil

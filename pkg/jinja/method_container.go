@@ -93,7 +93,7 @@ func viewAttr(v *dictView, name string) Value {
 	}).bind(v, name)
 }
 
-// listMethods are the methods of lists and, but for copy, tuples.
+// listMethods are the methods of lists. Tuples have the same, except copy.
 var listMethods = map[string]*method{
 	"index": newMethod("index", "value start= stop= /", listIndex),
 	"count": newMethod("count", "value /", func(rt *state, recv Value, a []Value) (Value, error) {
@@ -206,7 +206,7 @@ func bytesMethod(b bytesValue, name string) Value {
 	}).bind(b, name)
 }
 
-// numberAttr returns an attribute or method of a number, nil when it has none of that name.
+// numberAttr returns an attribute or method of a number, or nil if it has none of that name.
 func numberAttr(v Value, name string) Value {
 	f, isFloat := v.(floatValue)
 	_, isComplex := v.(complexValue)

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// padFn says how many characters go to the left of n characters in a field of width.
+// padFn returns the padding on the left of n characters in a field of width.
 type padFn func(n, width int) int
 
 func padLeft(n, width int) int { return width - n }

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// textMap makes a method that maps the text to another of the same kind.
+// textMap returns a method that maps text to text of the same type.
 func textMap(name string, f func(string) string) *method {
 	return newMethod(name, "", func(rt *state, recv Value, _ []Value) (Value, error) {
 		s, _ := asText(recv)
@@ -32,7 +32,7 @@ func runesTest(name string, f func(rune) bool) *method {
 	return textTest(name, func(s string) bool { return allRunes(s, f) })
 }
 
-// textMethod makes a method whose function gets the text and whether it is Markup.
+// textMethod returns a method whose function receives the text and whether it is Markup.
 func textMethod(name, signature string, f func(rt *state, s string, markup bool, a []Value) (Value, error)) *method {
 	return newMethod(name, signature, func(rt *state, recv Value, a []Value) (Value, error) {
 		s, _ := asText(recv)
@@ -279,8 +279,8 @@ func strJoin(rt *state, sep string, markup bool, a []Value) (Value, error) {
 	return strLike(joined, markup), err
 }
 
-// window cuts s to the characters from start to end as str.find and its like count them; offset is the
-// number of characters before it.
+// window returns the characters of s from start to end, as str.find and similar methods count them. offset is the number of
+// characters before it.
 func window(s string, start, end Value) (part string, offset int, ok bool, err error) {
 	if (start == nil || start == None) && (end == nil || end == None) {
 		return s, 0, true, nil
@@ -314,7 +314,7 @@ func window(s string, start, end Value) (part string, offset int, ok bool, err e
 	return s[runeOffset(s, from):runeOffset(s, to)], from, true, nil
 }
 
-// runeOffset is the byte offset of the character i. It reads no further than that.
+// runeOffset returns the byte offset of character i. It reads only up to that character.
 func runeOffset(s string, i int) int {
 	if i <= len(s) && isASCII(s[:max(i, 0)]) {
 		return max(i, 0)

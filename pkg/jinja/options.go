@@ -2,25 +2,25 @@ package jinja
 
 import "time"
 
-// Undefined selects how a missing value behaves.
+// Undefined selects the behaviour of undefined values.
 type Undefined int
 
 const (
-	// Default is Jinja's Undefined: a missing value prints as nothing, is false and iterates as empty;
-	// any other use, an attribute of it included, is an error.
+	// Default is Jinja's Undefined: it prints as nothing, is false and iterates as empty. Any other use is an error, including
+	// its attributes.
 	Default Undefined = iota
-	// Chainable is ChainableUndefined: as Default, but attributes and items of a missing value are missing too.
+	// Chainable is ChainableUndefined: as Default, but attributes and items of an undefined value are undefined too.
 	Chainable
-	// Strict is StrictUndefined: a missing value may only be tested for being defined.
+	// Strict is StrictUndefined: the only permitted use is a test for being defined.
 	Strict
 )
 
-// Budget bounds what one compilation or one rendering may consume. A field that is zero takes the
-// value of DefaultBudget; a negative one is unlimited, except Depth, which cannot be.
+// Budget bounds what one compilation or one rendering may consume. A zero field takes the value of DefaultBudget. A negative
+// field means no limit, except for Depth, which always has one.
 type Budget struct {
-	// Steps bounds the work of one rendering: loop turns, calls, and elements that filters look at.
+	// Steps bounds the work of one rendering: loop iterations, calls, and elements that filters read.
 	Steps int64
-	// Bytes bounds the memory that one rendering asks for in total; it is charged before allocating.
+	// Bytes bounds the total memory that one rendering allocates. It is charged before the allocation.
 	Bytes int64
 	// Depth bounds the nesting of calls while rendering and of syntax while compiling.
 	Depth int
@@ -32,12 +32,12 @@ type Budget struct {
 	Range int64
 	// Digits bounds the decimal digits of an integer.
 	Digits int
-	// Timeout bounds the wall-clock time of one rendering, beside the context's own deadline.
+	// Timeout bounds the wall-clock time of one rendering, in addition to the context's deadline.
 	Timeout time.Duration
 }
 
-// DefaultBudget is generous for a template that forms a message from a webhook's body and small
-// enough that a hostile one is stopped within a fraction of a second.
+// DefaultBudget suits a template that formats a message from a webhook's body. It stops a hostile template within a fraction of
+// a second.
 func DefaultBudget() Budget {
 	return Budget{
 		Steps:       1_000_000,
@@ -51,7 +51,7 @@ func DefaultBudget() Budget {
 	}
 }
 
-// unlimited stands for a bound that was switched off.
+// unlimited is the value of a limit that is switched off.
 const unlimited = int64(1) << 62
 
 func (b Budget) withDefaults() Budget {
@@ -85,18 +85,18 @@ func bound(v, def int64) int64 {
 type Options struct {
 	Undefined Undefined
 	Budget    Budget
-	// Loops bounds the for statements of one template, and LoopDepth how deep they may be nested; zero is no bound. The
-	// steps of a rendering are bounded all the same.
+	// Loops bounds the for statements of one template, and LoopDepth their nesting. Zero means no limit; Budget.Steps applies
+	// in any case.
 	Loops, LoopDepth int
-	// Filters are added to the built-in ones and win over them.
+	// Filters extend and override the built-in filters.
 	Filters map[string]FilterFunc
-	// Globals are visible to every template, below the variables given to Render.
+	// Globals are visible to every template. Variables passed to Render hide them.
 	Globals Vars
 	// Autoescape escapes printed values for HTML unless they are marked safe.
 	Autoescape bool
-	// CacheEntries bounds the number of templates that Cached keeps; zero means 256.
+	// CacheEntries bounds the number of templates that Cached holds. Zero means 256.
 	CacheEntries int
 }
 
-// Vars are the variables given to a template.
+// Vars are the variables of a template by name.
 type Vars map[string]Value

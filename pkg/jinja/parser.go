@@ -2,14 +2,14 @@ package jinja
 
 import "strings"
 
-// parser turns tokens into a syntax tree, by recursive descent with Jinja's precedences.
+// parser builds a syntax tree from tokens, by recursive descent with Jinja's precedences.
 type parser struct {
 	src    *source
 	tokens []token
 	at     int
 	depth  int
 	max    int
-	// tags are the open statements, ends what may close the innermost ones.
+	// tags are the open statements; ends are the tags that can close the innermost ones.
 	tags []string
 	ends [][]string
 }
@@ -78,7 +78,7 @@ func (p *parser) expectName(w string) error {
 	return p.fail(t.pos, "expected token '%s', got %s", w, reprStr(t.describe()))
 }
 
-// enter goes one level of syntax deeper; the caller leaves it again.
+// enter enters a level of syntax. The caller leaves it again.
 func (p *parser) enter() error {
 	if p.depth >= p.max {
 		return place(budgetErr("the template exceeds its nesting depth of %d", p.max), p.src, p.cur().pos)
@@ -89,7 +89,7 @@ func (p *parser) enter() error {
 
 func (p *parser) leave() { p.depth-- }
 
-// statements parses until a tag of ends, whose name is then the current token, or the end of the template.
+// statements parses up to a tag in ends, whose name is then the current token, or to the end of the template.
 func (p *parser) statements(ends []string) ([]stmt, error) {
 	if err := p.enter(); err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (p *parser) statements(ends []string) ([]stmt, error) {
 	}
 }
 
-// block parses the body of a statement: the end of its tag and everything up to one of ends.
+// block parses the body of a statement: the end of its tag and everything up to a tag in ends.
 func (p *parser) block(ends ...string) ([]stmt, error) {
 	p.skipKind(tokColon)
 	if _, err := p.expect(tokBlockEnd); err != nil {
@@ -165,7 +165,7 @@ func (p *parser) block(ends ...string) ([]stmt, error) {
 	return body, nil
 }
 
-// lastBlock parses the last body of a statement and skips the word that ends it.
+// lastBlock parses the last body of a statement and skips the tag name that ends it.
 func (p *parser) lastBlock(end string) ([]stmt, error) {
 	body, err := p.block(end)
 	if err == nil {
@@ -174,7 +174,7 @@ func (p *parser) lastBlock(end string) ([]stmt, error) {
 	return body, err
 }
 
-// failUnclosed is the error of a tag that is unknown here, or of the end of the template when tag is empty.
+// failUnclosed returns the error for an unknown tag, or for the end of the template if tag is empty.
 func (p *parser) failUnclosed(tag string, at pos) error {
 	var msg []string
 	if tag == "" {

@@ -2,7 +2,7 @@ package jinja
 
 import "strings"
 
-// tupleOpts says what kind of tuple is parsed.
+// tupleOpts is the kind of tuple to parse.
 type tupleOpts struct {
 	simple    bool // names and literals only
 	cond      bool // conditional expressions
@@ -10,7 +10,7 @@ type tupleOpts struct {
 	namespace bool // attributes of namespaces
 }
 
-// tuple parses one expression, or several parted by commas.
+// tuple parses one expression, or several separated by commas.
 func (p *parser) tuple(o tupleOpts) (expr, error) {
 	at := p.cur().pos
 	var items []expr

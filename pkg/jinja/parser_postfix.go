@@ -2,7 +2,7 @@ package jinja
 
 import "strings"
 
-// postfix parses attributes, items and calls behind an expression.
+// postfix parses attributes, items and calls after an expression.
 func (p *parser) postfix(e expr) (expr, error) {
 	for n := 0; ; n++ {
 		if err := p.chain(n); err != nil {
@@ -25,7 +25,7 @@ func (p *parser) postfix(e expr) (expr, error) {
 	}
 }
 
-// filterExprs parses filters, tests and calls behind an expression.
+// filterExprs parses filters, tests and calls after an expression.
 func (p *parser) filterExprs(e expr) (expr, error) {
 	for n := 0; ; n++ {
 		if err := p.chain(n); err != nil {
@@ -95,7 +95,7 @@ func (p *parser) subscript(obj expr) (expr, error) {
 	return &itemExpr{node{at}, obj, &tupleExpr{node{at}, args}}, nil
 }
 
-// subscribed parses what stands between brackets: an expression or a slice.
+// subscribed parses the content of brackets: an expression or a slice.
 func (p *parser) subscribed() (expr, error) {
 	s := &sliceExpr{node: node{p.cur().pos}}
 	var err error
@@ -189,7 +189,7 @@ func (p *parser) arguments() (arguments, error) {
 	return a, nil
 }
 
-// filters parses a chain of filters on e; inline says that the first one has no bar before it.
+// filters parses a chain of filters on e. inline means that the first one has no pipe before it.
 func (p *parser) filters(e expr, inline bool) (*filterExpr, error) {
 	var f *filterExpr
 	for n := 0; inline || p.cur().kind == tokPipe; n++ {

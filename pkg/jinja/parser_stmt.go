@@ -2,7 +2,7 @@ package jinja
 
 import "strings"
 
-// statement parses a statement; the current token is its tag.
+// statement parses a statement. The current token is its tag name.
 func (p *parser) statement() (stmt, error) {
 	t := *p.cur()
 	if t.kind != tokName {
@@ -371,7 +371,7 @@ func (p *parser) parseAutoescape(n node) (stmt, error) {
 	return s, err
 }
 
-// target parses what is assigned to: a name, a namespace's attribute, or a tuple of such.
+// target parses the target of an assignment: a name, an attribute of a namespace, or a tuple of these.
 func (p *parser) target(o tupleOpts) (expr, error) {
 	at := p.cur().pos
 	o.simple = true
@@ -398,7 +398,7 @@ func (p *parser) nameTarget() (*nameExpr, error) {
 	return e, nil
 }
 
-// setMode marks the names of a target.
+// setMode sets the mode of the names in a target.
 func setMode(e expr, m nameMode) {
 	switch e := e.(type) {
 	case *nameExpr:
@@ -410,7 +410,7 @@ func setMode(e expr, m nameMode) {
 	}
 }
 
-// assignable returns what cannot be assigned to in e, or nothing.
+// assignable returns the part of e that cannot be assigned to, or "".
 func assignable(e expr) string {
 	switch e := e.(type) {
 	case *nameExpr:

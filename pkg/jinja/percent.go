@@ -32,7 +32,7 @@ type percentFormatter struct {
 	b       strings.Builder
 	args    []Value
 	next    int
-	mapping Value // nil when the argument is none
+	mapping Value // nil if the argument is not a mapping
 	keyed   bool  // a mapping key was used
 	markup  bool
 }
@@ -73,7 +73,7 @@ func (p *percentFormatter) arg() (Value, error) {
 	return p.args[p.next-1], nil
 }
 
-// field formats one conversion; p.at is behind the percent sign.
+// field formats one conversion. p.at is after the percent sign.
 func (p *percentFormatter) field() error {
 	var val Value
 	if p.at < len(p.s) && p.s[p.at] == '(' {
@@ -317,7 +317,7 @@ func (p *percentFormatter) char(v Value, f formatSpec) (string, error) {
 	return p.rt.align(s, f, '>')
 }
 
-// percentInt is what %d makes of a number.
+// percentInt returns a number as %d converts it.
 func (rt *state) percentInt(v Value) (*big.Int, error) {
 	if n, ok := toBig(v); ok {
 		return n, nil

@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// powPrec is the precision of pow in bits: far beyond a float's, so that the result is rounded once.
+// powPrec is the precision of pow in bits: far beyond a float's, so rounding occurs once.
 const powPrec = 192
 
 func newFloat(f float64) *big.Float { return new(big.Float).SetPrec(powPrec).SetFloat64(f) }
 
-// ln2 is the natural logarithm of 2; it must not be changed.
+// ln2 is the natural logarithm of 2. It must not be changed.
 var ln2 = sync.OnceValue(func() *big.Float { return atanhSeries(1, 3) })
 
 // preciseLog is the natural logarithm of a positive, finite f.
@@ -43,7 +43,7 @@ func atanhSeries(a, b float64) *big.Float {
 	return sum.Add(sum, sum)
 }
 
-// preciseExp is the exponential of x, whose magnitude is below 1100. It overwrites x.
+// preciseExp returns the exponential of x, whose magnitude is below 1100. It overwrites x.
 func preciseExp(x *big.Float) float64 {
 	q, _ := newFloat(0).Quo(x, ln2()).Float64()
 	k := int(math.Round(q))
@@ -67,7 +67,7 @@ func preciseExp(x *big.Float) float64 {
 	return out
 }
 
-// easyPow tells whether math.Pow is exact, or has nothing to round.
+// easyPow reports whether math.Pow is exact or has nothing to round.
 func easyPow(f, g float64) bool {
 	rough := math.Pow(f, g)
 	switch {
@@ -77,7 +77,7 @@ func easyPow(f, g float64) bool {
 	return g > 0 && g == math.Trunc(g) && f == math.Trunc(f) && math.Abs(rough) < 1<<53
 }
 
-// pow is C's pow, rounded correctly, which math.Pow is not always.
+// pow is C's pow with correct rounding, which math.Pow lacks in some cases.
 func pow(f, g float64) float64 {
 	rough := math.Pow(f, g)
 	if easyPow(f, g) {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// pprintWidth is the width in which Python's pprint fits a value.
+// pprintWidth is the line width of Python's pprint.
 const pprintWidth = 80
 
 func filterPPrint(rt *state, a []Value) (Value, error) {
@@ -15,7 +15,7 @@ func filterPPrint(rt *state, a []Value) (Value, error) {
 	return strValue(p.b.String()), err
 }
 
-// prettyPrinter breaks the repr of a value over lines: one item a line where a container is too wide.
+// prettyPrinter splits the repr of a value into lines: one item a line if a container is too wide.
 type prettyPrinter struct {
 	rt *state
 	b  strings.Builder
@@ -98,7 +98,7 @@ func (p *prettyPrinter) order(d *dictValue) []int {
 	return order
 }
 
-// format writes v at a column; allowance is what follows it on its last line.
+// format writes v at a column. allowance is the length of the text after it on its last line.
 func (p *prettyPrinter) format(v Value, indent, allowance, level int) error {
 	if err := p.rt.nest(); err != nil {
 		return err
@@ -195,7 +195,7 @@ func (p *prettyPrinter) dict(d *dictValue, indent, allowance, level int) error {
 	return p.write("}")
 }
 
-// text breaks a long str into several literals, at line ends and behind white space.
+// text splits a long str into several literals, at line ends and after white space.
 func (p *prettyPrinter) text(s string, indent, allowance, level int) error {
 	if level == 1 {
 		indent++
@@ -266,7 +266,7 @@ func (p *prettyPrinter) text(s string, indent, allowance, level int) error {
 	return nil
 }
 
-// spacedWords cuts a text into words with the white space behind them.
+// spacedWords splits a text into words with the white space after them.
 func spacedWords(s string) []string {
 	var out []string
 	for s != "" {

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxStrDigits is the number of digits that Python converts between int and str.
+// maxStrDigits is the maximum number of digits in Python's conversions between int and str.
 const maxStrDigits = 4300
 
 // str is Python's str(v).
@@ -213,7 +213,7 @@ func reprShort(v Value) string {
 	return "<" + v.typeName() + " object>"
 }
 
-// reprFloat is repr of a float: the shortest digits that mean it, with an exponent below 1e-4 and from 1e16 on.
+// reprFloat is repr of a float: the shortest digits that read back, with an exponent below 1e-4 and from 1e16 on.
 func reprFloat(f float64) string {
 	switch {
 	case math.IsNaN(f):
@@ -246,7 +246,7 @@ func reprComplex(c complex128) string {
 	return "(" + part(real(c)) + sign + part(imag(c)) + "j)"
 }
 
-// reprStr is repr of a str: in single quotes, unless only they occur in it.
+// reprStr is repr of a str: in single quotes, unless it contains only those.
 func reprStr(s string) string {
 	quote := byte('\'')
 	if strings.IndexByte(s, '\'') >= 0 && strings.IndexByte(s, '"') < 0 {

@@ -1,11 +1,10 @@
 package jinja
 
-// Scopes follow Jinja's own rules, which are those of the Python functions it generates: the template,
-// each block, each macro and each recursive loop is a function with its own slots; other scopes (loop
-// bodies, with, set blocks, filter blocks) live in the slots of their function, one slot per level and
-// name, and copy a name's outer value when they assign to it.
+// Scopes follow Jinja's rules, which are those of its generated Python functions. The template, each block, each macro and each
+// recursive loop is a function with its own slots. Other scopes (loop bodies, with, set blocks, filter blocks) use the slots of
+// their function, one slot per level and name. They copy an outer name's value when they assign to it.
 
-// funcScope is what one activation's slots are laid out for.
+// funcScope is the layout of one activation's slots.
 type funcScope struct {
 	parent *funcScope
 	slots  map[slotKey]*variable
@@ -37,7 +36,7 @@ func (f *funcScope) slot(level int, name string) *variable {
 	return v
 }
 
-// loadKind says what a variable holds when its scope is entered.
+// loadKind is the value of a variable on entering its scope.
 type loadKind uint8
 
 const (
@@ -58,7 +57,7 @@ type symbols struct {
 	fn     *funcScope
 	level  int
 	parent *symbols
-	// base is the scope of which this is a layer, within one branch of an if statement; else nil.
+	// base is the scope below this layer inside a branch of an if statement, else nil.
 	base  *symbols
 	refs  map[string]*variable
 	loads map[*variable]load
@@ -134,12 +133,12 @@ func (s *symbols) load(name string) {
 	}
 }
 
-// branch is a layer over s that takes what a branch of an if statement defines.
+// branch returns a layer over s for the definitions of a branch of an if statement.
 func (s *symbols) branch() *symbols {
 	return &symbols{fn: s.fn, level: s.level, parent: s.parent, base: s}
 }
 
-// own finds a name of this scope, in its layers.
+// own returns a name of this scope, including its layers.
 func (s *symbols) own(name string) *variable {
 	for ; s != nil; s = s.base {
 		if v, ok := s.refs[name]; ok {
@@ -158,8 +157,8 @@ func (s *symbols) isStored(name string) bool {
 	return false
 }
 
-// merge joins what the branches of an if statement define: a name that only some of them store is
-// looked up before, so that it has a value in the others.
+// merge joins the definitions of the branches of an if statement. A name that only some of them store is resolved before the
+// statement, so the other branches have its value.
 func (s *symbols) merge(branches []*symbols) {
 	var stored []string
 	for _, b := range branches {
@@ -193,8 +192,8 @@ func (s *symbols) merge(branches []*symbols) {
 	}
 }
 
-// visitStmts records the names that statements use in this scope; statements with a scope of their own
-// contribute only what they evaluate outside of it.
+// visitStmts records the names that statements use in this scope. Statements with their own scope contribute only the
+// expressions evaluated outside it.
 func (s *symbols) visitStmts(body []stmt) {
 	for _, st := range body {
 		s.visitStmt(st)

@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// pos is a byte offset in the normalised source; -1 is no place.
+// pos is a byte offset in the normalised source, or -1 without a position.
 type pos int32
 
-// source is a template's text with all line breaks turned into "\n" and the last one dropped.
+// source is the text of a template with all line breaks as "\n" and without the last one.
 type source struct{ text string }
 
 func newSource(text string) *source {
@@ -18,7 +18,7 @@ func newSource(text string) *source {
 	return &source{text: strings.TrimSuffix(text, "\n")}
 }
 
-// locate turns an offset into line, column (characters, from one) and the line's text.
+// locate converts an offset to line, column (in characters, from 1) and the text of the line.
 func (s *source) locate(p pos) (line, col int, text string) {
 	at := min(int(p), len(s.text))
 	line = 1 + strings.Count(s.text[:at], "\n")

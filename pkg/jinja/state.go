@@ -2,14 +2,14 @@ package jinja
 
 import "strconv"
 
-// state is one rendering. It belongs to one goroutine.
+// state is the state of one rendering. One goroutine owns it.
 type state struct {
 	meter
 	engine *Engine
 	tpl    *Template
 	vars   Vars
 	out    *buffer
-	// autoescape is the evaluation context's flag, which {% autoescape %} changes.
+	// autoescape is the flag of the evaluation context, which {% autoescape %} changes.
 	autoescape bool
 	free       []*buffer
 	scratch    []byte // of tojson
@@ -17,8 +17,8 @@ type state struct {
 	iters      int // nesting of values being printed, compared or encoded
 }
 
-// scopeContext is what names are looked up in before the variables given to Render: the exported names of
-// the template, or the local names given to a scoped block.
+// scopeContext is searched for names before the variables of Render: the exported names of the template, or the local names of
+// a scoped block.
 type scopeContext struct {
 	parent *scopeContext
 	vars   map[string]Value
@@ -32,7 +32,7 @@ type frame struct {
 	ctx    *scopeContext
 }
 
-// resolve looks a name up in the context; nil when it is missing.
+// resolve looks a name up in the context, or nil if it is missing.
 func (f *frame) resolve(name string) Value {
 	for c := f.ctx; c != nil; c = c.parent {
 		if v, ok := c.vars[name]; ok {
@@ -48,13 +48,13 @@ func (f *frame) resolve(name string) Value {
 // buffer collects output.
 type buffer struct {
 	b []byte
-	// limit bounds the length; only the outermost buffer has one.
+	// limit bounds the length. Only the outermost buffer has one.
 	limit int
-	// bad is the error of something written that is no text; it is raised when the buffer is joined.
+	// bad is the error of a written value that is not text. It is returned when the buffer is joined.
 	bad error
 }
 
-// room makes room for n more bytes, which it pays for when the buffer must grow.
+// room grows the buffer for n more bytes if necessary, and charges for that.
 func (rt *state) room(n int) error {
 	o := rt.out
 	if n > o.limit-len(o.b) {
@@ -80,7 +80,7 @@ func (rt *state) write(s string) error {
 	return nil
 }
 
-// capture runs f with a buffer of its own and returns what it wrote.
+// capture runs f with its own buffer and returns the text.
 func (rt *state) capture(f func() error) (string, error) {
 	var o *buffer
 	if n := len(rt.free); n > 0 {
@@ -146,8 +146,7 @@ func (rt *state) writeEscaped(s string) error {
 	return rt.write(e)
 }
 
-// args takes n argument slots off the stack of arguments; the caller gives them back with release.
-// Whoever receives them must not keep them.
+// args returns n slots of the argument stack. The caller returns them with release; the callee must not retain them.
 func (rt *state) args(n int) (a []Value, mark int) {
 	mark = len(rt.argv)
 	if mark+n > cap(rt.argv) {
@@ -172,5 +171,5 @@ func (rt *state) nest() error {
 
 func (rt *state) unnest() { rt.iters-- }
 
-// maxValueDepth is how deep lists and dicts may nest when they are printed, compared or encoded.
+// maxValueDepth is the maximum nesting of lists and dicts in printing, comparing and encoding.
 const maxValueDepth = 900

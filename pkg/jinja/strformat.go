@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// strFormatMethod is str.format in the sandbox: attributes and items are looked up as a template's are.
+// strFormatMethod is str.format in the sandbox: it looks up attributes and items as a template does.
 func strFormatMethod(rt *state, recv Value, args callArgs) (Value, error) {
 	kwargs := newDict(len(args.kw))
 	for _, k := range args.kw {
@@ -88,7 +88,7 @@ func (f *strFormatter) format(s string, depth int) (string, error) {
 	return b.String(), nil
 }
 
-// fieldEnd finds the brace that closes the field which begins at i.
+// fieldEnd returns the position of the brace that closes the field at i.
 func fieldEnd(s string, i int) (int, error) {
 	if i >= len(s) {
 		return 0, valueErr("Single '{' encountered in format string")
@@ -112,13 +112,13 @@ func fieldEnd(s string, i int) (int, error) {
 				}
 			}
 		case ':', '!':
-			// Brackets have no meaning behind the field's name.
+			// Brackets have no meaning after the name of the field.
 		}
 	}
 	return 0, valueErr("expected '}' before end of string")
 }
 
-// field formats one replacement field, given without its braces.
+// field formats one replacement field without its braces.
 func (f *strFormatter) field(s string, depth int) (string, error) {
 	name, conv, spec, err := cutField(s)
 	if err != nil {
@@ -167,7 +167,7 @@ func (f *strFormatter) field(s string, depth int) (string, error) {
 	return f.rt.escapeText(t)
 }
 
-// cutField parts a field into name, conversion and format specification.
+// cutField splits a field into name, conversion and format specification.
 func cutField(s string) (name string, conv rune, spec string, err error) {
 	i := 0
 	bracket := false

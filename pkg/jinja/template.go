@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Template is a compiled template: an immutable program that several goroutines may run at once.
+// Template is a compiled template: an immutable program that is safe for concurrent use.
 type Template struct {
 	engine *Engine
 	src    *source
@@ -13,7 +13,7 @@ type Template struct {
 	body   []execFn
 	blocks map[string]*blockProgram
 	reads  map[string]bool
-	// usesContext is set when assignments must reach the context, because blocks read them there.
+	// usesContext is set if assignments must reach the context, because blocks read them there.
 	usesContext bool
 }
 
@@ -23,17 +23,16 @@ type blockProgram struct {
 	slots int
 	enter []loadOp
 	body  []execFn
-	// self and super are the slots of these names, -1 when they are not used.
+	// self and super are the slots of these names, or -1 if unused.
 	self, super int
 }
 
-// Reads tells whether the template can look at a variable of this name: one that it cannot look at need not be made.
+// Reads reports whether the template can read a variable of this name. A host need not create the others.
 func (t *Template) Reads(name string) bool { return t.reads[name] }
 
-// Render runs the template with vars, which it does not change, and returns its output.
-// The error, if any, is an *Error.
+// Render runs the template with vars, which it does not change, and returns the output. An error is an *Error.
 func (t *Template) Render(ctx context.Context, vars Vars) (out string, err error) {
-	defer lastNet(&err)
+	defer recoverPanic(&err)
 	rt := t.engine.state(t, vars)
 	rt.init(ctx, &t.engine.budget)
 	if out, err = rt.render(); err != nil {
@@ -43,7 +42,7 @@ func (t *Template) Render(ctx context.Context, vars Vars) (out string, err error
 	return out, nil
 }
 
-// render runs the template of a fresh state.
+// render runs the template of a new state.
 func (rt *state) render() (string, error) {
 	f := &frame{rt: rt, slots: make([]Value, rt.tpl.slots)}
 	if rt.tpl.usesContext {
@@ -58,7 +57,7 @@ func (rt *state) render() (string, error) {
 	return string(rt.out.b), nil
 }
 
-// state takes a state out of the pool, or makes one.
+// state returns a pooled state, or a new one.
 func (e *Engine) state(t *Template, vars Vars) *state {
 	rt, _ := e.states.Get().(*state)
 	if rt == nil {
@@ -72,10 +71,10 @@ func (e *Engine) state(t *Template, vars Vars) *state {
 // argStack is the number of argument slots of a state.
 const argStack = 64
 
-// maxRecycled is the most memory, in bytes, that a state's buffers keep between renderings.
+// maxRecycled is the capacity, in bytes, of the largest buffer that a pooled state retains.
 const maxRecycled = 64 << 10
 
-// recycle puts a state that has ended well back into the pool, without anything of the rendering.
+// recycle returns a state to the pool without any data of the rendering. Only a successful rendering recycles its state.
 func (e *Engine) recycle(rt *state) {
 	if cap(rt.out.b) > maxRecycled || len(rt.free) > 4 {
 		return
@@ -92,8 +91,8 @@ func (e *Engine) recycle(rt *state) {
 	e.states.Put(rt)
 }
 
-// lastNet turns a panic, which would be a fault of the engine, into an error.
-func lastNet(err *error) {
+// recoverPanic converts a panic, which is a bug in the engine, to an error.
+func recoverPanic(err *error) {
 	if r := recover(); r != nil {
 		*err = otherErr("InternalError", "%s", fmt.Sprint("the engine failed: ", r))
 	}

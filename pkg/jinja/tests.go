@@ -125,6 +125,6 @@ func nameTest(table map[string]*builtin, name Value) (Value, error) {
 	return Bool(table[s] != nil), nil
 }
 
-// sameObject is Jinja's sameas, Python's "is", for values whose identity CPython settles: equal strings
-// and small ints are taken for the same object.
+// sameObject is Jinja's sameas, Python's "is". For equal strings and small ints it returns true, because CPython shares those
+// objects.
 func sameObject(a, b Value) bool { return identical(a, b) }

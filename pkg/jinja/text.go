@@ -35,7 +35,7 @@ func lower(s string) string {
 	return b.String()
 }
 
-// lowerRune lowers the character r at i of s; sigma has a form of its own at the end of a word.
+// lowerRune lowers the character r at i of s. Sigma has another form at the end of a word.
 func lowerRune(s string, i int, r rune) string {
 	switch r {
 	case 'İ':
@@ -99,7 +99,7 @@ func capitalize(s string) string {
 	return b.String()
 }
 
-// title is str.title: every letter that follows no letter is in title case.
+// title is str.title: a letter that does not follow a letter is in title case.
 func title(s string) string {
 	var b strings.Builder
 	inWord := false
@@ -145,7 +145,7 @@ func isDigitRune(r rune) bool   { return unicode.Is(unicode.Nd, r) || unicode.Is
 func isNumericRune(r rune) bool { return isDigitRune(r) || unicode.Is(numericExtra, r) }
 func isAlnumRune(r rune) bool   { return unicode.IsLetter(r) || isNumericRune(r) }
 
-// allRunes is the pattern of str.isalpha and its like: no empty string, and all characters pass.
+// allRunes is the pattern of str.isalpha and similar methods: the string is not empty, and all characters match.
 func allRunes(s string, ok func(rune) bool) bool {
 	for _, r := range s {
 		if !ok(r) {
@@ -313,7 +313,7 @@ func rsplitN(s, sep string, limit int) []string {
 	return out
 }
 
-// strip cuts characters of set, or white space when set is nil, at the left and right ends.
+// strip removes characters of set, or white space if set is nil, at the left and right end.
 func strip(s string, set *string, left, right bool) string {
 	cut := isSpace
 	if set != nil {

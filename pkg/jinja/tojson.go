@@ -16,12 +16,12 @@ type jsonEncoder struct {
 	indent    string
 	pretty    bool
 	sorted    bool
-	// plain writes characters as they are instead of escaping all but ASCII.
+	// plain writes non-ASCII characters as they are instead of escaping them.
 	plain bool
 	paid  int
 }
 
-// pay charges for what was written since the last time.
+// pay charges for the text written since the last call.
 func (e *jsonEncoder) pay() error {
 	if e.rt == nil {
 		return nil
@@ -164,7 +164,7 @@ func (e *jsonEncoder) dict(d *dictValue, depth int) error {
 	return nil
 }
 
-// order returns the indices of the entries in the order of their keys; nil for the order they have.
+// order returns the indices of the entries sorted by key, or nil for the present order.
 func (e *jsonEncoder) order(d *dictValue) ([]int, error) {
 	if !e.sorted || len(d.keys) < 2 {
 		return nil, nil
@@ -267,7 +267,7 @@ func (e *jsonEncoder) text(s string) {
 
 var htmlSafeJSON = strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`, "'", `\u0027`)
 
-// filterToJSON is Jinja's tojson: sorted keys, safe inside of HTML.
+// filterToJSON is Jinja's tojson: sorted keys, safe inside HTML.
 func filterToJSON(rt *state, a []Value) (Value, error) {
 	e := jsonEncoder{rt: rt, item: ", ", key: ": ", sorted: true, b: rt.scratch[:0]}
 	if _, text := asText(a[0]); given(a[1]) && !text {

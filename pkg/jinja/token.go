@@ -54,7 +54,7 @@ var tokenNames = [...]string{
 	tokLe: "<=", tokAssign: "=", tokDot: ".", tokColon: ":", tokPipe: "|", tokComma: ",", tokSemicolon: ";",
 }
 
-// token is a piece of source. text is the name, the template data, or the value of a string.
+// token is a piece of source. text is a name, template data, or the value of a string.
 type token struct {
 	kind  tokenKind
 	pos   pos
@@ -72,5 +72,5 @@ func (t token) describe() string {
 	return tokenNames[t.kind]
 }
 
-// isName tells whether the token is the word w.
+// isName reports whether the token is the name w.
 func (t token) isName(w string) bool { return t.kind == tokName && t.text == w }

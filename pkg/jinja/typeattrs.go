@@ -15,7 +15,7 @@ func names(list string) attrNames {
 	return a
 }
 
-// attrType is the name under which typeAttrs knows the type of v.
+// attrType returns the key of v's type in typeAttrs.
 func attrType(v Value) string {
 	switch v := v.(type) {
 	case *funcValue:
@@ -31,13 +31,13 @@ func attrType(v Value) string {
 	return v.typeName()
 }
 
-// hasPrivate tells whether a Python object has an attribute whose name begins with an underscore.
+// hasPrivate reports whether a Python object has an attribute whose name begins with an underscore.
 func hasPrivate(v Value, name string) bool {
 	return typeAttrs["object"].has(name) || typeAttrs[attrType(v)].has(name)
 }
 
-// typeAttrs are the attributes of CPython's types, those of object apart: the sandbox refuses an attribute
-// that exists, and one that does not exist is missing.
+// typeAttrs are the attributes of CPython's types, except those of object. The sandbox rejects an attribute that exists; any
+// other is undefined.
 var typeAttrs = map[string]attrNames{
 	"BlockReference": names(`__call__ __dict__ __module__ __weakref__ _async_call _context _depth _stack name super`),
 	"Cycler":         names(`__dict__ __module__ __next__ __weakref__ current items next pos reset`),

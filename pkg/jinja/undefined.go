@@ -1,14 +1,13 @@
 package jinja
 
-// undefinedValue is a missing value. It remembers what was missed, for the message of the error that
-// its use raises.
+// undefinedValue is an undefined value. It records what was looked up, for the message of a later error.
 type undefinedValue struct {
 	mode Undefined
 	hint string
-	// obj is what was asked, nil when a variable was; name is what it was asked for.
+	// obj is the object of the lookup, or nil for a variable; name is the name looked up.
 	obj  Value
 	name Value
-	// security marks an attribute that the sandbox refuses.
+	// security marks an attribute that the sandbox rejects.
 	security bool
 }
 
@@ -36,7 +35,7 @@ func (u *undefinedValue) message() string {
 	return typeDescription(u.obj) + " has no element " + name
 }
 
-// fail is the error of any use that the value does not allow.
+// fail returns the error for a use that the value does not allow.
 func (u *undefinedValue) fail() error {
 	if u.security {
 		return otherErr("SecurityError", "%s", u.message())

@@ -2,8 +2,8 @@ package jinja
 
 import "unicode"
 
-// The tables below are facts of the Unicode character database that package unicode lacks: mappings of
-// one character to several, and the numeric types.
+// The tables contain data of the Unicode character database that package unicode lacks: mappings of one character to several,
+// and the numeric types.
 
 // upperSpecial maps characters whose upper case has several characters.
 var upperSpecial = map[rune]string{

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// The patterns of web addresses. Go's expressions run in linear time, so no text can make them hang.
+// Patterns of web addresses. Go's regular expressions run in linear time, so no text can stall them.
 var (
 	httpPattern = regexp.MustCompile(`^(?i:((https?://|www\.)(([\p{L}\p{N}_%-]+\.)+)?([a-z]{2,63}|xn--[\p{L}\p{N}_%]{2,59})` +
 		`|([\p{L}\p{N}_%-]{2,63}\.)+(com|net|int|edu|gov|org|info|mil)` +
@@ -18,7 +18,7 @@ var (
 )
 
 type urlizer struct {
-	limit       Value // nil: none; it is looked at only when there is a link
+	limit       Value // nil: no limit; evaluated only if there is a link
 	rel, target string
 	schemes     []string
 }
@@ -167,7 +167,7 @@ func (u *urlizer) word(rt *state, w string) (string, error) {
 		}
 	}
 	for _, p := range [][2]string{{"(", ")"}, {"<", ">"}, {"&lt;", "&gt;"}} {
-		// Closing brackets behind the address belong to it as long as it opens more than it closes.
+		// Closing brackets after the address belong to it while it opens more than it closes.
 		open := strings.Count(w[begin:end], p[0])
 		if open <= strings.Count(w[begin:end], p[1]) {
 			continue

@@ -4,9 +4,8 @@ import (
 	"math/big"
 )
 
-// Value is a value of a template: one of Python's types as Jinja2 templates see them. Values are made
-// by this package only; they are immutable once a template can see them, so that one value may be
-// given to several renderings at the same time.
+// Value is a value of a template: one of Python's types. Only this package creates values. They are immutable once a template
+// can see them, so several renderings can share a value.
 type Value interface {
 	// typeName is Python's name of the value's type.
 	typeName() string
@@ -22,7 +21,7 @@ type (
 	markupValue string
 	bytesValue  string
 	listValue   struct{ items []Value }
-	// tupleValue is a tuple, or a named one when fields is set.
+	// tupleValue is a tuple, or a named tuple if fields is set.
 	tupleValue struct {
 		items  []Value
 		fields []string
@@ -59,7 +58,7 @@ var (
 	valFalse   Value = boolValue(false)
 )
 
-// Bool makes a bool.
+// Bool returns a bool.
 func Bool(b bool) Value {
 	if b {
 		return valTrue
@@ -67,10 +66,10 @@ func Bool(b bool) Value {
 	return valFalse
 }
 
-// Int makes an int.
+// Int returns an int.
 func Int(n int64) Value { return intValue(n) }
 
-// BigInt makes an int of any size; n is copied.
+// BigInt returns an int of any size. It copies n.
 func BigInt(n *big.Int) Value {
 	if n.IsInt64() {
 		return intValue(n.Int64())
@@ -78,7 +77,7 @@ func BigInt(n *big.Int) Value {
 	return bigValue{new(big.Int).Set(n)}
 }
 
-// normBig makes an int of n, which it keeps.
+// normBig returns n as an int value. It owns n.
 func normBig(n *big.Int) Value {
 	if n.IsInt64() {
 		return intValue(n.Int64())
@@ -86,19 +85,19 @@ func normBig(n *big.Int) Value {
 	return bigValue{n}
 }
 
-// Float makes a float.
+// Float returns a float.
 func Float(f float64) Value { return floatValue(f) }
 
-// Str makes a str.
+// Str returns a str.
 func Str(s string) Value { return strValue(s) }
 
-// Safe makes a str that is marked as safe HTML (Markup).
+// Safe returns a str that is marked as safe HTML (Markup).
 func Safe(s string) Value { return markupValue(s) }
 
-// List makes a list; it keeps items.
+// List returns a list that owns items.
 func List(items ...Value) Value { return &listValue{items} }
 
-// Tuple makes a tuple; it keeps items.
+// Tuple returns a tuple that owns items.
 func Tuple(items ...Value) Value { return newTuple(items) }
 
 func newTuple(items []Value) Value {

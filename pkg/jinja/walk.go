@@ -79,10 +79,10 @@ func (a *arguments) each(f func(expr)) {
 	}
 }
 
-// visitor sees the names of statements and expressions in Jinja's order, and the statements.
+// visitor receives the names of statements and expressions in Jinja's order, and the statements.
 type visitor struct {
 	name func(*nameExpr)
-	// stmt sees a statement before its parts; when it returns false they are left out. It may be nil.
+	// stmt receives a statement before its parts. If it returns false the parts are skipped. It may be nil.
 	stmt func(stmt) bool
 }
 
@@ -169,7 +169,7 @@ func (v *visitor) visit(s stmt) {
 	}
 }
 
-// undeclared returns which of names statements use without having declared them before.
+// undeclared returns the names that statements use without declaring them first.
 func undeclared(body []stmt, names ...string) map[string]bool {
 	open := make(map[string]bool, len(names))
 	for _, n := range names {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// filterWordWrap wraps each line of a text as Python's textwrap does, white space kept as it is.
+// filterWordWrap wraps each line of a text as Python's textwrap does, without changing white space.
 func filterWordWrap(rt *state, a []Value) (Value, error) {
 	sep := "\n"
 	if given(a[3]) {
@@ -58,11 +58,11 @@ type wrapper struct {
 	rt          *state
 	width       int
 	breakWords  bool
-	hyphens     bool // cut at hyphens between words
-	hyphensLong bool // break long words behind a hyphen
+	hyphens     bool // split at hyphens between words
+	hyphensLong bool // split long words after a hyphen
 }
 
-// chunk is a piece of text that is not broken, with its length in characters.
+// chunk is a piece of text without a break, with its length in characters.
 type chunk struct {
 	text string
 	n    int
@@ -136,7 +136,7 @@ func (w *wrapper) lines(chunks []chunk) ([]string, error) {
 	return lines, nil
 }
 
-// breakWord cuts a word that is longer than a line.
+// breakWord splits a word that is longer than a line.
 func (w *wrapper) breakWord(c chunk, space int) (head, tail chunk) {
 	at := runeOffset(c.text, space)
 	n := space
@@ -149,14 +149,14 @@ func (w *wrapper) breakWord(c chunk, space int) (head, tail chunk) {
 	return chunk{c.text[:at], n}, chunk{c.text[at:], c.n - n}
 }
 
-// wrapSpace is the white space at which textwrap cuts.
+// wrapSpace is the white space at which textwrap splits.
 func wrapSpace(r rune) bool { return strings.ContainsRune("\t\n\v\f\r ", r) }
 
 func wordRune(r rune) bool   { return r == '_' || isAlnumRune(r) }
 func letterRune(r rune) bool { return wordRune(r) && !unicode.Is(unicode.Nd, r) }
 func punctRune(r rune) bool  { return wordRune(r) || strings.ContainsRune("!\"'&.,?", r) }
 
-// split cuts a line into words, white space and dashes.
+// split splits a line into words, white space and dashes.
 func (w *wrapper) split(line string) ([]chunk, error) {
 	r := []rune(line)
 	if err := w.rt.work(len(r) / 8); err != nil {
@@ -177,7 +177,7 @@ func (w *wrapper) split(line string) ([]chunk, error) {
 	return out, nil
 }
 
-// chunkEnd finds the end of the chunk that begins at i.
+// chunkEnd returns the end of the chunk at i.
 func (w *wrapper) chunkEnd(r []rune, i int) int {
 	n := len(r)
 	if wrapSpace(r[i]) {
@@ -229,7 +229,7 @@ func dashAhead(r []rune, i int) bool {
 	return j-i >= 2 && j < len(r) && wordRune(r[j])
 }
 
-// hyphenated tells whether the hyphen at j joins parts of a word.
+// hyphenated reports whether the hyphen at j joins parts of a word.
 func hyphenated(r []rune, j int) bool {
 	letter := func(k int) bool { return k >= 0 && k < len(r) && letterRune(r[k]) }
 	before := letter(j-1) && (letter(j-2) || j >= 3 && r[j-2] == '-' && letter(j-3))

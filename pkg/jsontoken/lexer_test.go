@@ -71,7 +71,7 @@ func TestSkip(t *testing.T) {
 	}
 }
 
-// Members and Items see everything in its order, and nothing behind a fault.
+// Members and Items see everything in its order, and nothing after a syntax error.
 func TestMembersAndItems(t *testing.T) {
 	t.Parallel()
 	read := func(text string) (seen []string, reason string) {

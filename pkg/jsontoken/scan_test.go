@@ -109,7 +109,7 @@ func FuzzScan(f *testing.F) {
 		read := jsontoken.Lexer{Data: []byte(text), MaxDepth: depth}
 		readAll(&read)
 		read.End()
-		require.Equal(t, read.Reason, skipped.Reason, "%q: the two ways through a value find the same fault", text)
+		require.Equal(t, read.Reason, skipped.Reason, "%q: reading tokens and skipping find the same error", text)
 		require.Equal(t, read.At, skipped.At, "%q: at the same place", text)
 		require.Equal(t, read.LoneSurrogate, skipped.LoneSurrogate)
 		require.Equal(t, ours == nil, skipped.Reason == "")

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// elements walks the elements of a document or an array. Keys alias the data.
+// elements iterates over a document or an array. Keys alias the data.
 type elements struct {
 	rest []byte
 	key  []byte
@@ -24,7 +24,7 @@ func open(data []byte) (elements, error) {
 	return elements{rest: data[4:length]}, nil
 }
 
-// next steps to the next element; false at the end.
+// next moves to the next element. It returns false at the end.
 func (e *elements) next() (bool, error) {
 	if len(e.rest) == 0 {
 		return false, ErrCorrupt
@@ -48,8 +48,8 @@ func (e *elements) next() (bool, error) {
 	return true, nil
 }
 
-// readFields fills m from the document data. inCollection: the field id is called _id, and so id is a name like any
-// other that the message does not have.
+// readFields fills m from the document data. In a collection the field id has the name _id, and the name id is unknown like any
+// other.
 func (p *plan) readFields(data []byte, m protoreflect.Message, inCollection bool, depth int) error {
 	e, err := open(data)
 	if err != nil {
@@ -73,7 +73,7 @@ func (p *plan) readFields(data []byte, m protoreflect.Message, inCollection bool
 		}
 		if f.union != nil {
 			if other := m.WhichOneof(f.union); other != nil && other != f.fd {
-				return at(f.key, fmt.Errorf("%w: %s is chosen too", ErrType, other.Name()))
+				return at(f.key, fmt.Errorf("%w: %s is set too", ErrType, other.Name()))
 			}
 		}
 		if err := f.readInto(m, e.val, depth); err != nil {
@@ -202,7 +202,7 @@ func (f *field) readMapping(v bsoncore.Value, m protoreflect.Map, depth int) err
 	}
 }
 
-// keyOf makes a map's key out of its text in a document.
+// keyOf parses the key of a map from its text in a document.
 func (c *codec) keyOf(s string) (protoreflect.MapKey, error) {
 	switch c.kind {
 	case kindString:
@@ -224,7 +224,7 @@ func (c *codec) keyOf(s string) (protoreflect.MapKey, error) {
 			return v.MapKey(), nil
 		}
 	}
-	return protoreflect.MapKey{}, fmt.Errorf("%w: %q is no key of the map", ErrType, s)
+	return protoreflect.MapKey{}, fmt.Errorf("%w: %q is not a key of the map", ErrType, s)
 }
 
 // readMessage fills m from its stored form.

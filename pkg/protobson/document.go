@@ -9,24 +9,24 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Append appends the elements of m to dst and gives the longer slice: no header, no end, so that the caller can put them
-// inside a document of its own. After an error dst holds what it held before.
+// Append appends the elements of m to dst, without header and end, so a caller can put them inside its own document. After an
+// error it returns dst unchanged.
 func Append(dst []byte, m proto.Message) ([]byte, error) { return appendTop(dst, m, false) }
 
-// AppendDocument is Append in a collection's form: the field id is _id, and must be there if the message has it. It comes
-// first, where a store would put it: one that comes later has each document written anew.
+// AppendDocument is like Append in the form of a collection: the field id is _id, and a message with that field must have a
+// value. It is the first element, because a server rewrites a document that has it later.
 func AppendDocument(dst []byte, m proto.Message) ([]byte, error) { return appendTop(dst, m, true) }
 
-// Marshal gives m as one document.
+// Marshal returns m as one document.
 func Marshal(m proto.Message) (bson.Raw, error) { return marshal(m, false) }
 
-// MarshalDocument is Marshal in a collection's form: the field id is _id.
+// MarshalDocument is like Marshal in the form of a collection: the field id is _id.
 func MarshalDocument(m proto.Message) (bson.Raw, error) { return marshal(m, true) }
 
-// Unmarshal sets m to what a document holds; m is reset first, and left empty after an error. Nothing of m aliases raw.
+// Unmarshal resets m and reads a document into it. After an error m is empty. m does not alias raw.
 func Unmarshal(raw bson.Raw, m proto.Message) error { return unmarshal(raw, m, false) }
 
-// UnmarshalDocument is Unmarshal in a collection's form: the field id is _id, and the envelope is skipped.
+// UnmarshalDocument is like Unmarshal in the form of a collection: the field id is _id, and the envelope is skipped.
 func UnmarshalDocument(raw bson.Raw, m proto.Message) error { return unmarshal(raw, m, true) }
 
 func appendTop(dst []byte, m proto.Message, inCollection bool) ([]byte, error) {
@@ -39,7 +39,7 @@ func appendTop(dst []byte, m proto.Message, inCollection bool) ([]byte, error) {
 	if inCollection {
 		first = p.id
 		if first != nil && !first.present(r) {
-			// Left out, the driver would make up an ObjectID, and no read by UUID would ever find the document.
+			// Without an _id the driver would generate an ObjectID, and no read by UUID would find the document.
 			return dst, fmt.Errorf("protobson: %s: %w: the id is missing", p.md.Name(), ErrValue)
 		}
 	}
@@ -78,14 +78,14 @@ func unmarshal(raw bson.Raw, m proto.Message, inCollection bool) error {
 	return nil
 }
 
-// documentPlan gives the plan of a message that stands alone.
+// documentPlan returns the plan of a message that is a document by itself.
 func documentPlan(md protoreflect.MessageDescriptor, inCollection bool) (*plan, error) {
 	p := planOf(md)
 	if p.form != formDocument {
-		return nil, fmt.Errorf("protobson: %s: %w: it is inline or a tuple", md.Name(), ErrMessage)
+		return nil, fmt.Errorf("protobson: %s: %w: inline and tuple messages are not documents", md.Name(), ErrMessage)
 	}
 	if inCollection && p.reserved != "" {
-		return nil, fmt.Errorf("protobson: %s: %w: the envelope has a %s of its own", md.Name(), ErrMessage, p.reserved)
+		return nil, fmt.Errorf("protobson: %s: %w: the name %s belongs to the envelope", md.Name(), ErrMessage, p.reserved)
 	}
 	return p, nil
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/orch-project/orch/pkg/restjson"
 )
 
-// present tells whether a field of m is stored.
+// present reports whether a field of m is stored.
 func (f *field) present(m protoreflect.Message) bool {
 	if f.presence {
 		if !m.Has(f.fd) {
 			return false
 		}
-		// Empty bytes are no JSON; only a union must keep which member was chosen.
+		// Empty bytes are not JSON; but a union must keep which member is set.
 		return f.item.kind != kindText || f.union != nil || len(m.Get(f.fd).Bytes()) > 0
 	}
 	if f.container != single {
@@ -40,7 +40,7 @@ func (f *field) present(m protoreflect.Message) bool {
 	return true
 }
 
-// appendFields writes the elements of m: first the field id as _id, at the top of a collection's document (nil elsewhere),
+// appendFields appends the elements of m: the field id as _id first, at the top of a collection's document (nil elsewhere),
 // then the others in their order.
 func (p *plan) appendFields(dst []byte, m protoreflect.Message, id *field, depth int) ([]byte, error) {
 	var err error
@@ -60,7 +60,7 @@ func (p *plan) appendFields(dst []byte, m protoreflect.Message, id *field, depth
 	return dst, nil
 }
 
-// appendElement writes a field of m under a key.
+// appendElement appends a field of m under a key.
 func (f *field) appendElement(dst []byte, key string, m protoreflect.Message, depth int) ([]byte, error) {
 	value := m.Get(f.fd)
 	dst, err := f.appendValue(bsoncore.AppendHeader(dst, f.typeOf(value), key), value, depth)
@@ -96,7 +96,7 @@ func (f *field) appendList(dst []byte, l protoreflect.List, depth int) ([]byte, 
 	return bsoncore.AppendArrayEnd(dst, start)
 }
 
-// appendMap writes a map in the order of its keys, so that equal messages make equal documents.
+// appendMap appends a map in the order of its keys, so equal messages have equal documents.
 func (f *field) appendMap(dst []byte, m protoreflect.Map, depth int) ([]byte, error) {
 	if depth+1 >= maxDepth {
 		return nil, ErrDepth
@@ -106,7 +106,7 @@ func (f *field) appendMap(dst []byte, m protoreflect.Map, depth int) ([]byte, er
 		keys = append(keys, k)
 		return true
 	})
-	// A key that is no string is ordered by its text, as the store would.
+	// Keys of other types are ordered by their text, as the store orders them.
 	slices.SortFunc(keys, func(a, b protoreflect.MapKey) int { return strings.Compare(a.String(), b.String()) })
 	start, dst := bsoncore.AppendDocumentStart(dst)
 	for i, k := range keys {
@@ -139,15 +139,15 @@ func (f *field) appendPair(dst []byte, k protoreflect.MapKey, v protoreflect.Val
 	return bsoncore.AppendDocumentEnd(dst, start)
 }
 
-// checkKey refuses the keys that BSON cannot hold or the store could take for paths and operators.
+// checkKey rejects keys that BSON cannot hold, or that the server could read as paths or operators.
 func checkKey(k string) error {
 	switch {
 	case k == "":
-		return fmt.Errorf("%w: a key is empty", ErrValue)
+		return fmt.Errorf("%w: empty key", ErrValue)
 	case strings.HasPrefix(k, "$"):
-		return fmt.Errorf("%w: the key %q starts with $", ErrValue, k)
+		return fmt.Errorf("%w: key %q starts with $", ErrValue, k)
 	case strings.ContainsAny(k, ".\x00"):
-		return fmt.Errorf("%w: the key %q holds a dot or a NUL", ErrValue, k)
+		return fmt.Errorf("%w: key %q contains a dot or a NUL", ErrValue, k)
 	}
 	return checkText(k)
 }

@@ -10,8 +10,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// FuzzUnmarshal reads arbitrary bytes as every message: never a panic, and what was read can be written and read again
-// to the same.
+// FuzzUnmarshal reads arbitrary bytes as every message. It never panics, and data that it accepts survive a round trip.
 func FuzzUnmarshal(f *testing.F) {
 	full, err := Marshal(flowRun())
 	require.NoError(f, err)

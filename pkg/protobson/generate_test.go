@@ -14,8 +14,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// generateInto fills m with random values that have a stored form: times of whole microseconds, words of enums, JSON
-// that is there.
+// generateInto fills m with random values that have a stored form: times of whole microseconds, names of enums, non-empty JSON.
 func generateInto(t *rapid.T, m protoreflect.Message, depth int) {
 	fds := m.Descriptor().Fields()
 	if od := restjson.Union(m.Descriptor()); od != nil {
@@ -47,7 +46,7 @@ func generateInto(t *rapid.T, m protoreflect.Message, depth int) {
 					continue
 				}
 				if jsonFormat(fd) {
-					mp.Set(key, jsonText(t)) // The option stands at the map, not at its value.
+					mp.Set(key, jsonText(t)) // The option belongs to the map, not to its values.
 					continue
 				}
 				mp.Set(key, generateValue(t, mp.NewValue(), fd.MapValue(), depth))

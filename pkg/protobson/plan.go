@@ -12,7 +12,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// maxDepth is how deep documents and arrays may nest; MongoDB's own limit.
+// maxDepth is the maximum nesting of documents and arrays, the limit of MongoDB.
 const maxDepth = 100
 
 // kind is the stored form of one value.
@@ -45,7 +45,7 @@ var scalarTypes = [...]bsoncore.Type{
 	kindTimestamp: bsoncore.TypeInt64, kindDuration: bsoncore.TypeInt64,
 }
 
-// form is how a message is stored.
+// form is the way in which a message is stored.
 type form uint8
 
 const (
@@ -54,7 +54,7 @@ const (
 	formTuple
 )
 
-// container is how a field holds its items.
+// container is the way in which a field holds its items.
 type container uint8
 
 const (
@@ -64,14 +64,14 @@ const (
 	mapping // a map as a document
 )
 
-// plan is what encoding and decoding need to know of a message, worked out once.
+// plan holds what encoding and decoding need to know about a message. It is computed once.
 type plan struct {
 	md     protoreflect.MessageDescriptor
 	form   form
 	fields []*field // In number order, without computed ones.
 	byKey  map[string]*field
 	id     *field // The field that is _id in a collection, or nil.
-	// reserved is the name of a field that the envelope owns; empty = none.
+	// reserved is the name of a field that belongs to the envelope; empty if there is none.
 	reserved string
 	ready    sync.Once
 }
@@ -93,16 +93,16 @@ type codec struct {
 	kind kind
 	enum protoreflect.EnumDescriptor
 	msg  *plan // Of kindMessage.
-	// boxed: an inline message that is stored as {name: value}, because its value is an array and it lies in one.
+	// boxed: an inline message stored as {name: value}, because its value is an array inside an array.
 	boxed bool
-	// plain: a protobuf varint is the value itself, neither zigzag nor of fixed length.
+	// plain: the protobuf varint is the value itself, neither zigzag nor fixed-length.
 	plain bool
 }
 
-// Envelope are the top-level names that a store keeps around a message; no stored message may use them.
+// Envelope lists the top-level names that a store adds around a message. No stored message may use them.
 var Envelope = []string{"_id", "ws", "rev", "outbox", "expire_at", "deleted_at"}
 
-// plans only ever grows to the number of message types in the program.
+// plans grows to the number of message types in the program.
 var plans sync.Map // protoreflect.MessageDescriptor → *plan
 
 func planOf(md protoreflect.MessageDescriptor) *plan {
@@ -111,7 +111,7 @@ func planOf(md protoreflect.MessageDescriptor) *plan {
 		v, _ = plans.LoadOrStore(md, &plan{md: md})
 	}
 	p := v.(*plan)
-	// Filled on first use and not when it is made, because messages may contain themselves.
+	// The fields are filled on first use, not on creation, because messages may contain themselves.
 	p.ready.Do(p.fill)
 	return p
 }
@@ -212,10 +212,10 @@ func codecOf(fd protoreflect.FieldDescriptor, opts *orchv1.RestField) codec {
 		}
 		return codec{kind: kindMessage, msg: v.(*plan)}
 	}
-	panic(fmt.Sprintf("protobson: field %s is of a kind that proto3 does not have: %v", fd.FullName(), fd.Kind()))
+	panic(fmt.Sprintf("protobson: field %s has a kind unknown to proto3: %v", fd.FullName(), fd.Kind()))
 }
 
-// inlineArray tells whether a message is inline and its value an array.
+// inlineArray reports whether a message is inline and its value an array.
 func inlineArray(md protoreflect.MessageDescriptor) bool {
 	if !restjson.Shape(md).GetInline() || md.Fields().Len() != 1 {
 		return false
@@ -232,7 +232,7 @@ func inlineArray(md protoreflect.MessageDescriptor) bool {
 	return false
 }
 
-// use gives the plan of a message codec, filled.
+// use returns the complete plan of a message codec.
 func (c *codec) use() *plan {
 	c.msg.ready.Do(c.msg.fill)
 	return c.msg
@@ -266,7 +266,7 @@ func (f *field) bsonType() bsoncore.Type {
 	return f.item.bsonType()
 }
 
-// typeOf is bsonType of the field's value v: null where that is an inline message whose field is unset.
+// typeOf is the bsonType of the value v of the field: null for an inline message whose field is unset.
 func (f *field) typeOf(v protoreflect.Value) bsoncore.Type {
 	if f.container != single {
 		return f.bsonType()
@@ -274,7 +274,7 @@ func (f *field) typeOf(v protoreflect.Value) bsoncore.Type {
 	return f.item.typeOf(v)
 }
 
-// typeOf is bsonType of a value v, as field.typeOf is.
+// typeOf is the bsonType of a value v, as in field.typeOf.
 func (c *codec) typeOf(v protoreflect.Value) bsoncore.Type {
 	if c.kind == kindMessage && !c.boxed {
 		if p := c.use(); p.form == formInline {
@@ -288,5 +288,5 @@ func (c *codec) typeOf(v protoreflect.Value) bsoncore.Type {
 	return c.bsonType()
 }
 
-// unset tells whether a field that can be unset is.
+// unset reports whether a field that can be unset has no value.
 func (f *field) unset(m protoreflect.Message) bool { return f.presence && !m.Has(f.fd) }

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestEveryMessageSurvives writes random messages of every type of the contract and reads them back.
+// TestEveryMessageSurvives checks the round trip of random messages of every type of the contract.
 func TestEveryMessageSurvives(t *testing.T) {
 	t.Parallel()
 	for _, mt := range contractMessages(t) {
@@ -52,7 +52,7 @@ func TestEveryMessageSurvives(t *testing.T) {
 	}
 }
 
-// TestSetIsWhatInsertWrites holds Set against AppendDocument: setting every field of a message is inserting it.
+// TestSetIsWhatInsertWrites checks that setting every field of a message equals inserting it.
 func TestSetIsWhatInsertWrites(t *testing.T) {
 	t.Parallel()
 	for _, mt := range contractMessages(t) {

@@ -25,7 +25,7 @@ const (
 	nanosNumber   = 2
 )
 
-// append writes one value, without type and key.
+// append appends one value, without type and key.
 func (c *codec) append(dst []byte, v protoreflect.Value, depth int) ([]byte, error) {
 	switch c.kind {
 	case kindBool:
@@ -35,7 +35,7 @@ func (c *codec) append(dst []byte, v protoreflect.Value, depth int) ([]byte, err
 	case kindUint32, kindUint64:
 		u := v.Uint()
 		if u > math.MaxInt64 {
-			return nil, fmt.Errorf("%w: %d does not fit in 64 bits with a sign", ErrValue, u)
+			return nil, fmt.Errorf("%w: %d does not fit in a signed 64-bit integer", ErrValue, u)
 		}
 		return bsoncore.AppendInt64(dst, int64(u)), nil
 	case kindFloat, kindDouble:
@@ -58,13 +58,13 @@ func (c *codec) append(dst []byte, v protoreflect.Value, depth int) ([]byte, err
 	case kindUUID:
 		u, ok := parseUUID(v.String())
 		if !ok {
-			return nil, fmt.Errorf("%w: %q is no UUID", ErrValue, v.String())
+			return nil, fmt.Errorf("%w: %q is not a UUID", ErrValue, v.String())
 		}
 		return bsoncore.AppendBinary(dst, uuidSubtype, u[:]), nil
 	case kindEnum:
 		word, ok := restjson.EnumWord(c.enum, v.Enum())
 		if !ok {
-			return nil, fmt.Errorf("%w: %d is no value of %s", ErrValue, v.Enum(), c.enum.Name())
+			return nil, fmt.Errorf("%w: %d is not a value of %s", ErrValue, v.Enum(), c.enum.Name())
 		}
 		return bsoncore.AppendString(dst, word), nil
 	case kindTimestamp, kindDuration:
@@ -84,7 +84,7 @@ func checkText(s string) error {
 	return nil
 }
 
-// micros reads a Timestamp or a Duration. Both keep seconds and nanoseconds in fields of the same numbers.
+// micros reads a Timestamp or a Duration, whose fields have the same numbers.
 func (c *codec) micros(m protoreflect.Message) (int64, error) {
 	fds := m.Descriptor().Fields()
 	seconds := m.Get(fds.ByNumber(secondsNumber)).Int()
@@ -112,7 +112,8 @@ func (c *codec) setMicros(m protoreflect.Message, us int64) error {
 	return nil
 }
 
-// split makes microseconds into what a Timestamp or a Duration holds; ok is false when they are out of its range.
+// split converts microseconds to the seconds and nanoseconds of a Timestamp or a Duration. ok is false if they are out of
+// range.
 func (c *codec) split(us int64) (seconds int64, nanos int32, ok bool) {
 	seconds, rest := us/microsPerSec, us%microsPerSec
 	low, high := int64(minTimestamp), int64(maxTimestamp)
@@ -124,10 +125,10 @@ func (c *codec) split(us int64) (seconds int64, nanos int32, ok bool) {
 	return seconds, int32(rest * nanosPerMicro), seconds >= low && seconds <= high // Nanoseconds are below 1e9.
 }
 
-// isMessage tells whether a value of the codec is a proto message, so that read needs an empty one to fill.
+// isMessage reports whether a value of the codec is a proto message. read then needs an empty one to fill.
 func (c *codec) isMessage() bool { return c.kind >= kindTimestamp }
 
-// read makes a value of the field out of a stored one. empty is a fresh message when isMessage, else not looked at.
+// read converts a stored value to a value of the field. empty is a fresh message if isMessage, else ignored.
 func (c *codec) read(v bsoncore.Value, empty protoreflect.Value, depth int) (protoreflect.Value, error) {
 	switch c.kind {
 	case kindBool:
@@ -139,7 +140,7 @@ func (c *codec) read(v bsoncore.Value, empty protoreflect.Value, depth int) (pro
 			return c.integerValue(n)
 		}
 	case kindFloat, kindDouble:
-		// A sum or an $inc by a whole number may have left an integer.
+		// A $sum or an $inc by an integer may have stored an integer.
 		d, ok := v.DoubleOK()
 		if !ok {
 			var n int64
@@ -176,7 +177,7 @@ func (c *codec) read(v bsoncore.Value, empty protoreflect.Value, depth int) (pro
 
 func (c *codec) mismatch(v bsoncore.Value) error {
 	if c.kind == kindUUID && v.Type == bsoncore.TypeBinary {
-		return fmt.Errorf("%w: binary, but no UUID", ErrType)
+		return fmt.Errorf("%w: binary is not a UUID", ErrType)
 	}
 	return fmt.Errorf("%w: %s instead of %s", ErrType, v.Type, c.bsonType())
 }
@@ -213,7 +214,7 @@ func (c *codec) stringValue(s string) (protoreflect.Value, error) {
 	case kindEnum:
 		n, ok := restjson.EnumNumber(c.enum, s)
 		if !ok {
-			return protoreflect.Value{}, fmt.Errorf("%w: %q is no value of %s", ErrType, s, c.enum.Name())
+			return protoreflect.Value{}, fmt.Errorf("%w: %q is not a value of %s", ErrType, s, c.enum.Name())
 		}
 		return protoreflect.ValueOfEnum(n), nil
 	}

@@ -2,7 +2,7 @@ package protobson
 
 import "encoding/hex"
 
-// parseUUID reads 32 hexadecimal digits, with hyphens at their four places or with none.
+// parseUUID reads 32 hexadecimal digits, with all four hyphens or with none.
 func parseUUID(s string) (u [16]byte, ok bool) {
 	var digits [32]byte
 	switch len(s) {

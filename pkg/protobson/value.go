@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Value gives the stored form of a field's whole value, which for a list or a map is the whole array or document: what
-// an update sets the field to, or what a filter compares it with. v must be of the field's type.
+// Value returns the stored form of the whole value of a field, for updates and filters. A list is an array, a map a document. v
+// must have the type of the field.
 func Value(fd protoreflect.FieldDescriptor, v protoreflect.Value) (bson.RawValue, error) {
 	f := fieldOf(fd)
 	if f == nil {
@@ -23,7 +23,7 @@ func Value(fd protoreflect.FieldDescriptor, v protoreflect.Value) (bson.RawValue
 	return bson.RawValue{Type: bson.Type(f.typeOf(v)), Value: data}, nil
 }
 
-// Item gives the stored form of one item of a list, or of the value of a field that is no list.
+// Item returns the stored form of one item of a list, or of the value of a field that is not a list.
 func Item(fd protoreflect.FieldDescriptor, v protoreflect.Value) (bson.RawValue, error) {
 	f := fieldOf(fd)
 	if f == nil || fd.IsMap() {
@@ -36,7 +36,7 @@ func Item(fd protoreflect.FieldDescriptor, v protoreflect.Value) (bson.RawValue,
 	return bson.RawValue{Type: bson.Type(f.item.typeOf(v)), Value: data}, nil
 }
 
-// Key gives the name under which a field is stored inside its message; false when it is computed and so not stored.
+// Key returns the name of a stored field inside its message. It returns false for a computed field, which is not stored.
 func Key(fd protoreflect.FieldDescriptor) (string, bool) {
 	f := fieldOf(fd)
 	if f == nil {
@@ -45,9 +45,9 @@ func Key(fd protoreflect.FieldDescriptor) (string, bool) {
 	return f.key, true
 }
 
-// AppendSet turns the top-level fields that a mask names into what an update needs: those that are set in m are appended to
-// dst as elements, and the names of those that are not are returned. The two can be the operands of $set and $unset; either
-// may be empty, and no name is in both or twice. The field id cannot be named: a document keeps its identity.
+// AppendSet converts the top-level fields of a mask to an update: it appends the fields that m has to dst, as elements for
+// $set, and returns the names of the others, for $unset. Either may be empty; no name occurs twice. The mask must not contain
+// the field id, because a document keeps its identity.
 func AppendSet(dst []byte, m proto.Message, mask []string) (set []byte, unset []string, err error) {
 	r := m.ProtoReflect()
 	p, err := documentPlan(r.Descriptor(), true)
@@ -76,7 +76,7 @@ func AppendSet(dst []byte, m proto.Message, mask []string) (set []byte, unset []
 	return dst, unset, nil
 }
 
-// fieldOf finds the plan's field of a descriptor, or nil when it is not stored.
+// fieldOf returns the field of a descriptor in the plan, or nil if it is not stored.
 func fieldOf(fd protoreflect.FieldDescriptor) *field {
 	p := planOf(fd.ContainingMessage())
 	f := p.byKey[string(fd.Name())]

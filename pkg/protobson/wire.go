@@ -13,18 +13,17 @@ import (
 	"github.com/orch-project/orch/pkg/restjson"
 )
 
-// Reading by reflection costs more than all else that is done to a document on its way to a client. So a document is first
-// rewritten as protobuf bytes, for which protobuf has a fast decoder. Whatever is not plain (another type, a value out of
-// range, a field that comes twice, two members of a union) is left to the reflective reader, which knows what to say; so
-// both agree on every document, and a test holds them to it.
+// Reading by reflection costs more than everything else on the way from a document to a client. So the fast path rewrites a
+// document as protobuf bytes, which have a fast decoder. It rejects unusual data (another type, a value out of range, a
+// duplicate field, two members of a union), and the reflective reader decides. Tests check that both readers agree.
 
-// wireBuffers are for the rewritten bytes, of which nothing is left in the message.
+// wireBuffers holds buffers for the rewritten bytes. Messages do not alias them.
 var wireBuffers = sync.Pool{New: func() any { b := make([]byte, 0, 4096); return &b }}
 
-// largestBuffer is the largest that is kept for another document.
+// largestBuffer is the capacity of the largest buffer that returns to the pool, in bytes.
 const largestBuffer = 1 << 20
 
-// readWire fills m, which is empty, from a document; false leaves m to the reflective reader, in any state.
+// readWire fills the empty message m from a document. False leaves m, in any state, to the reflective reader.
 func (p *plan) readWire(data []byte, m proto.Message, inCollection bool) bool {
 	buffer := wireBuffers.Get().(*[]byte)
 	b, ok := p.wireFields((*buffer)[:0], data, inCollection, 1)
@@ -108,7 +107,7 @@ func (f *field) wire(b []byte, v bsoncore.Value, depth int) (_ []byte, ok bool) 
 			}
 		}
 	}
-	return b, false // A map as a document is rare.
+	return b, false // A map as a document is rare, so reflection reads it.
 }
 
 // The fields of a map's entry.
@@ -221,8 +220,8 @@ func (c *codec) wireMessage(b []byte, v bsoncore.Value, depth int) (_ []byte, ok
 	return p.fields[0].wire(b, v, depth+1)
 }
 
-// reserved is the room that is kept for the length of a message that is not known yet: a varint that is filled up, as
-// decoders accept it. Four bytes hold 256 MiB, more than any document has.
+// reserved is the space for the length of a message that is not known yet: a padded varint, which decoders accept. Four bytes
+// hold 256 MiB, more than any document has.
 const reserved = 4
 
 func startMessage(b []byte, number protowire.Number) (_ []byte, at int) {

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestBothReadersAgree reads documents of every message, some of them damaged, through protobuf's bytes and by reflection:
-// where the first makes a message, the second makes the same one.
+// TestBothReadersAgree reads documents of every message, some of them damaged, on the fast path and by reflection: if the first
+// returns a message, the second returns the same one.
 func TestBothReadersAgree(t *testing.T) {
 	t.Parallel()
 	for _, mt := range contractMessages(t) {
@@ -39,8 +39,8 @@ func TestBothReadersAgree(t *testing.T) {
 	}
 }
 
-// TestTheFastReaderTakesFlowRuns: the reader that serves every page must not give up on what is ordinary.
-func TestTheFastReaderTakesFlowRuns(t *testing.T) {
+// TestFastPathAcceptsFlowRuns checks that ordinary documents do not need reflection.
+func TestFastPathAcceptsFlowRuns(t *testing.T) {
 	t.Parallel()
 	m := flowRun()
 	raw, err := MarshalDocument(m)

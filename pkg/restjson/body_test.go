@@ -15,7 +15,7 @@ func fieldOf(m proto.Message, name string) protoreflect.FieldDescriptor {
 	return m.ProtoReflect().Descriptor().Fields().ByTextName(name)
 }
 
-// TestMask gives the mask that the top-level keys of a body make (rule 10).
+// TestMask returns the mask that the top-level keys of a body make (rule 10).
 func TestMask(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -49,7 +49,7 @@ func TestMask(t *testing.T) {
 		`{"filter":{"name":{"any":1}}}`: {"extra_forbidden body.filter.name.any Extra inputs are not permitted"},
 	} {
 		m := &testv1.Request{}
-		require.Equal(t, want, faultsOf(t, restjson.UnmarshalField([]byte(in), m.ProtoReflect(), fieldOf(m, "body"))), in)
+		require.Equal(t, want, fieldErrorsOf(t, restjson.UnmarshalField([]byte(in), m.ProtoReflect(), fieldOf(m, "body"))), in)
 		require.Nil(t, m.GetUpdateMask(), in)
 	}
 }
@@ -59,11 +59,11 @@ func TestUnmarshalField(t *testing.T) {
 	optional := []restjson.DecodeOption{restjson.WithOptionalBody()}
 	resource := &testv1.Resource{Name: "n"}
 	for name, c := range map[string]struct {
-		field string
-		in    string
-		opts  []restjson.DecodeOption
-		want  *testv1.Bodies
-		fault string
+		field      string
+		in         string
+		opts       []restjson.DecodeOption
+		want       *testv1.Bodies
+		fieldError string
 	}{
 		"a message":                  {"message", `{"name":"n","description":null}`, nil, &testv1.Bodies{Message: resource}, ""},
 		"a message that may be null": {"nullable", `null`, nil, &testv1.Bodies{}, ""},
@@ -86,8 +86,8 @@ func TestUnmarshalField(t *testing.T) {
 			t.Parallel()
 			m := &testv1.Bodies{}
 			err := restjson.UnmarshalField([]byte(c.in), m.ProtoReflect(), fieldOf(m, c.field), c.opts...)
-			if c.fault != "" {
-				require.Equal(t, c.fault, faultsOf(t, err)[0])
+			if c.fieldError != "" {
+				require.Equal(t, c.fieldError, fieldErrorsOf(t, err)[0])
 				return
 			}
 			require.NoError(t, err)

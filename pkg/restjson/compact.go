@@ -8,11 +8,11 @@ import (
 	"github.com/orch-project/orch/pkg/jsontoken"
 )
 
-// ErrSyntax is wrapped when text is no JSON.
+// ErrSyntax is wrapped when text is not JSON.
 var ErrSyntax = errors.New("restjson: not valid JSON")
 
-// Compact checks one JSON value (grammar, UTF-8, surrogates, depth) and drops its whitespace; the rest stays as it was
-// written. It is how free JSON that does not come from a request gets into a message.
+// Compact validates one JSON value (grammar, UTF-8, surrogates, depth) and drops its white space. It copies everything else as
+// written. Use it for free JSON that does not come from a request.
 func Compact(data []byte) ([]byte, error) {
 	l := lexer(data)
 	raw := compact(&l)
@@ -26,7 +26,7 @@ func Compact(data []byte) ([]byte, error) {
 	return raw, nil
 }
 
-// compact takes a value and gives a copy of it without whitespace.
+// compact takes a value and returns a copy of it without white space.
 func compact(l *jsontoken.Lexer) []byte {
 	l.Space()
 	spaces := l.Spaces

@@ -12,7 +12,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// maxDepth bounds the nesting of arrays and objects in a body.
+// maxDepth is the maximum nesting depth of arrays and objects in a body.
 const maxDepth = 128
 
 func lexer(data []byte) jsontoken.Lexer { return jsontoken.Lexer{Data: data, MaxDepth: maxDepth} }
@@ -29,22 +29,22 @@ func WithOptionalBody() DecodeOption {
 	return func(o *decodeOptions) { o.optionalBody = true }
 }
 
-// Unmarshal reads REST JSON into m, which should be empty. Bad input gives *Errors; then m is not to be used.
+// Unmarshal reads REST JSON into m, which should be empty. Bad input returns *Errors and leaves m unusable.
 func Unmarshal(data []byte, m proto.Message, opts ...DecodeOption) error {
 	r := m.ProtoReflect()
 	p := planOf(r.Descriptor())
-	if p.whole(data, m) {
+	if p.decodeBody(data, m) {
 		return nil
 	}
 	return unmarshal(data, r, p, opts)
 }
 
-// Replace is Unmarshal into a message that held another one before. The memory of that is used again as far as a
-// generated decoder can; who still needs it must have copied it.
+// Replace is like Unmarshal, but m may hold another message. A generated decoder reuses the memory of that message, so the
+// caller must not refer to its parts afterwards.
 func Replace(data []byte, m proto.Message) error {
 	r := m.ProtoReflect()
 	p := planOf(r.Descriptor())
-	if p.whole(data, m) {
+	if p.decodeBody(data, m) {
 		return nil
 	}
 	proto.Reset(m)
@@ -57,10 +57,10 @@ func unmarshal(data []byte, r protoreflect.Message, p *plan, opts []DecodeOption
 		return fmt.Errorf("decode %s: %w", r.Descriptor().FullName(), p.err)
 	}
 	d := newDecoder(data)
-	d.reflective = p.swift != nil // Its generated decoder has given up.
+	d.reflective = p.fast != nil // The fast path rejected the body.
 	if blank(d.Data) {
 		if !gather(opts).optionalBody {
-			d.fault("missing", "Field required", nil)
+			d.addError("missing", "Field required", nil)
 			return d.result(r.Descriptor())
 		}
 		d.Data = []byte("{}")
@@ -70,9 +70,9 @@ func unmarshal(data []byte, r protoreflect.Message, p *plan, opts []DecodeOption
 	return d.result(r.Descriptor())
 }
 
-// UnmarshalField reads a body into the field of a request message that google.api.http's body names. When the request
-// has a google.protobuf.FieldMask update_mask, it is set to the proto names of the top-level keys present, and no
-// default or requirement applies at the top level. Bad input gives *Errors; then m is not to be used.
+// UnmarshalField reads a body into the field of a request message that the body of google.api.http names. If the request has a
+// google.protobuf.FieldMask update_mask, it receives the proto names of the top-level keys present; the top level then has no
+// defaults and no required keys. Bad input returns *Errors and leaves m unusable.
 func UnmarshalField(data []byte, m protoreflect.Message, fd protoreflect.FieldDescriptor, opts ...DecodeOption) error {
 	p := planOf(m.Descriptor())
 	f := p.byNumber[fd.Number()]
@@ -103,7 +103,7 @@ func UnmarshalField(data []byte, m protoreflect.Message, fd protoreflect.FieldDe
 	case f.single() && f.kind == kindMessage:
 		d.message(m.Mutable(fd).Message(), f.sub, true)
 	default:
-		d.field(m, f, nullIsFault)
+		d.field(m, f, nullIsError)
 	}
 	d.End()
 	if err := d.result(fd); err != nil {
@@ -115,7 +115,7 @@ func UnmarshalField(data []byte, m protoreflect.Message, fd protoreflect.FieldDe
 	return nil
 }
 
-// absentBody reads a body that is empty or null where it cannot be.
+// absentBody handles a body that is empty, or null where null is not a value.
 func (d *decoder) absentBody(m protoreflect.Message, f *field, optional bool) error {
 	data := d.Data
 	d.Data = nil
@@ -125,13 +125,13 @@ func (d *decoder) absentBody(m protoreflect.Message, f *field, optional bool) er
 	case f.opts.GetDefault() != "" && !d.masked:
 		return ApplyDefault(m, f.desc)
 	case !optional:
-		d.fault("missing", "Field required", []byte("null"))
+		d.addError("missing", "Field required", []byte("null"))
 	case f.single() && f.kind == kindMessage:
 		d.Data = []byte("{}")
 		d.message(m.Mutable(f.desc).Message(), f.sub, true)
 	case f.single():
 		d.Data = data
-		d.field(m, f, nullIsFault)
+		d.field(m, f, nullIsError)
 	}
 	return nil
 }
@@ -159,16 +159,16 @@ func isNull(data []byte) bool { return string(bytes.Trim(data, " \t\r\n")) == "n
 // decoder reads one body.
 type decoder struct {
 	jsontoken.Lexer
-	path    []step
-	faults  []*orchv1.FieldError
-	masked  bool                // the top-level keys are collected; no defaults, no requirements there
-	present []protoreflect.Name // the top-level keys present, by proto name
-	nested  int                 // messages that are being read
-	err     error               // a fault of the server
+	path        []step
+	fieldErrors []*orchv1.FieldError
+	masked      bool                // collect the top-level keys; no defaults and no required keys there
+	present     []protoreflect.Name // proto names of the top-level keys present
+	nested      int                 // depth of messages being read
+	err         error               // a bug in the server
 
-	body       string // a copy of the bytes copied, of which generated decoders take strings
-	copied     []byte // data, as it was then
-	reflective bool   // generated decoders are not asked
+	body       string // a copy of copied; generated decoders slice their strings from it
+	copied     []byte // Data at the time of the copy
+	reflective bool   // do not use generated decoders
 }
 
 func newDecoder(data []byte) *decoder {
@@ -180,26 +180,26 @@ func (d *decoder) rooted(in string) *decoder {
 	return d
 }
 
-// result gives the faults as an error; a fault of syntax is the last one, and its place is a byte of the body.
+// result returns the field errors as one error. A syntax error is the last of them; its location is a byte offset of the body.
 func (d *decoder) result(what protoreflect.Descriptor) error {
 	if d.err != nil {
 		return fmt.Errorf("decode %s: %w", what.FullName(), d.err)
 	}
 	if d.Reason != "" {
 		d.path = append(d.path[:1], step{index: d.At})
-		d.faults = append(d.faults, d.newFault("json_invalid", "JSON decode error: "+d.Reason))
+		d.fieldErrors = append(d.fieldErrors, d.newError("json_invalid", "JSON decode error: "+d.Reason))
 	}
-	if len(d.faults) == 0 {
+	if len(d.fieldErrors) == 0 {
 		return nil
 	}
-	return &Errors{List: d.faults}
+	return &Errors{List: d.fieldErrors}
 }
 
 func (d *decoder) pushKey(key string) { d.path = append(d.path, step{key: key, index: -1}) }
 func (d *decoder) pushIndex(i int)    { d.path = append(d.path, step{index: i}) }
 func (d *decoder) pop()               { d.path = d.path[:len(d.path)-1] }
 
-func (d *decoder) newFault(typ, msg string) *orchv1.FieldError {
+func (d *decoder) newError(typ, msg string) *orchv1.FieldError {
 	fe := &orchv1.FieldError{Type: typ, Msg: msg, Loc: make([]*orchv1.PathElement, len(d.path))}
 	for i, s := range d.path {
 		fe.Loc[i] = s.element()
@@ -207,18 +207,17 @@ func (d *decoder) newFault(typ, msg string) *orchv1.FieldError {
 	return fe
 }
 
-// fault records what is wrong with the value at the current place; raw is the value as it was given, nil when it
-// is not to be repeated.
-func (d *decoder) fault(typ, msg string, raw []byte) {
+// addError records an error of the value at the current path. raw is the value as sent; nil leaves it out of the error.
+func (d *decoder) addError(typ, msg string, raw []byte) {
 	if d.Stopped() {
-		return // what follows a fault of syntax is guesswork
+		return // Behind a syntax error, every further error is a guess.
 	}
-	fe := d.newFault(typ, msg)
+	fe := d.newError(typ, msg)
 	if len(raw) <= maxEcho && len(raw) > 0 {
 		fe.Input = jsontoken.DropSpace(raw)
 	}
-	d.faults = append(d.faults, fe)
-	if len(d.faults) >= MaxFaults {
+	d.fieldErrors = append(d.fieldErrors, fe)
+	if len(d.fieldErrors) >= MaxErrors {
 		d.Stop()
 	}
 }
@@ -226,22 +225,22 @@ func (d *decoder) fault(typ, msg string, raw []byte) {
 // mismatch takes a value of the wrong JSON type.
 func (d *decoder) mismatch(typ, msg string) {
 	raw := d.Raw()
-	if d.whole() {
-		d.fault(typ, msg, raw)
+	if d.checkSurrogates() {
+		d.addError(typ, msg, raw)
 	}
 }
 
-// whole tells whether the text just taken is free of lone surrogates, and records the fault otherwise.
-func (d *decoder) whole() bool {
+// checkSurrogates reports whether the text just taken has no lone surrogate, and records an error otherwise.
+func (d *decoder) checkSurrogates() bool {
 	if !d.LoneSurrogate {
 		return true
 	}
 	d.LoneSurrogate = false
-	d.fault("string_unicode", "Input should be a valid string, unable to parse raw data as a unicode string", nil)
+	d.addError("string_unicode", "Input should be a valid string, unable to parse raw data as a unicode string", nil)
 	return false
 }
 
-// AsErrors gives the faults that err carries, or nil.
+// AsErrors returns the *Errors that err wraps, or nil.
 func AsErrors(err error) *Errors {
 	if e, ok := errors.AsType[*Errors](err); ok {
 		return e

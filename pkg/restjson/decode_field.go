@@ -25,14 +25,14 @@ func (d *decoder) field(m protoreflect.Message, f *field, null nulls) {
 	}
 }
 
-// null reads the literal where it stands for the lack of a value; it gives false where it is a value or a fault, which
-// the reader of the field's kind then finds.
+// null takes a null that means "no value". It returns false if null is a value of the field or an error; the reader of the
+// field then handles it.
 func (d *decoder) null(m protoreflect.Message, f *field, null nulls) bool {
 	switch {
 	case f.optional:
 		d.Literal("null")
 		m.Clear(f.desc)
-	case f.takesNull() || null == nullIsFault:
+	case f.takesNull() || null == nullIsError:
 		return false
 	default:
 		d.Literal("null")
@@ -73,7 +73,7 @@ func (d *decoder) list(m protoreflect.Message, f *field) {
 				seen = map[any]bool{}
 			}
 			if seen[v.Interface()] {
-				return // the items are a set: a repeated one is there already
+				return // the items are a set, which has this one already
 			}
 			seen[v.Interface()] = true
 		}
@@ -85,7 +85,7 @@ func (d *decoder) list(m protoreflect.Message, f *field) {
 	d.count(f, name, n, start)
 }
 
-// comparable tells whether values of the kind can be compared as Go values.
+// comparable reports whether values of the kind can be compared as Go values.
 func (f *field) comparable() bool {
 	switch f.kind {
 	case kindJSON, kindObject, kindTimestamp, kindDuration, kindMessage:
@@ -106,13 +106,13 @@ func (d *decoder) entries(m protoreflect.Message, f *field) {
 		key := string(raw)
 		d.pushKey(key)
 		defer d.pop()
-		if !d.whole() {
+		if !d.checkSurrogates() {
 			d.skipFree()
 			return
 		}
 		mk := protoreflect.ValueOfString(key).MapKey()
 		if entries.Has(mk) {
-			d.fault("duplicate_key", "Duplicate key", nil)
+			d.addError("duplicate_key", "Duplicate key", nil)
 		}
 		n++
 		if f.kind == kindMessage {
@@ -132,10 +132,10 @@ func (d *decoder) count(f *field, name string, n, start int) {
 		return
 	}
 	if least := int(f.opts.GetMinItems()); n < least {
-		d.fault("too_short", fmt.Sprintf("%s should have at least %s after validation, not %d", name, plural(least, "item"), n), d.Data[start:d.Pos])
+		d.addError("too_short", fmt.Sprintf("%s should have at least %s after validation, not %d", name, plural(least, "item"), n), d.Data[start:d.Pos])
 	}
 	if most := int(f.opts.GetMaxItems()); most > 0 && n > most {
-		d.fault("too_long", tooLong(name, most, n), d.Data[start:d.Pos])
+		d.addError("too_long", tooLong(name, most, n), d.Data[start:d.Pos])
 	}
 }
 
@@ -150,7 +150,7 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// setDefault gives an absent field its default.
+// setDefault sets an absent field to its default.
 func (d *decoder) setDefault(m protoreflect.Message, f *field) {
 	switch text := f.opts.GetDefault(); {
 	case f.def.IsValid():
@@ -160,7 +160,7 @@ func (d *decoder) setDefault(m protoreflect.Message, f *field) {
 		if f.optional && isNull(sub.Data) {
 			return
 		}
-		sub.field(m, f, nullIsFault)
+		sub.field(m, f, nullIsError)
 		sub.End()
 		if err := sub.result(f.desc); err != nil {
 			d.err = fmt.Errorf("%w: the default %s of %s: %w", ErrUnsupported, text, f.desc.FullName(), err)
@@ -168,7 +168,7 @@ func (d *decoder) setDefault(m protoreflect.Message, f *field) {
 	}
 }
 
-// freshDefault gives the default so that no two messages share memory that could be changed.
+// freshDefault returns a copy of the default, so messages do not share mutable memory.
 func (f *field) freshDefault() protoreflect.Value {
 	switch f.kind {
 	case kindJSON, kindObject:

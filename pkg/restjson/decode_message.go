@@ -4,27 +4,27 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// nulls says what null means where a field has no null of its own (rule 4).
+// nulls says what null means for a field that is not optional (rule 4).
 type nulls bool
 
 const (
 	nullIsAbsent nulls = false
-	nullIsFault  nulls = true
+	nullIsError  nulls = true
 )
 
 const notAnObject = "Input should be a valid dictionary or object to extract fields from"
 
-// message reads a value into m. The top message is the body itself.
+// message reads a value into m. top marks the message that is the body itself.
 func (d *decoder) message(m protoreflect.Message, p *plan, top bool) {
 	if p.err != nil {
 		d.err = p.err
 		d.Skip()
 		return
 	}
-	if !(top && d.masked) && d.swiftly(m, p) {
+	if !(top && d.masked) && d.decodeFast(m, p) {
 		return
 	}
-	// Inline wrappers and unions take no bracket, so that depth alone would not end one that contains itself.
+	// Inline wrappers and unions have no brackets, so the depth of the JSON does not bound a message that contains itself.
 	if d.nested++; d.nested > maxEncodeDepth {
 		d.err = errNesting
 		d.Skip()
@@ -33,7 +33,7 @@ func (d *decoder) message(m protoreflect.Message, p *plan, top bool) {
 	defer func() { d.nested-- }()
 	switch p.shape {
 	case shapeInline:
-		d.field(m, p.fields[0], nullIsFault)
+		d.field(m, p.fields[0], nullIsError)
 	case shapeTuple:
 		d.tuple(m, p)
 	case shapeTagged:
@@ -42,7 +42,7 @@ func (d *decoder) message(m protoreflect.Message, p *plan, top bool) {
 		}
 	case shapeTyped:
 		if f := d.chooseTyped(p); f != nil {
-			d.field(m, f, nullIsFault)
+			d.field(m, f, nullIsError)
 		}
 	case shapeEmpty:
 		d.empty()
@@ -83,12 +83,12 @@ func (d *decoder) object(m protoreflect.Message, p *plan, top bool) {
 		switch {
 		case d.LoneSurrogate:
 			d.pushKey(string(key))
-			d.whole()
+			d.checkSurrogates()
 			d.skipFree()
 		case f != nil:
 			d.pushKey(f.name)
 			if seen.has(f.index) {
-				d.fault("duplicate_key", "Duplicate key", nil)
+				d.addError("duplicate_key", "Duplicate key", nil)
 			} else if masked {
 				d.present = append(d.present, f.desc.Name())
 			}
@@ -97,7 +97,7 @@ func (d *decoder) object(m protoreflect.Message, p *plan, top bool) {
 		case p.tagKey != "" && string(key) == p.tagKey:
 			d.pushKey(p.tagKey)
 			if tagged {
-				d.fault("duplicate_key", "Duplicate key", nil)
+				d.addError("duplicate_key", "Duplicate key", nil)
 			}
 			tagged = true
 			d.tag(p)
@@ -122,7 +122,7 @@ func (d *decoder) object(m protoreflect.Message, p *plan, top bool) {
 		}
 		if f.opts.GetRequired() {
 			d.pushKey(f.name)
-			d.fault("missing", "Field required", d.Data[start:d.Pos])
+			d.addError("missing", "Field required", d.Data[start:d.Pos])
 			d.pop()
 		} else {
 			d.setDefault(m, f)
@@ -130,10 +130,10 @@ func (d *decoder) object(m protoreflect.Message, p *plan, top bool) {
 	}
 }
 
-// skipFree takes a value that nobody wants, checked like free JSON.
+// skipFree takes a value of an unknown key, with the checks of free JSON.
 func (d *decoder) skipFree() {
 	d.Skip()
-	d.whole()
+	d.checkSurrogates()
 }
 
 // tag reads the constant of a variant.
@@ -146,12 +146,12 @@ func (d *decoder) tag(p *plan) {
 	} else {
 		d.Skip()
 	}
-	if d.whole() {
-		d.fault("literal_error", "Input should be '"+p.tag+"'", d.since(start))
+	if d.checkSurrogates() {
+		d.addError("literal_error", "Input should be '"+p.tag+"'", d.since(start))
 	}
 }
 
-// since gives what was taken from start on; nil after a fault of syntax.
+// since returns the text taken from start on, or nil after a syntax error.
 func (d *decoder) since(start int) []byte {
 	if d.Stopped() {
 		return nil
@@ -163,7 +163,7 @@ func (d *decoder) since(start int) []byte {
 func (d *decoder) extra(entries protoreflect.Map, f *field, key string) {
 	mk := protoreflect.ValueOfString(key).MapKey()
 	if entries.Has(mk) {
-		d.fault("duplicate_key", "Duplicate key", nil)
+		d.addError("duplicate_key", "Duplicate key", nil)
 	}
 	if v, ok := d.scalar(f); ok {
 		entries.Set(mk, v)
@@ -183,18 +183,18 @@ func (d *decoder) tuple(m protoreflect.Message, p *plan) {
 			return
 		}
 		d.pushIndex(i)
-		d.field(m, p.fields[i], nullIsFault)
+		d.field(m, p.fields[i], nullIsError)
 		d.pop()
 	})
 	if d.Stopped() {
 		return
 	}
 	if n > len(p.fields) {
-		d.fault("too_long", tooLong("Tuple", len(p.fields), n), d.Data[start:d.Pos])
+		d.addError("too_long", tooLong("Tuple", len(p.fields), n), d.Data[start:d.Pos])
 	}
 	for i := n; i < len(p.fields); i++ {
 		d.pushIndex(i)
-		d.fault("missing", "Field required", d.Data[start:d.Pos])
+		d.addError("missing", "Field required", d.Data[start:d.Pos])
 		d.pop()
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// scalar reads one value that is no message of the API; false when it is a fault, which is then recorded.
+// scalar reads one value other than a message of the API. It records an error and returns false for bad input.
 func (d *decoder) scalar(f *field) (protoreflect.Value, bool) {
 	c := d.Peek()
 	number := c == '-' || c >= '0' && c <= '9'
@@ -71,13 +71,13 @@ func (d *decoder) scalar(f *field) (protoreflect.Value, bool) {
 
 func (d *decoder) freeJSON() (protoreflect.Value, bool) {
 	raw := compact(&d.Lexer)
-	if d.Stopped() || !d.whole() {
+	if d.Stopped() || !d.checkSurrogates() {
 		return protoreflect.Value{}, false
 	}
 	return protoreflect.ValueOfBytes(raw), true
 }
 
-// characters takes a string; another type is the given fault.
+// characters takes a string, or records the given error for another type.
 func (d *decoder) characters(typ, msg string) (s string, raw []byte, ok bool) {
 	if d.Peek() != '"' {
 		d.mismatch(typ, msg)
@@ -85,15 +85,15 @@ func (d *decoder) characters(typ, msg string) (s string, raw []byte, ok bool) {
 	}
 	start := d.Pos
 	b := d.Text()
-	if d.Stopped() || !d.whole() {
+	if d.Stopped() || !d.checkSurrogates() {
 		return "", nil, false
 	}
 	return string(b), d.Data[start:d.Pos], true
 }
 
-// bad records a fault of a value that was taken.
+// bad records an error of a value that was taken.
 func (d *decoder) bad(typ, msg string, raw []byte) (protoreflect.Value, bool) {
-	d.fault(typ, msg, raw)
+	d.addError(typ, msg, raw)
 	return protoreflect.Value{}, false
 }
 
@@ -172,15 +172,15 @@ func (d *decoder) bounds(f *field, x float64, raw []byte) bool {
 	if f.opts.Min != nil {
 		switch least := f.opts.GetMin(); {
 		case f.opts.GetExclusiveMin() && x <= least:
-			d.fault("greater_than", "Input should be greater than "+text(least), raw)
+			d.addError("greater_than", "Input should be greater than "+text(least), raw)
 			return false
 		case x < least:
-			d.fault("greater_than_equal", "Input should be greater than or equal to "+text(least), raw)
+			d.addError("greater_than_equal", "Input should be greater than or equal to "+text(least), raw)
 			return false
 		}
 	}
 	if f.opts.Max != nil && x > f.opts.GetMax() {
-		d.fault("less_than_equal", "Input should be less than or equal to "+text(f.opts.GetMax()), raw)
+		d.addError("less_than_equal", "Input should be less than or equal to "+text(f.opts.GetMax()), raw)
 		return false
 	}
 	return true
@@ -254,7 +254,7 @@ func (d *decoder) micros(f *field, micros int64, raw []byte) (protoreflect.Value
 	return newTime(f, micros/microsPerSecond, int32(micros%microsPerSecond)*1000), true
 }
 
-// newTime makes the Timestamp or Duration of a field, list or map.
+// newTime returns an empty Timestamp or Duration for a field, list or map.
 func newTime(f *field, seconds int64, nanos int32) protoreflect.Value {
 	if f.kind == kindTimestamp {
 		return protoreflect.ValueOfMessage((&timestamppb.Timestamp{Seconds: seconds, Nanos: nanos}).ProtoReflect())

@@ -13,8 +13,8 @@ import (
 	testv1 "github.com/orch-project/orch/proto/gen/orch/test/v1"
 )
 
-// faultsOf writes the faults of an error as lines of "type loc msg".
-func faultsOf(t *testing.T, err error) []string {
+// fieldErrorsOf writes the faults of an error as lines of "type loc msg".
+func fieldErrorsOf(t *testing.T, err error) []string {
 	t.Helper()
 	e := restjson.AsErrors(err)
 	require.NotNil(t, e, "%v", err)
@@ -35,7 +35,7 @@ func faultsOf(t *testing.T, err error) []string {
 	return lines
 }
 
-// TestDecodeAndEncode gives what becomes of JSON that is read and written.
+// TestDecodeAndEncode returns what becomes of JSON that is read and written.
 func TestDecodeAndEncode(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -119,7 +119,7 @@ func TestDecodeAndEncode(t *testing.T) {
 	}
 }
 
-func TestDecodeFaults(t *testing.T) {
+func TestDecodeErrors(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("[", 127) + strings.Repeat("]", 127)
 	for name, c := range map[string]struct {
@@ -202,21 +202,21 @@ func TestDecodeFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.want, faultsOf(t, restjson.Unmarshal([]byte(c.in), c.m)))
+			require.Equal(t, c.want, fieldErrorsOf(t, restjson.Unmarshal([]byte(c.in), c.m)))
 		})
 	}
 	require.NoError(t, restjson.Unmarshal([]byte("["+deep+"]"), &testv1.AnyJson{}), "as deep as may be")
 }
 
-func TestFaultsAreBounded(t *testing.T) {
+func TestErrorsAreBounded(t *testing.T) {
 	t.Parallel()
 	err := restjson.Unmarshal([]byte("["+strings.Repeat("1,", 10_000)+"1]"), &testv1.TextList{})
-	require.Len(t, restjson.AsErrors(err).List, restjson.MaxFaults)
+	require.Len(t, restjson.AsErrors(err).List, restjson.MaxErrors)
 	require.Less(t, len(err.Error()), 1000)
 }
 
-// TestPlacesAreBounded proves that long keys are not repeated whole by every fault below them.
-func TestPlacesAreBounded(t *testing.T) {
+// TestLocationsAreBounded proves that long keys are not repeated whole by every fault below them.
+func TestLocationsAreBounded(t *testing.T) {
 	t.Parallel()
 	key := strings.Repeat("é", 100_000)
 	err := restjson.Unmarshal([]byte(`{"lists":{"`+key+`":[`+strings.Repeat("1,", 200)+`1]},"unions":{"`+key+`":[]}}`), &testv1.Maps{})

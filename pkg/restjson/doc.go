@@ -1,25 +1,27 @@
-// Package restjson maps proto messages to the REST API's JSON and back.
+// Package restjson maps proto messages to the JSON of the REST API and back.
 //
-// The mapping is read from descriptors: what proto cannot say by itself (a key that must be present, a default, a
-// union chosen by a tag, a field that is stored but never shown) is said by the options of orch/v1/rest.proto. The
-// rules are those of docs/contract.md.
+// Descriptors define the mapping. The options of orch/v1/rest.proto add what proto lacks: required keys, defaults, unions
+// chosen by a tag, fields that are stored but never shown. docs/contract.md has the rules.
 //
 //	descriptor ──▶ plan (built once, cached) ──┬──▶ encoder ──▶ bytes
 //	                                           └──▶ decoder ──▶ message, or *Errors
 //
 //	bytes ──▶ jsontoken ──▶ shape of the message ──▶ fields ──▶ scalars ──▶ bounds
 //	                       │ object   {"name": …}
-//	                       │ inline   the one field is the JSON
+//	                       │ inline   the value of the only field
 //	                       │ tuple    […] in the order of field numbers
 //	                       │ tagged   {"type": "…"} chooses the variant
 //	                       └ typed    a key, or the JSON type, chooses the variant
 //
-// Decoding is one pass over the bytes; only a union looks ahead. Every fault of a body is collected with the exact
-// way to its place, up to [MaxFaults]; a fault of syntax ends the list. Numbers stay as they were written in free
-// JSON, and never pass through a float on the way to an integer.
+// Decoding reads the bytes once; only a union looks ahead. It collects every field error of a body with its exact location, up
+// to [MaxErrors]; a syntax error ends the list. Numbers in free JSON keep their literal, and integers never pass through a
+// float.
 //
-// Encoders of the messages that are answered most are generated (package comment of cmd/restjsongen); they write the
-// same bytes as the reflective one.
+// Messages on hot paths have generated encoders and decoders (see cmd/restjsongen):
 //
-// Nothing here knows a resource by name: a new field or message needs no change.
+//	encode: generated encoder if there is one, else reflection; both write the same bytes
+//	decode: generated decoder if there is one (fast_decoder.go); it accepts well-formed input only
+//	        and falls back to reflection, which also reports what is wrong
+//
+// No code here names a resource: a new field or message needs no change.
 package restjson

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// maxDurationSeconds is what google.protobuf.Duration holds: about 10,000 years.
+// maxDurationSeconds is the range of google.protobuf.Duration: about 10,000 years.
 const maxDurationSeconds = 315_576_000_000
 
 const microsPerSecond = 1_000_000
 
-// AppendDuration writes a duration as seconds, with microsecond precision; false when it is no valid duration.
+// AppendDuration appends a duration as seconds with microsecond precision. It returns false for an invalid duration.
 func AppendDuration(dst []byte, seconds int64, nanos int32) ([]byte, bool) {
 	if seconds < -maxDurationSeconds || seconds > maxDurationSeconds || nanos <= -1_000_000_000 || nanos >= 1_000_000_000 {
 		return dst, false
@@ -20,8 +20,8 @@ func AppendDuration(dst []byte, seconds int64, nanos int32) ([]byte, bool) {
 	return AppendFloat(dst, float64(seconds*microsPerSecond+int64(nanos/1000))/microsPerSecond), true
 }
 
-// ParseDuration reads an ISO 8601 duration ("P1DT2H", "PT0.5S", "-PT1M"); a year counts 365 days and a month 30. It
-// gives microseconds. The reason is empty on success, otherwise it says what is wrong.
+// ParseDuration reads an ISO 8601 duration ("P1DT2H", "PT0.5S", "-PT1M") and returns microseconds. A year counts 365 days and a
+// month 30. A non-empty reason says what is wrong.
 func ParseDuration(s string) (micros int64, reason string) {
 	rest, negative := strings.CutPrefix(s, "-")
 	if !negative {
@@ -68,7 +68,7 @@ func ParseDuration(s string) (micros int64, reason string) {
 	return micros, ""
 }
 
-// durationUnit gives the seconds of a designator; 0 when there is none.
+// durationUnit returns the seconds of a designator, or 0 if it is unknown.
 func durationUnit(c byte, inTime bool) int64 {
 	const day = 86400
 	if inTime {
@@ -95,7 +95,8 @@ func durationUnit(c byte, inTime bool) int64 {
 	return 0
 }
 
-// scaleDecimal gives the microseconds of a decimal number of units, rounded; false when it is no number or too large.
+// scaleDecimal returns the microseconds of a decimal number of units, rounded. It returns false for text that is not a number
+// or is too large.
 func scaleDecimal(text string, unit int64) (int64, bool) {
 	whole, fraction, found := strings.Cut(strings.ReplaceAll(text, ",", "."), ".")
 	n, err := strconv.ParseInt(whole, 10, 64)
@@ -113,7 +114,7 @@ func scaleDecimal(text string, unit int64) (int64, bool) {
 	return micros + int64(math.Round(x*float64(unit)*microsPerSecond)), true
 }
 
-// secondsToMicros rounds seconds to microseconds; false when they are more than a duration holds.
+// secondsToMicros rounds seconds to microseconds. It returns false beyond the range of a duration.
 func secondsToMicros(x float64) (int64, bool) {
 	if math.IsNaN(x) || math.Abs(x) > maxDurationSeconds {
 		return 0, false
@@ -122,7 +123,7 @@ func secondsToMicros(x float64) (int64, bool) {
 	return int64(whole)*microsPerSecond + int64(math.Round(fraction*microsPerSecond)), true
 }
 
-// durationText says a duration as pydantic does in its messages: "1 day, 2 hours and 3 seconds".
+// durationText formats a duration as pydantic does in its messages: "1 day, 2 hours and 3 seconds".
 func durationText(seconds float64) string {
 	micros, _ := secondsToMicros(seconds)
 	var parts []string

@@ -15,25 +15,25 @@ import (
 )
 
 var (
-	// ErrUnset is wrapped when a field that is never null has no value that JSON could show: a fault of the server.
+	// ErrUnset is wrapped when a field that is never null has no value: a bug in the server.
 	ErrUnset = errors.New("restjson: a required value is unset")
-	// ErrInvalid is wrapped when a field holds a value outside its type: a fault of the server.
+	// ErrInvalid is wrapped when a field holds a value outside its type: a bug in the server.
 	ErrInvalid = errors.New("restjson: invalid value")
-	// errNesting ends messages that are nested deeper than any request could have made them, or that contain
-	// themselves without being optional.
+	// errNesting stops encoding a message that is nested deeper than any request can be, or that contains itself in a field
+	// that is never null.
 	errNesting = fmt.Errorf("%w: nested too deeply", ErrInvalid)
 )
 
-// maxEncodeDepth is above what the decoder lets in, because inline wrappers and unions nest without brackets.
+// maxEncodeDepth exceeds the depth that the decoder accepts, because inline wrappers and unions nest without brackets.
 const maxEncodeDepth = 3 * maxDepth
 
-// Marshal gives m as REST JSON. It errs only when the server is at fault: ErrUnset, ErrInvalid or ErrUnsupported.
-// Free JSON fields are written as they are; who sets them is answerable for their syntax (see [Compact]).
+// Marshal returns m as REST JSON. Its errors are bugs in the server: ErrUnset, ErrInvalid or ErrUnsupported. It copies free
+// JSON fields as they are; the code that sets them must ensure valid JSON (see [Compact]).
 func Marshal(m proto.Message) ([]byte, error) {
 	return Append(nil, m)
 }
 
-// Append writes m as REST JSON behind dst; on error it gives dst unchanged.
+// Append appends m as REST JSON to dst. After an error it returns dst unchanged.
 func Append(dst []byte, m proto.Message) ([]byte, error) {
 	r := m.ProtoReflect()
 	out, err := encoder{}.message(dst, r, planOf(r.Descriptor()))
@@ -43,8 +43,8 @@ func Append(dst []byte, m proto.Message) ([]byte, error) {
 	return out, nil
 }
 
-// AppendField writes the value of one field behind dst, for an rpc whose response_body names it: an optional field
-// that is unset is null. On error it gives dst unchanged.
+// AppendField appends the value of one field to dst, for an rpc whose response_body names it. An unset optional field is null.
+// After an error it returns dst unchanged.
 func AppendField(dst []byte, m protoreflect.Message, fd protoreflect.FieldDescriptor) ([]byte, error) {
 	p := planOf(m.Descriptor())
 	f := p.byNumber[fd.Number()]
@@ -58,7 +58,7 @@ func AppendField(dst []byte, m protoreflect.Message, fd protoreflect.FieldDescri
 	return out, nil
 }
 
-// encoder is where the encoder stands: how deep, and whether generated encoders are asked.
+// encoder is the state of encoding: the depth, and whether to use generated encoders.
 type encoder struct {
 	depth      int
 	reflective bool
@@ -186,7 +186,7 @@ func (e encoder) entries(dst []byte, entries protoreflect.Map, f *field) (_ []by
 	return append(dst, '}'), nil
 }
 
-// sortedKeys makes the order of a map's keys the same each time.
+// sortedKeys returns the keys of a map in a stable order.
 func sortedKeys(entries protoreflect.Map) []string {
 	if entries.Len() == 0 {
 		return nil

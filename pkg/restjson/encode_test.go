@@ -115,7 +115,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-func TestEncodeFaultsOfTheServer(t *testing.T) {
+func TestEncodeServerErrors(t *testing.T) {
 	t.Parallel()
 	with := func(change func(*testv1.Scalars)) proto.Message {
 		m := scalars()

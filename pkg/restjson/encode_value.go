@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// What follows is called by the reflective encoder and by generated ones, so that both write the same bytes.
+// The reflective and the generated encoders both call these functions, so both write the same bytes.
 
 func appendTimestamp(dst []byte, seconds int64, nanos int32) ([]byte, error) {
 	out, ok := AppendTimestamp(dst, seconds, nanos)
@@ -37,7 +37,7 @@ func appendUUID(dst []byte, s string) ([]byte, error) {
 	return append(dst, '"'), nil
 }
 
-// appendJSON writes free JSON; what is absent is null, or {} where an object is meant.
+// appendJSON appends free JSON. Absent JSON is null, or {} for a JSON object.
 func appendJSON(dst, raw []byte, k kind) []byte {
 	switch {
 	case len(raw) > 0:

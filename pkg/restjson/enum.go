@@ -11,42 +11,42 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// unspecified ends the name of the value that stands for "no value"; what precedes it is the prefix of all values.
+// unspecified is the end of the name of the value for "no value"; the prefix of all values precedes it.
 const unspecified = "UNSPECIFIED"
 
-// enumWords are the two directions of an enum's spelling.
-type enumWords struct {
+// enumNames maps the values of an enum to their names in REST and back.
+type enumNames struct {
 	word   map[protoreflect.EnumNumber]string
 	number map[string]protoreflect.EnumNumber
 	quoted map[protoreflect.EnumNumber]string // with the quotes, ready to be written
 	expect string                             // "Input should be 'A', 'B' or 'C'"
 }
 
-var enums sync.Map // protoreflect.EnumDescriptor → *enumWords
+var enums sync.Map // protoreflect.EnumDescriptor → *enumNames
 
-// EnumWord gives the word by which a value is known in REST and in the store; false for the unspecified value and for
-// numbers that the enum does not have.
+// EnumWord returns the name of a value in REST and in the store. It returns false for the unspecified value and for unknown
+// numbers.
 func EnumWord(ed protoreflect.EnumDescriptor, n protoreflect.EnumNumber) (string, bool) {
 	w, ok := wordsOf(ed).word[n]
 	return w, ok
 }
 
-// EnumNumber gives the value that a word stands for.
+// EnumNumber returns the value of a name.
 func EnumNumber(ed protoreflect.EnumDescriptor, word string) (protoreflect.EnumNumber, bool) {
 	n, ok := wordsOf(ed).number[word]
 	return n, ok
 }
 
-func wordsOf(ed protoreflect.EnumDescriptor) *enumWords {
+func wordsOf(ed protoreflect.EnumDescriptor) *enumNames {
 	if w, ok := enums.Load(ed); ok {
-		return w.(*enumWords)
+		return w.(*enumNames)
 	}
 	v, _ := enums.LoadOrStore(ed, newEnumWords(ed))
-	return v.(*enumWords)
+	return v.(*enumNames)
 }
 
-func newEnumWords(ed protoreflect.EnumDescriptor) *enumWords {
-	w := &enumWords{
+func newEnumWords(ed protoreflect.EnumDescriptor) *enumNames {
+	w := &enumNames{
 		word:   map[protoreflect.EnumNumber]string{},
 		number: map[string]protoreflect.EnumNumber{},
 		quoted: map[protoreflect.EnumNumber]string{},
@@ -77,7 +77,7 @@ func newEnumWords(ed protoreflect.EnumDescriptor) *enumWords {
 	return w
 }
 
-// joinOr writes "a, b or c".
+// joinOr joins items as "a, b or c".
 func joinOr(list []string) string {
 	if len(list) < 2 {
 		return strings.Join(list, "")

@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// MaxFaults bounds the faults that are collected of one body.
-	MaxFaults = 100
-	// maxEcho bounds, in bytes, the value that a fault repeats; longer ones are left out.
+	// MaxErrors is the maximum number of field errors of one body.
+	MaxErrors = 100
+	// maxEcho is the length, in bytes, of the longest value that a field error contains.
 	maxEcho = 1024
-	// maxStep bounds, in bytes, a key in the place of a fault: every fault below a key repeats it.
+	// maxStep is the length, in bytes, of the longest key in a location: each error below a key contains the key.
 	maxStep = 256
-	// maxBodyEcho bounds, in bytes, the body that an answer repeats.
+	// maxBodyEcho is the length, in bytes, of the longest request body that an error response contains.
 	maxBodyEcho = 64 << 10
 )
 
-// Errors is what is wrong with a body or a parameter, in the order found.
+// Errors holds the field errors of a body or a parameter, in the order found.
 type Errors struct {
 	List []*orchv1.FieldError
 }
 
-// Error lists the first faults, for logs; the values given are left out.
+// Error returns the first field errors without the values sent, for logs.
 func (e *Errors) Error() string {
 	const shown = 5
 	var b strings.Builder
@@ -53,8 +53,8 @@ func (e *Errors) Error() string {
 	return b.String()
 }
 
-// AppendBody writes the answer to a bad request: the message, the faults and the request's body, which is null when
-// it is nil or too long to repeat, and a string when it is no JSON.
+// AppendBody appends the response to a bad request: the message, the field errors and the request body. The body is null when
+// nil or longer than the limit, and a string when it is not JSON.
 func (e *Errors) AppendBody(dst, request []byte) []byte {
 	dst = append(dst, `{"exception_message":"Invalid request received.","exception_detail":`...)
 	dst = AppendErrors(dst, e.List)
@@ -70,7 +70,7 @@ func (e *Errors) AppendBody(dst, request []byte) []byte {
 	return append(dst, '}')
 }
 
-// AppendErrors writes faults as a JSON array of {"type", "loc", "msg", "input"}; a value that is not repeated has no
+// AppendErrors appends field errors as a JSON array of {"type", "loc", "msg", "input"}. An error without its value has no
 // "input".
 func AppendErrors(dst []byte, list []*orchv1.FieldError) []byte {
 	dst = append(dst, '[')
@@ -102,7 +102,7 @@ func AppendErrors(dst []byte, list []*orchv1.FieldError) []byte {
 	return append(dst, ']')
 }
 
-// step is one element of the way to a value.
+// step is one element of a path to a value.
 type step struct {
 	key   string
 	index int // -1: the step is a key
@@ -115,7 +115,7 @@ func (s step) element() *orchv1.PathElement {
 	return &orchv1.PathElement{Kind: &orchv1.PathElement_Index{Index: int64(s.index)}}
 }
 
-// cut shortens s to at most n bytes, at the edge of a character.
+// cut shortens s to at most n bytes, between characters.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s

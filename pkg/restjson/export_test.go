@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// AppendReflect is Append without generated encoders: the definition that those are tested against.
+// AppendReflect is Append without generated encoders: the reference that tests compare them with.
 func AppendReflect(dst []byte, m proto.Message) ([]byte, error) {
 	r := m.ProtoReflect()
 	out, err := encoder{reflective: true}.message(dst, r, planOf(r.Descriptor()))
@@ -16,13 +16,13 @@ func AppendReflect(dst []byte, m proto.Message) ([]byte, error) {
 	return out, nil
 }
 
-// UnmarshalReflect is Unmarshal without generated decoders: the definition that those are tested against.
+// UnmarshalReflect is Unmarshal without generated decoders: the reference that tests compare them with.
 func UnmarshalReflect(data []byte, m proto.Message) error {
 	r := m.ProtoReflect()
 	return unmarshal(data, r, planOf(r.Descriptor()), nil)
 }
 
-// Swift tells whether a generated decoder reads all of data by itself.
-func Swift(data []byte, m proto.Message) bool {
-	return planOf(m.ProtoReflect().Descriptor()).whole(data, m)
+// Fast reports whether a generated decoder reads all of data by itself.
+func Fast(data []byte, m proto.Message) bool {
+	return planOf(m.ProtoReflect().Descriptor()).decodeBody(data, m)
 }

@@ -9,7 +9,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// kind is the JSON form of one value: of the field, of a list's item or of a map's value.
+// kind is the JSON form of one value: of the field, of an item of its list or of a value of its map.
 type kind uint8
 
 const (
@@ -30,7 +30,7 @@ const (
 	kindMessage
 )
 
-// field is what encoder and decoder need to know of a field.
+// field holds what encoder and decoder need to know about a field.
 type field struct {
 	desc     protoreflect.FieldDescriptor
 	value    protoreflect.FieldDescriptor // of a map: its value; else desc
@@ -42,7 +42,7 @@ type field struct {
 	optional bool
 	index    int // in plan.fields
 	opts     *orchv1.RestField
-	words    *enumWords
+	words    *enumNames
 	sub      *plan
 	pattern  *regexp.Regexp
 	def      protoreflect.Value // the default, if it is a scalar
@@ -108,7 +108,7 @@ func (b builder) field(p *plan, fd protoreflect.FieldDescriptor) *field {
 	return f
 }
 
-// finish reads the default once, so that a wrong one is found before a request needs it.
+// finish parses the default once, so building the plan finds an invalid one.
 func (f *field) finish(p *plan) {
 	text := f.opts.GetDefault()
 	if text == "" || f.list || f.isMap || f.kind == kindMessage {
@@ -117,17 +117,17 @@ func (f *field) finish(p *plan) {
 	d := newDecoder([]byte(text))
 	v, ok := d.scalar(f)
 	d.End()
-	if !ok || len(d.faults) > 0 {
-		p.fail("%s: the default %s is no value of the field", f.name, text)
+	if !ok || len(d.fieldErrors) > 0 {
+		p.fail("%s: the default %s is not a value of the field", f.name, text)
 		return
 	}
 	f.def = v
 }
 
-// single tells whether the field is one value, neither list nor map.
+// single reports whether the field is one value, neither list nor map.
 func (f *field) single() bool { return !f.list && !f.isMap }
 
-// inner looks through inline wrappers: it gives the field whose JSON the field's JSON is.
+// inner returns the field whose JSON this field has: it unwraps inline messages.
 func (f *field) inner() *field {
 	for range maxDepth {
 		if !f.single() || f.kind != kindMessage || f.sub.shape != shapeInline || len(f.sub.fields) != 1 {
@@ -138,7 +138,7 @@ func (f *field) inner() *field {
 	return f
 }
 
-// takesNull tells whether null is a value of the field, and not the lack of one.
+// takesNull reports whether null is a value of the field rather than "no value".
 func (f *field) takesNull() bool {
 	f = f.inner()
 	if !f.single() {

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// generatedEncoderFunc writes a message; false when the message has another Go type than the encoder is for, such as
+// generatedEncoderFunc appends a message. It returns false if the message has another Go type than the encoder expects, such as
 // a dynamic one.
 type generatedEncoderFunc func(e encoder, dst []byte, m proto.Message) ([]byte, bool, error)
 
@@ -23,13 +23,13 @@ func generated[T proto.Message](encode func(encoder, []byte, T) ([]byte, error))
 	}
 }
 
-// at says in which field, or under which key, an encoder found a fault.
+// at adds the field or key where an encoder failed.
 func at(name string, err error) error { return fmt.Errorf("%s: %w", name, err) }
 
-// atIndex says at which item of a list an encoder found a fault.
+// atIndex adds the item of a list where an encoder failed.
 func atIndex(i int, err error) error { return fmt.Errorf("%d: %w", i, err) }
 
-// keysOf makes the order of a map's keys the same each time.
+// keysOf returns the keys of a map in a stable order.
 func keysOf[V any](m map[string]V) []string {
 	if len(m) == 0 {
 		return nil

@@ -10,24 +10,24 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// swiftDecoder gives the decoder of a message by its full name, or nil.
-func swiftDecoder(name protoreflect.FullName) swiftDecoderFunc {
+// generatedDecoder returns the decoder of a message by its full name, or nil.
+func generatedDecoder(name protoreflect.FullName) fastDecoderFunc {
 	switch name {
 	case "orch.v1.Event":
-		return swiftly(swiftEvent)
+		return fast(decodeEvent)
 	case "orch.v1.LogCreate":
-		return swiftly(swiftLogCreate)
+		return fast(decodeLogCreate)
 	case "orch.v1.ReceivedEvent":
-		return swiftly(swiftReceivedEvent)
+		return fast(decodeReceivedEvent)
 	case "orch.v1.RelatedResource":
-		return swiftly(swiftRelatedResource)
+		return fast(decodeRelatedResource)
 	case "orch.v1.Resource":
-		return swiftly(swiftResource)
+		return fast(decodeResource)
 	}
 	return nil
 }
 
-func swiftEvent(r *swift, m *orchv1.Event) bool {
+func decodeEvent(r *fastDecoder, m *orchv1.Event) bool {
 	if !r.enter('{') {
 		return false
 	}
@@ -42,37 +42,37 @@ func swiftEvent(r *swift, m *orchv1.Event) bool {
 		}
 		switch key {
 		case "occurred":
-			if seen&0x1 != 0 || !(*swift).timestamp(r, &m.Occurred) {
+			if seen&0x1 != 0 || !(*fastDecoder).timestamp(r, &m.Occurred) {
 				return false
 			}
 			seen |= 0x1
 		case "event":
-			if seen&0x2 != 0 || !(*swift).string(r, &m.Event) {
+			if seen&0x2 != 0 || !(*fastDecoder).string(r, &m.Event) {
 				return false
 			}
 			seen |= 0x2
 		case "resource":
-			if seen&0x4 != 0 || !message(r, &m.Resource, swiftResource) {
+			if seen&0x4 != 0 || !message(r, &m.Resource, decodeResource) {
 				return false
 			}
 			seen |= 0x4
 		case "related":
-			if seen&0x8 != 0 || !list(r, &m.Related, swiftRelatedResource) {
+			if seen&0x8 != 0 || !list(r, &m.Related, decodeRelatedResource) {
 				return false
 			}
 			seen |= 0x8
 		case "payload":
-			if seen&0x10 != 0 || !(*swift).object(r, &m.Payload) {
+			if seen&0x10 != 0 || !(*fastDecoder).object(r, &m.Payload) {
 				return false
 			}
 			seen |= 0x10
 		case "id":
-			if seen&0x20 != 0 || !(*swift).uuid(r, &m.Id) {
+			if seen&0x20 != 0 || !(*fastDecoder).uuid(r, &m.Id) {
 				return false
 			}
 			seen |= 0x20
 		case "follows":
-			if seen&0x40 != 0 || !optional(r, &m.Follows, (*swift).uuid) {
+			if seen&0x40 != 0 || !optional(r, &m.Follows, (*fastDecoder).uuid) {
 				return false
 			}
 			seen |= 0x40
@@ -94,7 +94,7 @@ func swiftEvent(r *swift, m *orchv1.Event) bool {
 	return seen&0x27 == 0x27
 }
 
-func swiftLogCreate(r *swift, m *orchv1.LogCreate) bool {
+func decodeLogCreate(r *fastDecoder, m *orchv1.LogCreate) bool {
 	if !r.enter('{') {
 		return false
 	}
@@ -109,32 +109,32 @@ func swiftLogCreate(r *swift, m *orchv1.LogCreate) bool {
 		}
 		switch key {
 		case "name":
-			if seen&0x1 != 0 || !(*swift).string(r, &m.Name) {
+			if seen&0x1 != 0 || !(*fastDecoder).string(r, &m.Name) {
 				return false
 			}
 			seen |= 0x1
 		case "level":
-			if seen&0x2 != 0 || !(*swift).integer(r, &m.Level) {
+			if seen&0x2 != 0 || !(*fastDecoder).integer(r, &m.Level) {
 				return false
 			}
 			seen |= 0x2
 		case "message":
-			if seen&0x4 != 0 || !(*swift).string(r, &m.Message) {
+			if seen&0x4 != 0 || !(*fastDecoder).string(r, &m.Message) {
 				return false
 			}
 			seen |= 0x4
 		case "timestamp":
-			if seen&0x8 != 0 || !(*swift).timestamp(r, &m.Timestamp) {
+			if seen&0x8 != 0 || !(*fastDecoder).timestamp(r, &m.Timestamp) {
 				return false
 			}
 			seen |= 0x8
 		case "flow_run_id":
-			if seen&0x10 != 0 || !optional(r, &m.FlowRunId, (*swift).uuid) {
+			if seen&0x10 != 0 || !optional(r, &m.FlowRunId, (*fastDecoder).uuid) {
 				return false
 			}
 			seen |= 0x10
 		case "task_run_id":
-			if seen&0x20 != 0 || !optional(r, &m.TaskRunId, (*swift).uuid) {
+			if seen&0x20 != 0 || !optional(r, &m.TaskRunId, (*fastDecoder).uuid) {
 				return false
 			}
 			seen |= 0x20
@@ -151,7 +151,7 @@ func swiftLogCreate(r *swift, m *orchv1.LogCreate) bool {
 	return seen&0xf == 0xf
 }
 
-func swiftReceivedEvent(r *swift, m *orchv1.ReceivedEvent) bool {
+func decodeReceivedEvent(r *fastDecoder, m *orchv1.ReceivedEvent) bool {
 	if !r.enter('{') {
 		return false
 	}
@@ -166,42 +166,42 @@ func swiftReceivedEvent(r *swift, m *orchv1.ReceivedEvent) bool {
 		}
 		switch key {
 		case "occurred":
-			if seen&0x1 != 0 || !(*swift).timestamp(r, &m.Occurred) {
+			if seen&0x1 != 0 || !(*fastDecoder).timestamp(r, &m.Occurred) {
 				return false
 			}
 			seen |= 0x1
 		case "event":
-			if seen&0x2 != 0 || !(*swift).string(r, &m.Event) {
+			if seen&0x2 != 0 || !(*fastDecoder).string(r, &m.Event) {
 				return false
 			}
 			seen |= 0x2
 		case "resource":
-			if seen&0x4 != 0 || !message(r, &m.Resource, swiftResource) {
+			if seen&0x4 != 0 || !message(r, &m.Resource, decodeResource) {
 				return false
 			}
 			seen |= 0x4
 		case "related":
-			if seen&0x8 != 0 || !list(r, &m.Related, swiftRelatedResource) {
+			if seen&0x8 != 0 || !list(r, &m.Related, decodeRelatedResource) {
 				return false
 			}
 			seen |= 0x8
 		case "payload":
-			if seen&0x10 != 0 || !(*swift).object(r, &m.Payload) {
+			if seen&0x10 != 0 || !(*fastDecoder).object(r, &m.Payload) {
 				return false
 			}
 			seen |= 0x10
 		case "id":
-			if seen&0x20 != 0 || !(*swift).uuid(r, &m.Id) {
+			if seen&0x20 != 0 || !(*fastDecoder).uuid(r, &m.Id) {
 				return false
 			}
 			seen |= 0x20
 		case "follows":
-			if seen&0x40 != 0 || !optional(r, &m.Follows, (*swift).uuid) {
+			if seen&0x40 != 0 || !optional(r, &m.Follows, (*fastDecoder).uuid) {
 				return false
 			}
 			seen |= 0x40
 		case "received":
-			if seen&0x80 != 0 || !(*swift).timestamp(r, &m.Received) {
+			if seen&0x80 != 0 || !(*fastDecoder).timestamp(r, &m.Received) {
 				return false
 			}
 			seen |= 0x80
@@ -229,10 +229,10 @@ func swiftReceivedEvent(r *swift, m *orchv1.ReceivedEvent) bool {
 	return seen&0x27 == 0x27
 }
 
-func swiftResource(r *swift, m *orchv1.Resource) bool {
+func decodeResource(r *fastDecoder, m *orchv1.Resource) bool {
 	return r.texts(&m.Labels)
 }
 
-func swiftRelatedResource(r *swift, m *orchv1.RelatedResource) bool {
+func decodeRelatedResource(r *fastDecoder, m *orchv1.RelatedResource) bool {
 	return r.texts(&m.Labels)
 }

@@ -13,7 +13,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// generatedEncoder gives the encoder of a message by its full name, or nil.
+// generatedEncoder returns the encoder of a message by its full name, or nil.
 func generatedEncoder(name protoreflect.FullName) generatedEncoderFunc {
 	switch name {
 	case "orch.v1.CreatedBy":

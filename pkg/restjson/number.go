@@ -5,21 +5,21 @@ import (
 	"math/bits"
 )
 
-// integer is a number that has no fraction, exactly; overflow tells that its magnitude is above 64 bits.
+// integer is an exact number without a fraction. overflow reports that its magnitude exceeds 64 bits.
 type integer struct {
 	negative  bool
 	magnitude uint64
 	overflow  bool
 }
 
-// parseInteger reads the lexeme of a number exactly, without a float in between: 3, 3.0, 30e-1 and 3e0 are all three.
-// It gives false when the number has a fraction.
+// parseInteger reads the literal of a number exactly, without a float: 3, 3.0, 30e-1 and 3e0 are all three. It returns false if
+// the number has a fraction.
 func parseInteger(lexeme []byte) (n integer, whole bool) {
 	if len(lexeme) > 0 && lexeme[0] == '-' {
 		n.negative = true
 		lexeme = lexeme[1:]
 	}
-	// digits is the number without its point; point says how many of the digits stand before it.
+	// digits is the number without its decimal point; point is the number of digits before it.
 	var buf [64]byte
 	digits, point, exponent := buf[:0], 0, 0
 	seenPoint := false
@@ -73,7 +73,7 @@ scan:
 	return n, true
 }
 
-// parseExponent reads what follows the e; what is far outside any range is cut.
+// parseExponent reads the digits after the e, clamped far outside any range.
 func parseExponent(s []byte) int {
 	negative := false
 	if s[0] == '+' || s[0] == '-' {
@@ -92,7 +92,7 @@ func parseExponent(s []byte) int {
 	return v
 }
 
-// int64 gives the value, and below or above when it does not fit.
+// int64 returns the value, and below or above if it does not fit.
 func (n integer) int64() (v int64, below, above bool) {
 	switch {
 	case n.negative && (n.overflow || n.magnitude > 1<<63):

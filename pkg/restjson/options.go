@@ -9,14 +9,14 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Options and shapes are asked for on hot paths, but finding an extension walks the options message each time. The
-// caches only ever grow to the number of descriptors linked into the program.
+// Hot paths read options and shapes, but finding an extension walks the options message each time. The caches grow to the
+// number of descriptors in the program at most.
 var (
 	fieldOptions sync.Map // protoreflect.FieldDescriptor → *orchv1.RestField
 	shapeOptions sync.Map // protoreflect.MessageDescriptor → *orchv1.RestShape
 )
 
-// Options gives the (rest) option of a field; never nil. The result is shared: do not change it.
+// Options returns the (rest) option of a field, never nil. The result is shared; do not change it.
 func Options(fd protoreflect.FieldDescriptor) *orchv1.RestField {
 	if o, ok := fieldOptions.Load(fd); ok {
 		return o.(*orchv1.RestField)
@@ -29,7 +29,7 @@ func Options(fd protoreflect.FieldDescriptor) *orchv1.RestField {
 	return v.(*orchv1.RestField)
 }
 
-// Shape gives the (shape) option of a message; never nil. The result is shared: do not change it.
+// Shape returns the (shape) option of a message, never nil. The result is shared; do not change it.
 func Shape(md protoreflect.MessageDescriptor) *orchv1.RestShape {
 	if o, ok := shapeOptions.Load(md); ok {
 		return o.(*orchv1.RestShape)
@@ -42,7 +42,7 @@ func Shape(md protoreflect.MessageDescriptor) *orchv1.RestShape {
 	return v.(*orchv1.RestShape)
 }
 
-// Name gives the JSON key, parameter or header name of a field.
+// Name returns the JSON key, parameter or header name of a field.
 func Name(fd protoreflect.FieldDescriptor) string {
 	if n := Options(fd).GetName(); n != "" {
 		return n
@@ -50,20 +50,20 @@ func Name(fd protoreflect.FieldDescriptor) string {
 	return string(fd.Name())
 }
 
-// Internal tells whether a field is stored and carried, but never in REST.
+// Internal reports whether a field is stored and sent between services, but never part of REST.
 func Internal(fd protoreflect.FieldDescriptor) bool { return Options(fd).GetInternal() }
 
-// Secret tells whether a field is read and never shown again.
+// Secret reports whether REST accepts a field but never returns it.
 func Secret(fd protoreflect.FieldDescriptor) bool { return Options(fd).GetSecret() }
 
-// Computed tells whether a field is answered in REST, but not stored.
+// Computed reports whether REST returns a field that is not stored.
 func Computed(fd protoreflect.FieldDescriptor) bool { return Options(fd).GetComputed() }
 
-// Required tells whether the key or parameter must be present; it may still be null if the field is optional.
+// Required reports whether the key or parameter must be present; it may still be null if the field is optional.
 func Required(fd protoreflect.FieldDescriptor) bool { return Options(fd).GetRequired() }
 
-// Union gives the oneof of a message that is a union (rule 8): every field is a member of one real oneof. It gives
-// nil for any other message.
+// Union returns the oneof of a message that is a union (rule 8): every field is a member of one real oneof. It returns nil for
+// any other message.
 func Union(md protoreflect.MessageDescriptor) protoreflect.OneofDescriptor {
 	if md.Oneofs().Len() == 0 {
 		return nil

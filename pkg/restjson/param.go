@@ -10,9 +10,9 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// SetParam reads the text of a path, query or header parameter into a field of a request message. A list, also one in
-// an inline wrapper, takes all values; any other field takes the last one. Bad input gives *Errors, whose loc starts
-// with in: "path", "query" or "header".
+// SetParam reads the text of a path, query or header parameter into a field of a request message. A list, also inside an inline
+// wrapper, takes all values; any other field takes the last one. Bad input returns *Errors whose loc starts with in: "path",
+// "query" or "header".
 func SetParam(m protoreflect.Message, fd protoreflect.FieldDescriptor, values []string, in string) error {
 	if len(values) == 0 {
 		return nil
@@ -32,7 +32,7 @@ func SetParam(m protoreflect.Message, fd protoreflect.FieldDescriptor, values []
 	case f.list:
 		d.paramList(m, f, values)
 	case f.kind == kindMessage:
-		// A union takes the text as it would take a string; nothing else can be written in a parameter.
+		// A union reads the text as it would read a string; a parameter has no other notation.
 		d.Data = jsontoken.AppendString(nil, strings.ToValidUTF8(values[len(values)-1], "\uFFFD"))
 		d.message(m.Mutable(f.desc).Message(), f.sub, false)
 	default:
@@ -59,12 +59,12 @@ func (d *decoder) paramList(m protoreflect.Message, f *field, values []string) {
 		}
 		list.Append(v)
 	}
-	if len(d.faults) == 0 {
+	if len(d.fieldErrors) == 0 {
 		d.count(f, "List", list.Len(), 0)
 	}
 }
 
-// param reads one text: what is a number or a truth value in JSON has no quotes here.
+// param reads one text. Numbers and booleans have no quotes here.
 func (d *decoder) param(f *field, text string) (protoreflect.Value, bool) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	raw := jsontoken.AppendString(nil, text)
@@ -104,7 +104,7 @@ func (d *decoder) param(f *field, text string) (protoreflect.Value, bool) {
 		}
 		return v, ok
 	case kindTimestamp:
-		// A plus sign that nobody escaped arrives as a blank.
+		// A plus sign that the client did not escape arrives as a space.
 		if n := len(text); n > 6 && text[n-6] == ' ' && text[n-3] == ':' && strings.Count(text, ":") > 1 {
 			d.Data = jsontoken.AppendString(nil, text[:n-6]+"+"+text[n-5:])
 		}
@@ -112,7 +112,7 @@ func (d *decoder) param(f *field, text string) (protoreflect.Value, bool) {
 	return d.scalar(f)
 }
 
-// numberText gives the lexeme of a text that is a JSON number, blanks around it and a plus sign before it allowed.
+// numberText returns the literal of a text that is a JSON number, with optional spaces around it and an optional plus sign.
 func numberText(text string) ([]byte, bool) {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "+")
 	l := lexer([]byte(text))
@@ -121,8 +121,7 @@ func numberText(text string) ([]byte, bool) {
 	return lexeme, !l.Stopped()
 }
 
-// ApplyDefault gives a field of a request message its (rest).default, if it has one, because the parameter or body
-// that it stands for is absent.
+// ApplyDefault sets a field of a request message to its (rest).default, if it has one. It is for an absent parameter or body.
 func ApplyDefault(m protoreflect.Message, fd protoreflect.FieldDescriptor) error {
 	f := planOf(m.Descriptor()).byNumber[fd.Number()]
 	if f == nil {
@@ -133,11 +132,11 @@ func ApplyDefault(m protoreflect.Message, fd protoreflect.FieldDescriptor) error
 	return d.result(fd)
 }
 
-// Missing gives the fault of a parameter that is required and absent; in is "path", "query" or "header".
+// Missing returns the field error of a required parameter that is absent; in is "path", "query" or "header".
 func Missing(fd protoreflect.FieldDescriptor, in string) *orchv1.FieldError {
 	d := newDecoder(nil).rooted(in)
 	d.pushKey(Name(fd))
-	fe := d.newFault("missing", "Field required")
+	fe := d.newError("missing", "Field required")
 	fe.Input = []byte("null")
 	return fe
 }

@@ -16,10 +16,10 @@ import (
 func TestSetParam(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		field  string
-		values []string
-		want   *testv1.Request
-		fault  string
+		field      string
+		values     []string
+		want       *testv1.Request
+		fieldError string
 	}{
 		"uuid":                   {"id", []string{"1111111111114111811111111111111A"}, &testv1.Request{Id: "11111111-1111-4111-8111-11111111111a"}, ""},
 		"not a uuid":             {"id", []string{"x"}, nil, "uuid_parsing query.id Input should be a valid UUID, invalid character: found `x` at 1"},
@@ -50,8 +50,8 @@ func TestSetParam(t *testing.T) {
 			t.Parallel()
 			m := &testv1.Request{}
 			err := restjson.SetParam(m.ProtoReflect(), fieldOf(m, c.field), c.values, "query")
-			if c.fault != "" {
-				require.Equal(t, []string{c.fault}, faultsOf(t, err))
+			if c.fieldError != "" {
+				require.Equal(t, []string{c.fieldError}, fieldErrorsOf(t, err))
 				return
 			}
 			require.NoError(t, err)
@@ -98,7 +98,7 @@ func TestEnumWords(t *testing.T) {
 		require.Equal(t, n.Number(), back)
 	}
 	_, ok := restjson.EnumWord(ed, 0)
-	require.False(t, ok, "the unspecified value has no word")
+	require.False(t, ok, "the unspecified value has no name")
 	for _, word := range []string{"", "UNSPECIFIED", "COLOR_RED", "LIGHT_BLUE", "red"} {
 		_, ok := restjson.EnumNumber(ed, word)
 		require.False(t, ok, word)
@@ -114,5 +114,5 @@ func TestOptionsAreNeverNil(t *testing.T) {
 	require.True(t, restjson.Internal(fieldOf(m, "secret")))
 	require.True(t, restjson.Computed(fieldOf(m, "total")))
 	require.NotNil(t, restjson.Union((&testv1.Scalar{}).ProtoReflect().Descriptor()))
-	require.Nil(t, restjson.Union((&testv1.Nullables{}).ProtoReflect().Descriptor()), "optional makes no union")
+	require.Nil(t, restjson.Union((&testv1.Nullables{}).ProtoReflect().Descriptor()), "an optional field is not a union")
 }

@@ -13,10 +13,10 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// ErrUnsupported is wrapped when a message cannot be mapped by the rules: a fault of the proto file, not of data.
+// ErrUnsupported is wrapped when a message cannot be mapped by the rules: the proto file is wrong, not the data.
 var ErrUnsupported = errors.New("restjson: unsupported message")
 
-// maxFields bounds the fields of one message, so that the keys seen fit a bit set without allocation.
+// maxFields is the maximum number of fields of a message, so a bit set of the keys seen needs no allocation.
 const maxFields = 512
 
 // shape is the form of a message in JSON.
@@ -32,7 +32,7 @@ const (
 	shapeRaw    // google.api.HttpBody: the bytes themselves
 )
 
-// plan is what encoder and decoder need to know of a message.
+// plan holds what encoder and decoder need to know about a message.
 type plan struct {
 	desc          protoreflect.MessageDescriptor
 	shape         shape
@@ -48,7 +48,7 @@ type plan struct {
 	extra         *field
 	mask          protoreflect.FieldDescriptor // google.protobuf.FieldMask update_mask
 	generated     generatedEncoderFunc
-	swift         swiftDecoderFunc
+	fast          fastDecoderFunc
 	err           error
 }
 
@@ -61,7 +61,7 @@ func planOf(md protoreflect.MessageDescriptor) *plan {
 	if p, ok := plans.Load(md); ok {
 		return p.(*plan)
 	}
-	// Messages refer to each other, so plans are built as a set and published when all of them are complete.
+	// Messages refer to each other, so plans are built as a set and published when the set is complete.
 	planMutex.Lock()
 	defer planMutex.Unlock()
 	b := builder{}
@@ -96,7 +96,7 @@ func (b builder) message(md protoreflect.MessageDescriptor) *plan {
 		byNumber:      map[protoreflect.FieldNumber]*field{},
 		oneof:         Union(md),
 		generated:     generatedEncoder(md.FullName()),
-		swift:         swiftDecoder(md.FullName()),
+		fast:          generatedDecoder(md.FullName()),
 	}
 	b[md] = p
 	if p.tagKey != "" {
@@ -141,7 +141,7 @@ func (b builder) addField(p *plan, fd protoreflect.FieldDescriptor) {
 		if fd.Name() == "update_mask" {
 			p.mask = fd
 		}
-		return // a mask says which keys were present; it is no key itself
+		return // a mask lists the keys present; it is not a key itself
 	}
 	f := b.field(p, fd)
 	p.byNumber[fd.Number()] = f
@@ -164,7 +164,7 @@ func (p *plan) fail(format string, args ...any) {
 	}
 }
 
-// finish checks what can be checked only when the plans of members exist.
+// finish checks what needs the complete plans of members.
 func (p *plan) finish() {
 	if len(p.fields) > maxFields {
 		p.fail("more than %d fields", maxFields)
@@ -202,7 +202,7 @@ func (p *plan) finish() {
 	}
 }
 
-// compile gives the expression of a pattern.
+// compile compiles a pattern.
 func compile(p *plan, pattern string) *regexp.Regexp {
 	if pattern == "" {
 		return nil

@@ -18,10 +18,10 @@ import (
 	_ "github.com/orch-project/orch/proto/gen/orch/test/v1"
 )
 
-// notInREST are the messages that travel between services alone.
+// notInREST are messages between services only.
 var notInREST = map[protoreflect.FullName]bool{"orch.v1.HttpError": true}
 
-// contractMessages gives every message of the API and of the tests.
+// contractMessages returns every message of the API and of the tests.
 func contractMessages(t *testing.T) (all []protoreflect.MessageType) {
 	t.Helper()
 	protoregistry.GlobalTypes.RangeMessages(func(mt protoreflect.MessageType) bool {
@@ -35,7 +35,7 @@ func contractMessages(t *testing.T) (all []protoreflect.MessageType) {
 	return all
 }
 
-// TestRoundTrip proves for every message that what is written is read back as the same message.
+// TestRoundTrip checks for every message that writing and reading returns the same message.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	for _, mt := range contractMessages(t) {
@@ -59,7 +59,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestGeneratedEqualsReflective proves that generated encoders write the bytes of the reflective one.
+// TestGeneratedEqualsReflective checks that generated encoders write the bytes of the reflective one.
 func TestGeneratedEqualsReflective(t *testing.T) {
 	t.Parallel()
 	for _, mt := range contractMessages(t) {
@@ -92,8 +92,8 @@ func drop(t *rapid.T, m protoreflect.Message) {
 	}
 }
 
-// TestInternalFieldsStayInside proves that setting internal fields changes no byte of REST, and that reading their
-// keys sets nothing.
+// TestInternalFieldsStayInside checks that internal fields do not change REST output, and that their keys in a request set
+// nothing.
 func TestInternalFieldsStayInside(t *testing.T) {
 	t.Parallel()
 	for _, mt := range contractMessages(t) {
@@ -119,7 +119,7 @@ func TestInternalFieldsStayInside(t *testing.T) {
 	}
 }
 
-// TestDynamicMessages proves that a message of no generated Go type is mapped the same.
+// TestDynamicMessages checks that a message without a generated Go type is mapped the same.
 func TestDynamicMessages(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// AppendFloat writes the shortest number that reads back as x, always with a point or an exponent: 1.0, 0.00001, 1e-7,
-// 1e+16. What JSON has no word for is null.
+// AppendFloat appends the shortest number that reads back as x, always with a decimal point or an exponent: 1.0, 0.00001, 1e-7,
+// 1e+16. NaN and the infinities, which JSON lacks, are null.
 func AppendFloat(dst []byte, x float64) []byte {
 	return appendFloat(dst, x, 64)
 }

@@ -4,14 +4,14 @@ import (
 	"time"
 )
 
-// The years that have four digits, in seconds since 1970.
+// The range of four-digit years, in seconds since 1970.
 const (
 	minSeconds = -62135596800 // 0001-01-01T00:00:00Z
 	maxSeconds = 253402300799 // 9999-12-31T23:59:59Z
 )
 
-// AppendTimestamp writes a time as "2006-01-02T15:04:05.123456Z", without the fraction when its microseconds are 0;
-// false when the year has no four digits or nanos is out of range.
+// AppendTimestamp appends a time as "2006-01-02T15:04:05.123456Z", without a fraction if its microseconds are 0. It returns
+// false if the year has more than four digits or nanos is out of range.
 func AppendTimestamp(dst []byte, seconds int64, nanos int32) ([]byte, bool) {
 	if seconds < minSeconds || seconds > maxSeconds || nanos < 0 || nanos > 999_999_999 {
 		return dst, false
@@ -38,7 +38,7 @@ func AppendTimestamp(dst []byte, seconds int64, nanos int32) ([]byte, bool) {
 	return append(dst, 'Z', '"'), true
 }
 
-// appendDigits writes n with as many digits as unit has.
+// appendDigits appends n with as many digits as unit has.
 func appendDigits(dst []byte, n, unit int) []byte {
 	for ; unit > 0; unit /= 10 {
 		dst = append(dst, byte('0'+n/unit%10))
@@ -46,9 +46,8 @@ func appendDigits(dst []byte, n, unit int) []byte {
 	return dst
 }
 
-// ParseTimestamp reads RFC 3339, its T also as a blank, the offset also as ±hhmm or left out (then UTC), the seconds or
-// the whole time of day left out. Digits beyond microseconds are cut. The reason is empty on success, otherwise it
-// says what is wrong.
+// ParseTimestamp reads RFC 3339 and variants of it: a space for the T, an offset as ±hhmm or missing (UTC), a time without
+// seconds, a date alone. It drops digits beyond microseconds. A non-empty reason says what is wrong.
 func ParseTimestamp(s string) (seconds int64, nanos int32, reason string) {
 	p := timeParser{s: s}
 	year := p.digits(4, "year")
@@ -94,7 +93,7 @@ func ParseTimestamp(s string) (seconds int64, nanos int32, reason string) {
 	return seconds, nanos, ""
 }
 
-// timeParser takes parts off the front of s until something is wrong.
+// timeParser takes parts off the front of s until the first error.
 type timeParser struct {
 	s      string
 	reason string
@@ -146,7 +145,7 @@ func (p *timeParser) between(v, low, high int, reason string) {
 	}
 }
 
-// fraction gives nanoseconds, cut to microseconds.
+// fraction returns nanoseconds, truncated to microseconds.
 func (p *timeParser) fraction() (nanos int32) {
 	n, unit := 0, int32(100_000_000)
 	for ; n < len(p.s) && p.s[n] >= '0' && p.s[n] <= '9'; n++ {
@@ -162,7 +161,7 @@ func (p *timeParser) fraction() (nanos int32) {
 	return nanos
 }
 
-// offset gives the seconds east of UTC.
+// offset returns the seconds east of UTC.
 func (p *timeParser) offset() int {
 	sign := 1
 	switch {

@@ -47,7 +47,7 @@ type route struct {
 
 var parameter = regexp.MustCompile(`\\\{[a-z_]+\\\}`)
 
-// routes gives every annotated rpc of the API, those with literal segments first.
+// routes returns every annotated rpc of the API, those with literal segments first.
 func routes(t *testing.T) (all []*route) {
 	t.Helper()
 	protoregistry.GlobalFiles.RangeFilesByPackage("orch.v1", func(file protoreflect.FileDescriptor) bool {
@@ -127,8 +127,8 @@ func recorded(t *testing.T, each func(frame)) {
 	}
 }
 
-// TestRecordedTraffic replays what an unmodified client and the reference server said to each other: every request
-// is accepted, every answer is reproduced.
+// TestRecordedTraffic replays the recorded traffic of an unmodified client and the reference server: the decoder accepts every
+// request, and the encoder reproduces every response.
 func TestRecordedTraffic(t *testing.T) {
 	t.Parallel()
 	all := routes(t)
@@ -154,7 +154,7 @@ func TestRecordedTraffic(t *testing.T) {
 			require.NoError(t, restjson.UnmarshalField(fr.Req, m, r.body, opts...), "%s: %s", what, fr.Req)
 		}
 		if r.rpc.Output().FullName() == "google.api.HttpBody" {
-			return // answered as it is
+			return // the response is returned as it is
 		}
 		if fr.Status >= 300 || bytes.Contains(fr.Resp, []byte(`"__truncated__"`)) {
 			return
@@ -219,7 +219,7 @@ func newMessage(t *testing.T, md protoreflect.MessageDescriptor) protoreflect.Me
 	return mt.New()
 }
 
-// overWire gives what a message is after it went from service to service.
+// overWire returns a message after marshalling it between services.
 func overWire(t *testing.T, m protoreflect.Message) protoreflect.Message {
 	t.Helper()
 	wire, err := proto.Marshal(m.Interface())
@@ -229,7 +229,7 @@ func overWire(t *testing.T, m protoreflect.Message) protoreflect.Message {
 	return out
 }
 
-// requireSameJSON compares values, with the spelling of numbers but without the order of keys.
+// requireSameJSON compares values with the literals of numbers, but without the order of keys.
 func requireSameJSON(t *testing.T, want, got []byte, what string) {
 	t.Helper()
 	parse := func(text []byte) any {
@@ -242,8 +242,8 @@ func requireSameJSON(t *testing.T, want, got []byte, what string) {
 	require.Equal(t, parse(want), parse(got), what)
 }
 
-// spell brings the exponents of the recording, which went through Python, to one spelling; integers and numbers with
-// a fraction stay apart.
+// spell normalises the exponents of the recording, which went through Python. Integers and numbers with a fraction stay
+// different.
 func spell(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// chooseTagged gives the variant that the discriminator of the object ahead names (rule 8a), or records why there is none.
+// chooseTagged returns the variant that the discriminator of the next object names (rule 8a), or records an error.
 func (d *decoder) chooseTagged(p *plan) *field {
 	if d.Peek() != '{' {
 		d.mismatch("model_attributes_type", notAnObject)
@@ -42,13 +42,13 @@ func (d *decoder) chooseTagged(p *plan) *field {
 	})
 	switch {
 	case ahead.Stopped():
-		d.Skip() // finds the same fault of syntax
+		d.Skip() // reports the same syntax error
 	case chosen != nil:
 		return chosen
 	case found:
 		d.Skip()
-		if d.whole() {
-			d.fault("union_tag_invalid", "Input tag '"+cut(given, maxStep)+"' found using '"+p.discriminator+
+		if d.checkSurrogates() {
+			d.addError("union_tag_invalid", "Input tag '"+cut(given, maxStep)+"' found using '"+p.discriminator+
 				"' does not match any of the expected tags: "+p.tags(), raw)
 		}
 	default:
@@ -60,7 +60,7 @@ func (d *decoder) chooseTagged(p *plan) *field {
 	return nil
 }
 
-// untagged gives the variant that misses no required key and knows most of the keys, the first one of equals.
+// untagged returns the variant that has all required keys and knows most of the keys; the first one wins a tie.
 func (p *plan) untagged(keys []string) (best *field) {
 	most := -1
 	has := make(map[string]bool, len(keys))
@@ -95,8 +95,8 @@ func (p *plan) tags() string {
 	return strings.Join(list, ", ")
 }
 
-// chooseTyped gives the variant of the value ahead by a key or by its JSON type (rules 8b and 8c), or records the
-// faults that every variant finds.
+// chooseTyped returns the variant of the next value by a key or by its JSON type (rules 8b and 8c), or records the errors of
+// every variant.
 func (d *decoder) chooseTyped(p *plan) *field {
 	var chosen *field
 	switch c := d.Peek(); c {
@@ -119,7 +119,7 @@ func (d *decoder) chooseTyped(p *plan) *field {
 	return chosen
 }
 
-// first gives the first variant that, looked at through inline wrappers, will do.
+// first returns the first variant that matches, after unwrapping inline messages.
 func (p *plan) first(will func(*field) bool) *field {
 	for _, f := range p.fields {
 		if will(f.inner()) {
@@ -133,7 +133,7 @@ func (f *field) tuple() bool {
 	return f.single() && f.kind == kindMessage && f.sub.shape == shapeTuple
 }
 
-// chooseObject prefers the variant whose key is present to one without a key.
+// chooseObject prefers a variant whose key is present to one without a key.
 func (d *decoder) chooseObject(p *plan) *field {
 	if slices.ContainsFunc(p.fields, func(f *field) bool { return f.opts.GetKey() != "" }) {
 		var chosen *field
@@ -147,7 +147,7 @@ func (d *decoder) chooseObject(p *plan) *field {
 			ahead.Skip()
 		})
 		if ahead.Stopped() {
-			return p.fields[0] // whose reader finds the same fault of syntax
+			return p.fields[0] // whose reader reports the same syntax error
 		}
 		if chosen != nil {
 			return chosen
@@ -162,7 +162,7 @@ func (d *decoder) chooseObject(p *plan) *field {
 	return nil
 }
 
-// chooseText prefers a variant that reads the text as something narrower than a string.
+// chooseText prefers a variant that reads the text as a type narrower than a string.
 func (d *decoder) chooseText(p *plan) *field {
 	ahead := d.Lexer
 	s := string(ahead.Text())
@@ -172,13 +172,13 @@ func (d *decoder) chooseText(p *plan) *field {
 	if f := p.first(func(f *field) bool { return f.single() && (f.kind == kindString || f.kind == kindJSON) }); f != nil {
 		return f
 	}
-	// None takes it: the first one that wants text says why.
+	// No variant matches. The first one that accepts text reports why.
 	return p.first(func(f *field) bool {
 		return f.single() && (f.kind == kindEnum || f.kind == kindUUID || f.kind == kindTimestamp || f.kind == kindDuration)
 	})
 }
 
-// reads tells whether a kind that is written as text, and is narrower than a string, takes s.
+// reads reports whether s is valid for a kind that is written as text and is narrower than a string.
 func (f *field) reads(s string) bool {
 	reason := "another kind"
 	switch f.kind {
@@ -195,7 +195,7 @@ func (f *field) reads(s string) bool {
 	return reason == ""
 }
 
-// chooseNumber takes a number without point and exponent for an integer before it takes it for anything else.
+// chooseNumber prefers an integer variant for a number without a decimal point and exponent.
 func (d *decoder) chooseNumber(p *plan) *field {
 	ahead := d.Lexer
 	whole := !bytes.ContainsAny(ahead.Number(), ".eE")
@@ -212,33 +212,33 @@ func (d *decoder) chooseNumber(p *plan) *field {
 	return other
 }
 
-// noVariant records, for a value that no variant takes, what each of them misses.
+// noVariant records, for a value that matches no variant, what each variant lacks.
 func (d *decoder) noVariant(p *plan) {
 	c := d.Peek()
 	raw := d.Raw()
-	if !d.whole() || d.Stopped() {
+	if !d.checkSurrogates() || d.Stopped() {
 		return
 	}
 	if len(p.fields) == 0 {
-		d.fault("union", "Input matches no variant", raw)
+		d.addError("union", "Input matches no variant", raw)
 	}
 	told := map[string]bool{}
 	for _, f := range p.fields {
 		if k := f.opts.GetKey(); k != "" && c == '{' {
 			d.pushKey(k)
-			d.fault("missing", "Field required", raw)
+			d.addError("missing", "Field required", raw)
 			d.pop()
 			continue
 		}
 		typ, msg := f.inner().expected()
 		if !told[typ+msg] {
 			told[typ+msg] = true
-			d.fault(typ, msg, raw)
+			d.addError(typ, msg, raw)
 		}
 	}
 }
 
-// expected gives the fault of a value of the wrong JSON type.
+// expected returns the error for a value of the wrong JSON type.
 func (f *field) expected() (typ, msg string) {
 	switch {
 	case f.list && f.opts.GetUnique():

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ParseUUID reads a UUID with or without hyphens and gives it in lower case with hyphens. The reason is empty on
-// success, otherwise it says what is wrong.
+// ParseUUID reads a UUID with or without hyphens and returns it in lower case with hyphens. A non-empty reason says what is
+// wrong.
 func ParseUUID(s string) (canonical, reason string) {
 	if isCanonicalUUID(s) {
 		return s, ""
@@ -34,7 +34,7 @@ func ParseUUID(s string) (canonical, reason string) {
 	return strings.ToLower(strings.Join(groups, "-")), ""
 }
 
-// isCanonicalUUID tells whether s is a UUID in the form that is written.
+// isCanonicalUUID reports whether s is a UUID in the form that the encoder writes.
 func isCanonicalUUID(s string) bool {
 	if len(s) != 36 {
 		return false

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The least ratios of CPython's time to the engine's.
+// The minimum ratios of CPython's time to the engine's.
 const (
 	minRender  = 4.0
 	minCompile = 20.0

@@ -4,7 +4,7 @@
 //	out  {"output": "..."}
 //	or   {"error": "syntax|undefined|runtime|budget", "message": "...", "line": 3}
 //
-// The context is decoded with the order of its keys and the spelling of its numbers kept.
+// The context keeps the order of its keys and the literals of its numbers.
 package stdio
 
 import (
@@ -34,7 +34,7 @@ type response struct {
 	Line    int     `json:"line,omitempty"`
 }
 
-// Run answers the requests of in until it ends or ctx is done.
+// Run responds to the requests of in until in ends or ctx is done.
 func Run(ctx context.Context, in io.Reader, out io.Writer, env *jinja.Engine) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<16), maxLine)
@@ -49,14 +49,14 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, env *jinja.Engine) er
 			continue
 		}
 		if err := enc.Encode(answer(ctx, env, lines.Bytes())); err != nil {
-			return fmt.Errorf("writing an answer: %w", err)
+			return fmt.Errorf("write response: %w", err)
 		}
 		if err := w.Flush(); err != nil {
-			return fmt.Errorf("writing an answer: %w", err)
+			return fmt.Errorf("write response: %w", err)
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return fmt.Errorf("reading a request: %w", err)
+		return fmt.Errorf("read request: %w", err)
 	}
 	return nil
 }
@@ -93,14 +93,14 @@ func failure(err error) response {
 	return response{Error: string(e.Kind), Message: msg, Line: e.Line}
 }
 
-// DecodeContext decodes a JSON object into a template's variables; nothing and null are no variables.
+// DecodeContext parses a JSON object as the variables of a template. An empty text and null have no variables.
 func DecodeContext(data []byte) (jinja.Vars, error) {
 	if len(data) == 0 || string(data) == "null" {
 		return jinja.Vars{}, nil
 	}
 	vars, err := jinja.DecodeVars(data)
 	if err != nil {
-		return nil, fmt.Errorf("decoding the context: %w", err)
+		return nil, fmt.Errorf("decode context: %w", err)
 	}
 	return vars, nil
 }

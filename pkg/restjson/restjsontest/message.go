@@ -1,7 +1,8 @@
-// Package restjsontest draws random messages of any descriptor, for property tests of what maps messages.
+// Package restjsontest generates random messages of any descriptor, for property tests of mappings.
 //
-// A drawn message is complete and canonical: what the REST mapping writes of it and reads back is the same message.
-// So a field that is never null is set, bounds hold, times have whole microseconds, free JSON has no whitespace.
+// A generated message is complete and canonical: writing it as REST JSON and reading that back returns the same message. So
+// fields that are never null are set, values are within their bounds, times have whole microseconds, and free JSON has no white
+// space.
 package restjsontest
 
 import (
@@ -12,16 +13,16 @@ import (
 	"github.com/orch-project/orch/pkg/restjson"
 )
 
-// Option changes what is drawn.
+// Option configures the generator.
 type Option func(*drawer)
 
-// WithInternal also sets the fields that are stored, but not in REST.
+// WithInternal also sets fields that are stored but not part of REST.
 func WithInternal() Option { return func(d *drawer) { d.internal = true } }
 
-// WithoutComputed leaves out the fields that are in REST, but not stored.
+// WithoutComputed omits fields that are part of REST but not stored.
 func WithoutComputed() Option { return func(d *drawer) { d.computed = false } }
 
-// WithDepth bounds the nesting of messages that need not be there; 4 unless told.
+// WithDepth bounds the nesting of optional messages. The default is 4.
 func WithDepth(n int) Option { return func(d *drawer) { d.depth = n } }
 
 // Messages generates messages of the type of T.
@@ -87,7 +88,7 @@ func (d *drawer) wanted(fd protoreflect.FieldDescriptor) bool {
 	return true
 }
 
-// union sets one variant; past the depth it is the one that ends soonest.
+// union sets one variant. Beyond the depth it chooses the one with the least nesting.
 func (d *drawer) union(m protoreflect.Message, depth int) {
 	var fds []protoreflect.FieldDescriptor
 	for i := range m.Descriptor().Fields().Len() {
@@ -112,7 +113,7 @@ func (d *drawer) union(m protoreflect.Message, depth int) {
 	m.Set(fd, d.scalar(fd, fd, false))
 }
 
-// height is how many messages must nest below a field at least, cut at a number that only endless ones reach.
+// height returns the minimum nesting of messages below a field, up to a bound that only endless ones reach.
 func height(fd protoreflect.FieldDescriptor, above int) int {
 	const endless = 16
 	if !nested(fd) || fd.IsList() || fd.IsMap() || above >= endless {
@@ -134,7 +135,7 @@ func height(fd protoreflect.FieldDescriptor, above int) int {
 	return worst
 }
 
-// nested tells whether the values of a field are messages of the API.
+// nested reports whether the values of a field are messages of the API.
 func nested(fd protoreflect.FieldDescriptor) bool {
 	if fd.IsMap() {
 		fd = fd.MapValue()
@@ -198,7 +199,7 @@ func (d *drawer) entries(entries protoreflect.Map, fd protoreflect.FieldDescript
 	}
 }
 
-// key draws the key of a map; those that collect the unnamed keys have none that are named.
+// key draws the key of a map. Maps for unnamed keys exclude the named ones.
 func (d *drawer) key(fd protoreflect.FieldDescriptor) protoreflect.MapKey {
 	named := map[string]bool{}
 	if restjson.Options(fd).GetExtra() {

@@ -122,7 +122,7 @@ func (d *drawer) enum(ed protoreflect.EnumDescriptor, label string) protoreflect
 	return rapid.SampledFrom(numbers).Draw(d.t, label)
 }
 
-// duration draws whole microseconds within what seconds in a float64 keep exactly.
+// duration draws whole microseconds in the range that seconds in a float64 represent exactly.
 func (d *drawer) duration(opts *orchv1.RestField, label string) protoreflect.Value {
 	const most = 1_000_000_000 // seconds
 	low, high := limits(opts, -most, most)
@@ -178,7 +178,7 @@ func drawObject(t *rapid.T, depth int) string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// drawString draws strings with escapes that need not be there, since free JSON keeps them.
+// drawString draws strings with optional escapes, because free JSON keeps them.
 func drawString(t *rapid.T) string {
 	if rapid.Bool().Draw(t, "plain") {
 		return string(jsontoken.AppendString(nil, rapid.StringN(0, 6, -1).Draw(t, "string")))

@@ -1,5 +1,4 @@
-// Command jinjastdio renders templates over the line protocol of package stdio, as the conformance
-// runner wants it.
+// Command jinjastdio renders templates over the line protocol of package stdio, for a conformance runner.
 package main
 
 import (

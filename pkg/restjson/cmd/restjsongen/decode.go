@@ -16,12 +16,12 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// maxSeen is how many fields a generated decoder can tell apart.
+// maxSeen is the maximum number of fields of a message with a generated decoder: the bits of a uint64.
 const maxSeen = 64
 
-// generateDecoders gives the Go file with the decoders of the messages named, and of all that they contain.
+// generateDecoders returns the Go file with the decoders of the named messages and of all messages inside them.
 func generateDecoders(names []protoreflect.FullName) ([]byte, error) {
-	g := &generator{prefix: "swift", messages: map[protoreflect.FullName]bool{}}
+	g := &generator{prefix: "decode", messages: map[protoreflect.FullName]bool{}}
 	all := g.each(names, g.decoder)
 	if g.err != nil {
 		return nil, g.err
@@ -39,12 +39,12 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// swiftDecoder gives the decoder of a message by its full name, or nil.
-func swiftDecoder(name protoreflect.FullName) swiftDecoderFunc {
+// generatedDecoder returns the decoder of a message by its full name, or nil.
+func generatedDecoder(name protoreflect.FullName) fastDecoderFunc {
 	switch name {
 `)
 	for _, md := range all {
-		fmt.Fprintf(&file, "case %q:\nreturn swiftly(%s)\n", md.FullName(), g.function(md))
+		fmt.Fprintf(&file, "case %q:\nreturn fast(%s)\n", md.FullName(), g.function(md))
 	}
 	file.WriteString("}\nreturn nil\n}\n")
 	file.Write(g.body.Bytes())
@@ -63,7 +63,7 @@ func (g *generator) decoder(md protoreflect.MessageDescriptor) {
 		return
 	}
 	goType := reflect.TypeOf(mt.Zero().Interface()).Elem()
-	g.line("\nfunc %s(r *swift, m *orchv1.%s) bool {", g.function(md), goType.Name())
+	g.line("\nfunc %s(r *fastDecoder, m *orchv1.%s) bool {", g.function(md), goType.Name())
 	shape := restjson.Shape(md)
 	fields := inREST(md)
 	switch {
@@ -147,15 +147,15 @@ func (g *generator) take(goType reflect.Type, fd protoreflect.FieldDescriptor) s
 func (g *generator) reader(fd protoreflect.FieldDescriptor, format orchv1.Format) string {
 	switch kind := fd.Kind(); {
 	case kind == protoreflect.StringKind && format == orchv1.Format_FORMAT_UUID:
-		return "(*swift).uuid"
+		return "(*fastDecoder).uuid"
 	case kind == protoreflect.StringKind:
-		return "(*swift).string"
+		return "(*fastDecoder).string"
 	case kind == protoreflect.Int64Kind:
-		return "(*swift).integer"
+		return "(*fastDecoder).integer"
 	case kind == protoreflect.BytesKind && format == orchv1.Format_FORMAT_JSON_OBJECT:
-		return "(*swift).object"
+		return "(*fastDecoder).object"
 	case kind == protoreflect.MessageKind && fd.Message().FullName() == "google.protobuf.Timestamp":
-		return "(*swift).timestamp"
+		return "(*fastDecoder).timestamp"
 	case kind == protoreflect.MessageKind && !isTime(fd):
 		return g.want(fd.Message())
 	}

@@ -17,7 +17,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// generator gathers the functions of one file.
+// generator collects the functions of one file.
 type generator struct {
 	prefix   string // of the functions' names
 	body     bytes.Buffer
@@ -28,7 +28,7 @@ type generator struct {
 	err      error
 }
 
-// generate gives the Go file with the encoders of the messages named, and of all that they contain.
+// generate returns the Go file with the encoders of the named messages and of all messages inside them.
 func generate(names []protoreflect.FullName) ([]byte, error) {
 	g := &generator{
 		prefix:   "encode",
@@ -58,7 +58,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// generatedEncoder gives the encoder of a message by its full name, or nil.
+// generatedEncoder returns the encoder of a message by its full name, or nil.
 func generatedEncoder(name protoreflect.FullName) generatedEncoderFunc {
 	switch name {
 `)
@@ -74,7 +74,7 @@ func generatedEncoder(name protoreflect.FullName) generatedEncoderFunc {
 	return text, nil
 }
 
-// each writes the functions of the messages named, and of those that are asked for meanwhile; it gives all of them by name.
+// each writes the functions of the named messages and of those that they refer to, and returns all of them by name.
 func (g *generator) each(names []protoreflect.FullName, write func(protoreflect.MessageDescriptor)) (all []protoreflect.MessageDescriptor) {
 	for _, name := range names {
 		mt, err := protoregistry.GlobalTypes.FindMessageByName(name)
@@ -103,12 +103,12 @@ func sorted[V any](m map[protoreflect.FullName]V) []protoreflect.FullName {
 	return names
 }
 
-// function names the function of a message.
+// function returns the name of the function of a message.
 func (g *generator) function(md protoreflect.MessageDescriptor) string {
 	return g.prefix + string(md.Name())
 }
 
-// want asks for the function of a message and gives its name.
+// want requests the function of a message and returns its name.
 func (g *generator) want(md protoreflect.MessageDescriptor) string {
 	if md.ParentFile().Package() != "orch.v1" || md.Parent() != protoreflect.Descriptor(md.ParentFile()) {
 		g.fail(md, "only the messages at the top of orch.v1 have functions")
@@ -189,7 +189,7 @@ func (g *generator) notNil(goType reflect.Type) {
 	g.line("if m == nil {\nm = new(orchv1.%s)\n}", goType.Name())
 }
 
-// inREST gives the fields that are written.
+// inREST returns the fields that the encoder writes.
 func inREST(md protoreflect.MessageDescriptor) (fields []protoreflect.FieldDescriptor) {
 	for i := range md.Fields().Len() {
 		fd := md.Fields().Get(i)
@@ -241,7 +241,7 @@ func (g *generator) union(mt protoreflect.MessageType, fields []protoreflect.Fie
 	g.line("default:\nreturn dst, ErrUnset\n}")
 }
 
-// oneofName gives the Go name of the one oneof of a struct.
+// oneofName returns the Go name of the one oneof of a struct.
 func oneofName(goType reflect.Type) string {
 	for i := range goType.NumField() {
 		if goType.Field(i).Tag.Get("protobuf_oneof") != "" {
@@ -251,7 +251,7 @@ func oneofName(goType reflect.Type) string {
 	return ""
 }
 
-// structField gives the Go field of a proto field, by the number in its tag.
+// structField returns the Go field of a proto field, by the number in its tag.
 func structField(goType reflect.Type, fd protoreflect.FieldDescriptor) (reflect.StructField, bool) {
 	for i := range goType.NumField() {
 		parts := strings.Split(goType.Field(i).Tag.Get("protobuf"), ",")

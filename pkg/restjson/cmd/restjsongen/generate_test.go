@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write the files anew")
 
 const dir = "../.."
 
-// TestFilesAreCurrent proves that the committed files are those of the proto files.
+// TestFilesAreCurrent checks that the committed files match the proto files.
 func TestFilesAreCurrent(t *testing.T) {
 	t.Parallel()
 	if *update {
@@ -36,7 +36,7 @@ func TestFilesAreCurrent(t *testing.T) {
 	}
 }
 
-// TestDecodersRefuse proves that a message whose rules a generated decoder does not know gets none.
+// TestDecodersRefuse checks that a message with rules beyond the generator gets no decoder.
 func TestDecodersRefuse(t *testing.T) {
 	t.Parallel()
 	for _, name := range []protoreflect.FullName{"orch.v1.FlowRunCreate", "orch.v1.ResourceInRole", "orch.v1.StringOrList", "orch.v1.None"} {
@@ -45,7 +45,7 @@ func TestDecodersRefuse(t *testing.T) {
 	}
 }
 
-// TestEveryShapeIsGenerated proves that a message may become hot whatever its shape.
+// TestEveryShapeIsGenerated checks that messages of every shape can get an encoder.
 func TestEveryShapeIsGenerated(t *testing.T) {
 	t.Parallel()
 	protoregistry.GlobalFiles.RangeFilesByPackage("orch.v1", func(file protoreflect.FileDescriptor) bool {
@@ -61,7 +61,7 @@ func TestEveryShapeIsGenerated(t *testing.T) {
 	})
 }
 
-// hasExtra tells whether a message, or one inside it, collects unnamed keys, which is left to reflection.
+// hasExtra reports whether a message, or one inside it, collects unnamed keys; the generator leaves that to reflection.
 func hasExtra(md protoreflect.MessageDescriptor, seen map[protoreflect.FullName]bool) bool {
 	if seen[md.FullName()] {
 		return false

@@ -2,7 +2,7 @@ package main
 
 import "google.golang.org/protobuf/reflect/protoreflect"
 
-// hot are the messages that are answered most. What they contain gets an encoder as well.
+// hot lists the messages of the most frequent responses. The messages inside them get an encoder too.
 var hot = []protoreflect.FullName{
 	"orch.v1.Event",
 	"orch.v1.EventPage",
@@ -13,8 +13,7 @@ var hot = []protoreflect.FullName{
 	"orch.v1.State",
 }
 
-// read are the messages that clients send most, and those that the broker carries. What they contain gets a decoder as
-// well.
+// read lists the messages that clients and the broker send most. The messages inside them get a decoder too.
 var read = []protoreflect.FullName{
 	"orch.v1.Event",
 	"orch.v1.LogCreate",

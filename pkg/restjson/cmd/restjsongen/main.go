@@ -1,11 +1,9 @@
-// Command restjsongen writes the encoders and decoders of hot messages: straight-line Go for what package restjson
-// otherwise does by reflection. Encoders write the same bytes; decoders read what is well-formed and leave the rest to
-// reflection.
+// Command restjsongen writes the encoders and decoders of hot messages: straight-line Go for what package restjson otherwise
+// does by reflection. Encoders write the same bytes. Decoders accept well-formed input only and leave the rest to reflection.
 //
 //	cd pkg && go run -tags restjson_reflective ./restjson/cmd/restjsongen
 //
-// The tag builds restjson without its generated encoders, so that a changed proto file, with which the old ones no
-// longer compile, does not keep the new ones from being written.
+// The tag builds restjson without the generated files. So the generator compiles even when a changed proto file breaks them.
 package main
 
 import (
@@ -24,7 +22,7 @@ func main() {
 	}
 }
 
-// files are what is written, by name.
+// files maps names to contents.
 var files = map[string]func() ([]byte, error){
 	"generated_encoders.go": func() ([]byte, error) { return generate(hot) },
 	"generated_decoders.go": func() ([]byte, error) { return generateDecoders(read) },

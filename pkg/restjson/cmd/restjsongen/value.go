@@ -9,7 +9,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// field writes a field of m. An error says at which name it was found; an empty name adds nothing.
+// field writes a field of m. name is the location in errors; an empty name adds nothing.
 func (g *generator) field(goType reflect.Type, fd protoreflect.FieldDescriptor, name string) {
 	sf, ok := structField(goType, fd)
 	if !ok {

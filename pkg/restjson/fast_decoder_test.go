@@ -15,10 +15,10 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// swift are the messages with generated decoders.
-var swift = []proto.Message{&orchv1.Event{}, &orchv1.ReceivedEvent{}, &orchv1.LogCreate{}, &orchv1.Resource{}}
+// fastMessages are the messages with generated decoders.
+var fastMessages = []proto.Message{&orchv1.Event{}, &orchv1.ReceivedEvent{}, &orchv1.LogCreate{}, &orchv1.Resource{}}
 
-// agree proves that generated decoders say what the reflective one says, also when they read over another message.
+// agree checks that generated and reflective decoders return the same, also when they read over another message.
 func agree(t require.TestingT, text []byte, kind, former proto.Message) {
 	want := proto.Clone(kind)
 	proto.Reset(want)
@@ -39,14 +39,14 @@ func agree(t require.TestingT, text []byte, kind, former proto.Message) {
 	require.Empty(t, cmp.Diff(want, replaced, protocmp.Transform()), "%s", text)
 }
 
-// TestSwiftAgrees draws messages, writes them, spoils the text or not, and has both decoders read it.
-func TestSwiftAgrees(t *testing.T) {
+// TestFastDecodersAgree writes random messages, damages some of the texts, and compares the results of both decoders.
+func TestFastDecodersAgree(t *testing.T) {
 	t.Parallel()
 	parts := [][]byte{
 		[]byte(" "), []byte("\n\t"), []byte(","), []byte(`"`), []byte("{}"), []byte("]"), []byte("null"), []byte(`\u0041`), []byte(`\ud800`),
 		[]byte("0"), []byte("-1.5"), []byte("\xff"), []byte("ä"), []byte(`"id":"x",`), []byte(`"new":[{"a":"\n"}],`), []byte(`"related":[],`),
 	}
-	for _, kind := range swift {
+	for _, kind := range fastMessages {
 		t.Run(string(kind.ProtoReflect().Descriptor().Name()), func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) {
@@ -66,8 +66,8 @@ func TestSwiftAgrees(t *testing.T) {
 	}
 }
 
-// TestSwiftReads proves that what is well-formed is not left to reflection.
-func TestSwiftReads(t *testing.T) {
+// TestFastDecodersAccept proves that well-formed input does not need reflection.
+func TestFastDecodersAccept(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		`{"occurred":"2026-01-02T03:04:05.678901Z","event":"a\nb","resource":{"orch.resource.id":"x","ä":"\"é\""},"id":"018f4f2c-0000-7000-8000-000000000001"}`,
@@ -75,14 +75,14 @@ func TestSwiftReads(t *testing.T) {
 		  "id" : "018f4f2c-0000-7000-8000-000000000001" , "follows" : null , "unknown" : [ { } ] } `,
 		`{"occurred":"2026-01-02T03:04:05Z","event":"e","resource":{"a":"b"},"id":"018f4f2c-0000-7000-8000-000000000001","follows":"018f4f2c-0000-7000-8000-000000000002"}`,
 	} {
-		require.True(t, restjson.Swift([]byte(text), &orchv1.Event{}), text)
+		require.True(t, restjson.Fast([]byte(text), &orchv1.Event{}), text)
 		agree(t, []byte(text), &orchv1.Event{}, &orchv1.Event{})
 	}
-	require.True(t, restjson.Swift([]byte(`{"name":"n","level":-20,"message":"m","timestamp":"2026-01-02T03:04:05Z"}`), &orchv1.LogCreate{}))
+	require.True(t, restjson.Fast([]byte(`{"name":"n","level":-20,"message":"m","timestamp":"2026-01-02T03:04:05Z"}`), &orchv1.LogCreate{}))
 }
 
-// TestSwiftKeepsBodiesApart proves that what was read does not change when the body's memory is used again.
-func TestSwiftKeepsBodiesApart(t *testing.T) {
+// TestDecodedMessagesOwnTheirMemory proves that a message does not change when the caller reuses the body.
+func TestDecodedMessagesOwnTheirMemory(t *testing.T) {
 	t.Parallel()
 	body := []byte(`{"occurred":"2026-01-02T03:04:05Z","event":"first","resource":{"a":"b"},"payload":{"n":1},"id":"018f4f2c-0000-7000-8000-000000000001"}`)
 	e := &orchv1.Event{}
@@ -93,7 +93,7 @@ func TestSwiftKeepsBodiesApart(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, e, protocmp.Transform()))
 }
 
-// benchmarked is an event of the size of those that the SDK sends.
+// benchmarked is an event of the size that the SDK sends.
 const benchmarked = `{"occurred":"2026-01-02T03:04:05.678901Z","event":"orch.task-run.Running","resource":{"orch.resource.id":` +
 	`"orch.task-run.018f4f2c-0000-7000-8000-000000000001","orch.resource.name":"task-1","orch.run-count":"1","orch.state-message":"",` +
 	`"orch.state-name":"Running","orch.state-type":"RUNNING"},"related":[{"orch.resource.id":"orch.flow-run.45cf673a-409a-436d-a7e8-10d23989a862",` +

@@ -10,29 +10,29 @@ import (
 	"github.com/orch-project/orch/pkg/jsontoken"
 )
 
-// swift is what generated decoders read with. They read what clients send when nothing is wrong with it, straight into
-// the fields of Go, and give up at anything else: a fault, a null where a value belongs, an escape in a key, a UUID that is
-// written in another way. What they gave up, the decoder by reflection reads again and tells what is wrong, if anything is.
+// fastDecoder is the state of a generated decoder. Generated decoders read well-formed input straight into Go fields. They
+// return false for everything else: a syntax or field error, a null for a field that is never null, an escape in a key, a UUID
+// in another notation. The reflective decoder then reads the value again and reports what is wrong, if anything.
 //
-// A decoder uses the memory of what the message held before. Strings share one copy of the body.
-type swift struct {
+// A decoder reuses the memory of the message. Strings share one copy of the body.
+type fastDecoder struct {
 	jsontoken.Lexer
-	text string // Its data.
+	text string // Data as a string; results are slices of it.
 }
 
-// swiftly lets the generated decoder of m read the value ahead; false when there is none, or when it gave up: then m is
-// empty.
-func (d *decoder) swiftly(m protoreflect.Message, p *plan) bool {
-	if p.swift == nil || d.reflective || d.Stopped() || len(d.Data) == 0 {
+// decodeFast reads the next value with the generated decoder of m. It returns false, with m empty, if there is none or if it
+// rejected the value.
+func (d *decoder) decodeFast(m protoreflect.Message, p *plan) bool {
+	if p.fast == nil || d.reflective || d.Stopped() || len(d.Data) == 0 {
 		return false
 	}
 	if len(d.copied) != len(d.Data) || &d.copied[0] != &d.Data[0] {
 		d.copied, d.body = d.Data, string(d.Data)
 	}
 	d.Space()
-	r := swift{Lexer: d.Lexer, text: d.body}
+	r := fastDecoder{Lexer: d.Lexer, text: d.body}
 	message := m.Interface()
-	if !p.swift(&r, message) {
+	if !p.fast(&r, message) {
 		proto.Reset(message)
 		return false
 	}
@@ -40,14 +40,14 @@ func (d *decoder) swiftly(m protoreflect.Message, p *plan) bool {
 	return true
 }
 
-// whole lets the generated decoder of m read a whole body, as swiftly does.
-func (p *plan) whole(data []byte, m proto.Message) bool {
-	if p.swift == nil {
+// decodeBody reads a complete body with the generated decoder of m, as decodeFast does.
+func (p *plan) decodeBody(data []byte, m proto.Message) bool {
+	if p.fast == nil {
 		return false
 	}
-	r := swift{Lexer: lexer(data), text: string(data)}
+	r := fastDecoder{Lexer: lexer(data), text: string(data)}
 	r.Space()
-	if p.swift(&r, m) {
+	if p.fast(&r, m) {
 		if r.Space(); r.Pos == len(data) {
 			return true
 		}
@@ -56,19 +56,19 @@ func (p *plan) whole(data []byte, m proto.Message) bool {
 	return false
 }
 
-// swiftDecoderFunc reads a message; false when it gave up, or when the message has another Go type.
-type swiftDecoderFunc func(r *swift, m proto.Message) bool
+// fastDecoderFunc reads a message. It returns false if it rejected the input, or if the message has another Go type.
+type fastDecoderFunc func(r *fastDecoder, m proto.Message) bool
 
-// swiftly adapts the decoder of one Go type.
-func swiftly[T proto.Message](decode func(*swift, T) bool) swiftDecoderFunc {
-	return func(r *swift, m proto.Message) bool {
+// fast adapts the decoder of one Go type.
+func fast[T proto.Message](decode func(*fastDecoder, T) bool) fastDecoderFunc {
+	return func(r *fastDecoder, m proto.Message) bool {
 		t, ok := m.(T)
 		return ok && decode(r, t)
 	}
 }
 
-// take takes one byte behind white space.
-func (r *swift) take(c byte) bool {
+// take skips white space and takes the byte c.
+func (r *fastDecoder) take(c byte) bool {
 	if r.Peek() != c {
 		return false
 	}
@@ -76,8 +76,8 @@ func (r *swift) take(c byte) bool {
 	return true
 }
 
-// enter goes into an object or array.
-func (r *swift) enter(open byte) bool {
+// enter opens an object or array.
+func (r *fastDecoder) enter(open byte) bool {
 	if r.Peek() != open {
 		return false
 	}
@@ -85,8 +85,8 @@ func (r *swift) enter(open byte) bool {
 	return !r.Stopped()
 }
 
-// key takes the key of the next member and stands before its value.
-func (r *swift) key(first bool) (key string, more, ok bool) {
+// key takes the key of the next member and moves to its value.
+func (r *fastDecoder) key(first bool) (key string, more, ok bool) {
 	if !r.More('}', first) {
 		return "", false, !r.Stopped()
 	}
@@ -98,7 +98,7 @@ func (r *swift) key(first bool) (key string, more, ok bool) {
 }
 
 // plain takes a string without escapes.
-func (r *swift) plain() (string, bool) {
+func (r *fastDecoder) plain() (string, bool) {
 	if r.Pos >= len(r.Data) || r.Data[r.Pos] != '"' {
 		return "", false
 	}
@@ -111,7 +111,7 @@ func (r *swift) plain() (string, bool) {
 	return r.text[start:end], true
 }
 
-func (r *swift) string(to *string) (ok bool) {
+func (r *fastDecoder) string(to *string) (ok bool) {
 	if *to, ok = r.plain(); ok {
 		return true
 	}
@@ -119,15 +119,15 @@ func (r *swift) string(to *string) (ok bool) {
 		return false
 	}
 	*to = string(r.Text())
-	return r.whole()
+	return r.valid()
 }
 
-func (r *swift) uuid(to *string) (ok bool) {
+func (r *fastDecoder) uuid(to *string) (ok bool) {
 	*to, ok = r.plain()
 	return ok && isCanonicalUUID(*to)
 }
 
-func (r *swift) timestamp(to **timestamppb.Timestamp) bool {
+func (r *fastDecoder) timestamp(to **timestamppb.Timestamp) bool {
 	s, ok := r.plain()
 	if !ok {
 		return false
@@ -140,8 +140,8 @@ func (r *swift) timestamp(to **timestamppb.Timestamp) bool {
 	return reason == ""
 }
 
-// integer takes a number of at most 18 digits, without point and exponent.
-func (r *swift) integer(to *int64) bool {
+// integer takes a number of at most 18 digits without a fraction or exponent.
+func (r *fastDecoder) integer(to *int64) bool {
 	lexeme := r.Number()
 	if r.Stopped() || len(lexeme) > 18 {
 		return false
@@ -152,7 +152,7 @@ func (r *swift) integer(to *int64) bool {
 		case c == '-':
 			negative = true
 		case c < '0':
-			return false // A point, or the plus of an exponent.
+			return false // A decimal point, or the plus of an exponent.
 		case c > '9':
 			return false
 		default:
@@ -167,7 +167,7 @@ func (r *swift) integer(to *int64) bool {
 }
 
 // object takes a free JSON object and copies it without white space.
-func (r *swift) object(to *[]byte) bool {
+func (r *fastDecoder) object(to *[]byte) bool {
 	if r.Pos >= len(r.Data) || r.Data[r.Pos] != '{' {
 		return false
 	}
@@ -178,20 +178,20 @@ func (r *swift) object(to *[]byte) bool {
 	} else {
 		*to = append((*to)[:0], raw...)
 	}
-	return r.whole()
+	return r.valid()
 }
 
-// skip takes a value that nobody wants.
-func (r *swift) skip() bool {
+// skip takes the value of an unknown key.
+func (r *fastDecoder) skip() bool {
 	r.Skip()
-	return r.whole()
+	return r.valid()
 }
 
-// whole tells whether what was taken has neither a fault nor half of a surrogate pair.
-func (r *swift) whole() bool { return !r.Stopped() && !r.LoneSurrogate }
+// valid reports whether the text taken has no syntax error and no lone surrogate.
+func (r *fastDecoder) valid() bool { return !r.Stopped() && !r.LoneSurrogate }
 
-// null takes a null, if it is one.
-func (r *swift) null() bool {
+// null takes a null if it is next.
+func (r *fastDecoder) null() bool {
 	if r.Pos >= len(r.Data) || r.Data[r.Pos] != 'n' {
 		return false
 	}
@@ -200,7 +200,7 @@ func (r *swift) null() bool {
 }
 
 // optional takes a value or null.
-func optional[T any](r *swift, to **T, read func(*swift, *T) bool) bool {
+func optional[T any](r *fastDecoder, to **T, read func(*fastDecoder, *T) bool) bool {
 	if r.null() {
 		*to = nil
 		return true
@@ -211,16 +211,16 @@ func optional[T any](r *swift, to **T, read func(*swift, *T) bool) bool {
 	return read(r, *to)
 }
 
-// message takes an object into a message.
-func message[T any](r *swift, to **T, read func(*swift, *T) bool) bool {
+// message reads an object into a message.
+func message[T any](r *fastDecoder, to **T, read func(*fastDecoder, *T) bool) bool {
 	if *to == nil {
 		*to = new(T)
 	}
 	return read(r, *to)
 }
 
-// texts takes an object whose values are strings.
-func (r *swift) texts(to *map[string]string) bool {
+// texts reads an object whose values are strings.
+func (r *fastDecoder) texts(to *map[string]string) bool {
 	if !r.enter('{') {
 		return false
 	}
@@ -234,7 +234,7 @@ func (r *swift) texts(to *map[string]string) bool {
 			return false
 		}
 		if !more {
-			return len(*to) == n // Else a key came twice.
+			return len(*to) == n // A duplicate key makes them differ.
 		}
 		var value string
 		if !r.string(&value) {
@@ -244,8 +244,8 @@ func (r *swift) texts(to *map[string]string) bool {
 	}
 }
 
-// list takes an array of messages.
-func list[T any](r *swift, to *[]*T, read func(*swift, *T) bool) bool {
+// list reads an array of messages.
+func list[T any](r *fastDecoder, to *[]*T, read func(*fastDecoder, *T) bool) bool {
 	if !r.enter('[') {
 		return false
 	}
