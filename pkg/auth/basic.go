@@ -53,11 +53,13 @@ func (b Basic) AllowsToken(token string) bool {
 	return subtle.ConstantTimeCompare(digest[:], b.digest[:]) == 1
 }
 
-// Bearer returns the token of an "Authorization: Bearer" header.
+// Bearer returns the token of an "Authorization: Bearer" header; empty and false for every other scheme.
 func Bearer(header http.Header) (token string, ok bool) {
 	scheme, token, found := strings.Cut(header.Get("Authorization"), " ")
-	token = strings.TrimSpace(token)
-	return token, found && token != "" && strings.EqualFold(scheme, "Bearer")
+	if token = strings.TrimSpace(token); !found || token == "" || !strings.EqualFold(scheme, "Bearer") {
+		return "", false
+	}
+	return token, true
 }
 
 // Token returns the API key of a request: that of an "Authorization: Bearer" header, or the password of a Basic one,

@@ -37,6 +37,30 @@ func raw(t *testing.T, address, text string) int {
 	return response.StatusCode
 }
 
+// A body that cannot be decoded makes no event, and the log says why.
+func TestUndecodableBodies(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	log := w.journal()
+	w.put(slug, &orchv1.WebhookDefinition{Template: static})
+	for _, c := range []struct {
+		name, value string
+		status      int
+		reason      string
+	}{
+		{"Content-Encoding", "gzip", http.StatusBadRequest, "decode gzip"},
+		{"Content-Encoding", "klingon", http.StatusUnsupportedMediaType, "klingon"},
+		{"Content-Type", "text/plain; charset=elvish", http.StatusUnsupportedMediaType, "elvish"},
+		{"Content-Type", "text/plain; charset=utf-8", http.StatusBadRequest, "not utf-8"},
+	} {
+		require.Equal(t, c.status, w.do("POST", slug, "no such encoding: \xff", c.name, c.value).status, c.value)
+		require.Equal(t, "orch-cloud.webhook.failed", w.next().GetEvent())
+		logged(t, log, func(d *orchv1.WebhookDelivery) bool {
+			return d.GetStatus() == int64(c.status) && strings.Contains(d.GetError(), c.reason)
+		})
+	}
+}
+
 func TestBombs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

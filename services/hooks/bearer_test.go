@@ -71,10 +71,14 @@ func TestKeysOfServiceAccounts(t *testing.T) {
 	post := func(token string) int {
 		return w.do("POST", slug, "{}", "Authorization", "Bearer "+token).status
 	}
+	log := w.journal()
 	require.Equal(t, http.StatusUnauthorized, post(first), "without access to the workspace")
+	d := logged(t, log, func(d *orchv1.WebhookDelivery) bool { return d.GetStatus() == http.StatusUnauthorized })
+	require.Contains(t, d.GetError(), "no role in the workspace")
 	w.known(directory.Access, access1)
 	require.Equal(t, http.StatusNoContent, post(first), "at once")
 	require.Equal(t, http.StatusNoContent, post(second), "the keys overlap")
+	require.Equal(t, http.StatusUnauthorized, w.do("POST", slug, "{}", "Authorization", "Basic "+first).status, "the scheme is Bearer")
 	got := w.do("POST", slug, "{}")
 	require.Equal(t, http.StatusUnauthorized, got.status)
 	require.Equal(t, "Bearer", got.header.Get("WWW-Authenticate"))

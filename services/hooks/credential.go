@@ -13,11 +13,16 @@ import (
 	"github.com/orch-project/orch/services/hooks/internal/publish"
 )
 
-// errCredential means that a request did not prove that it may post to the webhook.
-var errCredential = errors.New("the request carries no valid key of the webhook's service account")
+var (
+	// errCredential means that the request carries no valid key of the webhook's service account.
+	errCredential = errors.New("the request carries no valid key of the webhook's service account")
+	// errNoRole means that the key is valid, but its service account may not enter the workspace.
+	errNoRole = errors.New("the webhook's service account has no role in the workspace: grant it one (orch workspace grant)")
+)
 
-// authorize decides whether the request may post to the webhook: nil, errCredential, or definitioncache.ErrUnavailable when that
-// cannot be told. Before a key is refused the directory catches up: it may have been made a moment ago.
+// authorize decides whether the request may post to the webhook. Errors: errCredential, errNoRole, or
+// definitioncache.ErrUnavailable when it cannot decide. Before it refuses a key, the directory catches up: the key may be
+// new.
 func (d *delivery) authorize() error {
 	if d.hook.ServiceAccountId == nil {
 		return nil
@@ -25,26 +30,29 @@ func (d *delivery) authorize() error {
 	if err := d.definitions.Current(); err != nil {
 		return err
 	}
-	token, _ := auth.Bearer(d.r.Header)
-	err := d.judge(token)
-	if !errors.Is(err, errCredential) || !auth.KeyShaped(token) || !d.known.CatchUp(context.WithoutCancel(d.r.Context())) {
+	token, ok := auth.Bearer(d.r.Header)
+	if !ok {
+		return errCredential
+	}
+	err := d.checkKey(token)
+	if err == nil || errors.Is(err, definitioncache.ErrUnavailable) || !auth.KeyShaped(token) ||
+		!d.directory.CatchUp(context.WithoutCancel(d.r.Context())) {
 		return err
 	}
-	return d.judge(token)
+	return d.checkKey(token)
 }
 
-// judge tells whether a token is a key of the webhook's service account, and the service account may enter the
-// webhook's workspace.
-func (d *delivery) judge(token string) error {
-	caller, err := d.known.Identify(token)
+// checkKey checks that a token is a key of the webhook's service account, and that the account may enter the workspace.
+func (d *delivery) checkKey(token string) error {
+	caller, err := d.directory.Identify(token)
 	if errors.Is(err, directory.ErrStale) {
 		return fmt.Errorf("%w: %w", definitioncache.ErrUnavailable, err)
 	}
 	if err != nil || !caller.ServiceAccount || caller.ID != d.hook.GetServiceAccountId() || caller.Account != d.hook.GetAccount() {
 		return errCredential
 	}
-	if scopes, _ := d.known.WorkspaceScopes(caller, d.hook.GetAccount(), d.hook.GetWorkspace()); len(scopes) == 0 {
-		return errCredential
+	if scopes, _ := d.directory.WorkspaceScopes(caller, d.hook.GetAccount(), d.hook.GetWorkspace()); len(scopes) == 0 {
+		return errNoRole
 	}
 	return nil
 }

@@ -66,7 +66,11 @@ func (d *delivery) run() int {
 		}
 	}
 	if err := d.request.ReadBody(d.r, d.cfg.MaxBody); err != nil {
-		return d.fail(ctx, http.StatusBadRequest, publish.Failure{Err: err})
+		status := http.StatusBadRequest
+		if errors.Is(err, receive.ErrUnsupported) {
+			status = http.StatusUnsupportedMediaType
+		}
+		return d.fail(ctx, status, publish.Failure{Err: err})
 	}
 	if d.request.TooLarge {
 		d.w.Header().Set("Connection", "close") // The rest of the body is not waited for; see linger.
@@ -92,12 +96,12 @@ func (d *delivery) run() int {
 	return d.ingest(ctx, d.guard.EventID(proof, d.request))
 }
 
-// ingest makes the event and publishes it. The id is that of every event of this delivery; uuid.Nil when its repeats are
-// not known.
+// ingest renders the event and publishes it. The id is the event's, also of duplicate deliveries; uuid.Nil when duplicates
+// cannot be recognised.
 func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
 	d.note.DeduplicationID = id
-	if id != uuid.Nil && d.repeats.Known(id) {
-		return d.repeat(id)
+	if id != uuid.Nil && d.duplicates.Published(id) {
+		return d.duplicate(id)
 	}
 	body := d.request.Body()
 	text, err := d.renderer.Render(ctx, d.hook.GetTemplate(), d.request, body)
@@ -109,28 +113,30 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
 		return d.fail(ctx, http.StatusBadRequest, publish.Failure{Rendered: &text, Err: err})
 	}
 	send := func() error { return d.publisher.Publish(ctx, d.hook.GetWorkspace(), event) }
-	repeat := false
+	duplicate := false
 	if id == uuid.Nil {
 		err = send()
 	} else {
-		repeat, err = d.repeats.Do(id, send)
+		waiting, cancel := context.WithTimeout(ctx, d.cfg.AckTimeout)
+		defer cancel()
+		duplicate, err = d.duplicates.Do(waiting, id, send)
 	}
 	switch {
-	case err == nil && repeat:
-		return d.repeat(id)
+	case err == nil && duplicate:
+		return d.duplicate(id)
 	case err == nil:
 		d.note.Event, d.note.EventID = event.GetEvent(), event.GetId()
 		d.w.WriteHeader(http.StatusNoContent)
 		return http.StatusNoContent
-	case errors.Is(err, publish.ErrUnavailable):
+	case errors.Is(err, publish.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		return d.unavailable(ctx, err)
 	}
 	return d.fail(ctx, http.StatusBadRequest, publish.Failure{Rendered: &text, Err: err})
 }
 
-// repeat answers a delivery whose event was made before.
-func (d *delivery) repeat(id uuid.UUID) int {
-	d.metrics.repeats.Inc()
+// duplicate responds to a delivery whose event was published before.
+func (d *delivery) duplicate(id uuid.UUID) int {
+	d.metrics.duplicates.Inc()
 	d.note.Duplicate, d.note.EventID = true, id.String()
 	d.w.WriteHeader(http.StatusNoContent)
 	return http.StatusNoContent

@@ -136,7 +136,7 @@ func TestRepeatsMakeOneEvent(t *testing.T) {
 		require.Equal(t, http.StatusNoContent, send("d-1", `{"n": "1"}`), "a repeat is a success")
 	}
 	w.none()
-	require.Contains(t, w.measured(), "orch_hooks_repeats_total")
+	require.Contains(t, w.measured(), "orch_hooks_duplicates_total")
 
 	w.server = other
 	require.Equal(t, http.StatusNoContent, send("d-1", `{"n": "1"}`))

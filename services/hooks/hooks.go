@@ -69,12 +69,12 @@ type Hooks struct {
 	ids         *id.Source
 	broker      *broker.Conn
 	definitions *definitioncache.Cache
-	known       *directory.Directory // The keys of service accounts.
+	directory   *directory.Directory // The keys of service accounts.
 	renderer    *render.Engine
 	publisher   *publish.Publisher
 	guards      *guard.Registry
 	proxies     clientaddr.Networks
-	repeats     dedup.Window
+	duplicates  dedup.Window
 	recorder    *deliveries.Recorder
 	throttle    *throttle
 	metrics     *metrics
@@ -128,7 +128,7 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the directory: %w", err)
 	}
-	h.known = directory.New(directory.Options{Bucket: keys, Log: h.log})
+	h.directory = directory.New(directory.Options{Bucket: keys, Log: h.log})
 	h.proxies = proxies
 	if h.guards, err = guard.NewRegistry(cfg.Secrets, cfg.accountRules()); err != nil {
 		return nil, err
@@ -150,12 +150,12 @@ func (h *Hooks) Handler() http.Handler { return h.handler }
 
 // Workers are what must run for the service to work: the watches of the catalogue and of the directory, which are ready
 // when all webhooks and keys are known, and the delivery log.
-func (h *Hooks) Workers() []run.Worker { return []run.Worker{h.definitions, h.known, h.recorder} }
+func (h *Hooks) Workers() []run.Worker { return []run.Worker{h.definitions, h.directory, h.recorder} }
 
 // Run is the workers alone, for those who have no group to add them to.
 func (h *Hooks) Run(ctx context.Context) error {
 	ended := make(chan error, 2)
-	for _, worker := range []run.Worker{h.known, h.recorder} {
+	for _, worker := range []run.Worker{h.directory, h.recorder} {
 		go func() { ended <- worker.Run(ctx) }()
 	}
 	return errors.Join(h.definitions.Run(ctx), <-ended, <-ended)
@@ -163,7 +163,7 @@ func (h *Hooks) Run(ctx context.Context) error {
 
 // Ready returns why requests cannot be served, nil when they can. It answers at once.
 func (h *Hooks) Ready() error {
-	if err := errors.Join(h.definitions.Loaded(), h.known.Loaded()); err != nil {
+	if err := errors.Join(h.definitions.Loaded(), h.directory.Loaded()); err != nil {
 		return err
 	}
 	return h.broker.Healthy()

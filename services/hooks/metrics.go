@@ -17,7 +17,7 @@ type metrics struct {
 	acks     prometheus.Histogram
 	unknown  prometheus.Counter
 	disabled prometheus.Counter
-	repeats  prometheus.Counter
+	duplicates prometheus.Counter
 	// forgotten counts deliveries that are missing in the delivery log.
 	forgotten prometheus.Counter
 }
@@ -37,9 +37,9 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Help:    "Time until the broker acknowledged an event.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2},
 		})),
-		repeats: telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "orch_hooks_repeats_total",
-			Help: "Deliveries that were sent again and made no event.",
+		duplicates: telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "orch_hooks_duplicates_total",
+			Help: "Duplicate deliveries, which made no event.",
 		})),
 		forgotten: telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "orch_hooks_unlogged_deliveries_total",

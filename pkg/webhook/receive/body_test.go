@@ -44,7 +44,6 @@ func TestTextBodies(t *testing.T) {
 		{"utf-16 with mark", "text/plain; charset=utf-16", "\xfe\xff\x00a\x00\xfc", "aü"},
 		{"utf-16 big endian", "text/plain; charset=utf-16be", "\x00a\x00\xfc", "aü"},
 		{"shift_jis", "text/plain; charset=shift_jis", "\x82\xa0", "あ"},
-		{"unknown charset", "text/plain; charset=klingon", "ü\xff", "ü\ufffd"},
 		{"a mark wins over the charset", "text/plain; charset=latin1", "\ufeffü", "ü"},
 		{"malformed parameters", "text/plain; ;charset", "ü", "ü"},
 	} {

@@ -2,6 +2,7 @@ package receive
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -11,8 +12,8 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// mediaType splits a Content-Type into the type, in lower case, and its charset, empty when it names none. It takes what
-// senders really send: parameters in any case, quoted or not, malformed ones skipped.
+// mediaType splits a Content-Type into the type, in lower case, and its charset, empty when there is none. It accepts what
+// senders really send: parameters in any case, quoted or not. Malformed parameters are skipped.
 func mediaType(contentType string) (media, charset string) {
 	media, parameters, _ := strings.Cut(contentType, ";")
 	for parameters != "" {
@@ -26,25 +27,51 @@ func mediaType(contentType string) (media, charset string) {
 	return strings.ToLower(strings.TrimSpace(media)), charset
 }
 
-// charsetOf is the encoding that a charset names; nil means UTF-8, which an unknown name falls back to.
+// checkCharset reports a body that the charset of its Content-Type cannot decode: ErrUnsupported for an unknown charset,
+// ErrBody for bytes outside of it. A body without a charset is read as UTF-8, whatever its bytes are.
+func (r *Request) checkCharset() error {
+	_, charset := mediaType(r.Get("content-type"))
+	if charset == "" || len(r.Raw) == 0 || r.TooLarge {
+		return nil
+	}
+	e, known := lookUpCharset(charset)
+	switch {
+	case !known:
+		return fmt.Errorf("%w: charset %q", ErrUnsupported, charset)
+	case e == nil && !utf8.Valid(r.Raw), e != nil && !wide(e) && strings.ContainsRune(decode(r.Raw, e), utf8.RuneError):
+		return fmt.Errorf("%w: the bytes are not %s", ErrBody, charset)
+	}
+	return nil
+}
+
+// charsetOf returns the encoding of a charset; nil means UTF-8, which replaces an unknown charset.
 func charsetOf(name string) encoding.Encoding {
+	e, _ := lookUpCharset(name)
+	return e
+}
+
+// lookUpCharset returns the encoding of a charset; nil means UTF-8.
+func lookUpCharset(name string) (e encoding.Encoding, known bool) {
 	name = strings.ToLower(strings.TrimSpace(name))
 	switch name {
 	case "", "utf-8", "utf8":
-		return nil
+		return nil, true
 	case "latin-1", "iso8859_1", "iso_8859_1":
 		name = "latin1"
 	case "utf16", "utf_16":
 		name = "utf-16"
 	}
 	e, err := htmlindex.Get(name)
-	if err != nil || e == unicode.UTF8 {
-		return nil
+	if err != nil {
+		return nil, false
 	}
-	return e
+	if e == unicode.UTF8 {
+		return nil, true
+	}
+	return e, true
 }
 
-// wide tells whether an encoding does not have ASCII as a part, so that bytes cannot be searched for ASCII signs.
+// wide reports whether an encoding does not contain ASCII, so its bytes cannot be searched for ASCII characters.
 func wide(e encoding.Encoding) bool {
 	if e == nil {
 		return false
@@ -55,8 +82,8 @@ func wide(e encoding.Encoding) bool {
 
 var utf8Mark = []byte("\ufeff")
 
-// decode makes text of bytes. What cannot be decoded becomes U+FFFD; a byte order mark is dropped, and one that
-// contradicts the charset wins over it, as in browsers.
+// decode decodes bytes to text. Undecodable bytes become U+FFFD. A byte order mark is dropped; one that contradicts the
+// charset wins, as in browsers.
 func decode(raw []byte, e encoding.Encoding) string {
 	var t transform.Transformer
 	if e == nil {
@@ -69,7 +96,7 @@ func decode(raw []byte, e encoding.Encoding) string {
 		t = unicode.BOMOverride(e.NewDecoder())
 	}
 	out, _, err := transform.Bytes(t, raw)
-	if err != nil { // No decoder of the index fails; whatever it had is better than nothing.
+	if err != nil { // No decoder of the index fails.
 		return strings.ToValidUTF8(string(raw), "\ufffd")
 	}
 	return string(out)

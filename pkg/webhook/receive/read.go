@@ -9,17 +9,18 @@ import (
 	"slices"
 )
 
-// ErrBody is wrapped when the body of a request could not be read to its end.
-var ErrBody = errors.New("the body could not be read")
+// ErrBody is wrapped when the body of a request cannot be read: it breaks off, or is not what its header says.
+var ErrBody = errors.New("read body")
 
-// Excerpt is how much of a body is shown when it cannot be shown whole, in bytes.
+// Excerpt is how many bytes of a body are shown when the whole body cannot be shown.
 const Excerpt = 64 << 10
 
-// firstRead bounds, in bytes, what is allocated on the word of Content-Length alone: a body takes memory as it arrives.
+// firstRead bounds the bytes that are allocated because of Content-Length alone. A body takes memory as it arrives.
 const firstRead = 16 << 10
 
-// ReadBody reads the body into r. A body that exceeds the limit is not read further than an excerpt needs, and r.TooLarge
-// is set; that is no error. After an error r.Raw holds what had arrived.
+// ReadBody reads the body into r and undoes its content encoding. A body that exceeds the limit, as it was sent or decoded,
+// is read only as far as an excerpt needs, and r.TooLarge is set; that is no error. Errors wrap ErrBody or ErrUnsupported.
+// After an error r.Raw holds the bytes that had arrived.
 func (r *Request) ReadBody(from *http.Request, limit int64) error {
 	if !slices.Contains(withBody, from.Method) || from.Body == nil {
 		return nil
@@ -44,5 +45,8 @@ func (r *Request) ReadBody(from *http.Request, limit int64) error {
 		return fmt.Errorf("%w: %w", ErrBody, err)
 	}
 	r.Wire = r.Raw
-	return r.inflate(limit)
+	if err := r.decompress(limit); err != nil {
+		return err
+	}
+	return r.checkCharset()
 }

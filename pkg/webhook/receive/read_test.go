@@ -2,7 +2,9 @@ package receive_test
 
 import (
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
+	"compress/zlib"
 	"errors"
 	"io"
 	"net/http"
@@ -12,6 +14,8 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
 	"github.com/orch-project/orch/pkg/webhook/receive"
@@ -70,11 +74,26 @@ func TestContentLengthTakesNoMemory(t *testing.T) {
 	require.Less(t, cap(request.Raw), 1<<20)
 }
 
-func gzipped(t *testing.T, body []byte) []byte {
+// encode compresses a body by a coding of Content-Encoding.
+func encode(t *testing.T, coding string, body []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, err := w.Write(body)
+	var w io.WriteCloser
+	var err error
+	switch coding {
+	case "gzip", "x-gzip":
+		w = gzip.NewWriter(&b)
+	case "deflate":
+		w = zlib.NewWriter(&b)
+	case "raw deflate":
+		w, err = flate.NewWriter(&b, flate.BestCompression)
+	case "br":
+		w = brotli.NewWriter(&b)
+	case "zstd":
+		w, err = zstd.NewWriter(&b)
+	}
+	require.NoError(t, err)
+	_, err = w.Write(body)
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	return b.Bytes()
@@ -82,22 +101,85 @@ func gzipped(t *testing.T, body []byte) []byte {
 
 func TestCompressedBodies(t *testing.T) {
 	t.Parallel()
-	read := func(raw []byte) *receive.Request {
-		request, r := post(bytes.NewReader(raw), int64(len(raw)), "Content-Encoding", " GZIP", "Content-Type", "application/json")
-		require.NoError(t, request.ReadBody(r, limit))
-		return request
+	for _, coding := range []string{"gzip", "x-gzip", "deflate", "raw deflate", "br", "zstd"} {
+		t.Run(coding, func(t *testing.T) {
+			t.Parallel()
+			read := func(raw []byte) (*receive.Request, error) {
+				header := " " + strings.ToUpper(strings.TrimPrefix(coding, "raw "))
+				request, r := post(bytes.NewReader(raw), int64(len(raw)), "Content-Encoding", header, "Content-Type", "application/json")
+				return request, request.ReadBody(r, limit)
+			}
+			request, err := read(encode(t, coding, []byte(`{"a": 1}`)))
+			require.NoError(t, err)
+			require.Equal(t, `{"a": 1}`, request.Body().Text)
+			request, err = read(encode(t, coding, bytes.Repeat([]byte("x"), limit)))
+			require.NoError(t, err)
+			require.False(t, request.TooLarge)
+			require.Len(t, request.Raw, limit)
+
+			bomb := encode(t, coding, make([]byte, 50<<20))
+			require.Less(t, len(bomb), limit)
+			request, err = read(bomb)
+			require.NoError(t, err)
+			require.True(t, request.TooLarge)
+			require.LessOrEqual(t, len(request.Raw), receive.Excerpt)
+
+			half := encode(t, coding, []byte("some text that breaks off in the middle"))
+			half = half[:len(half)/2]
+			request, err = read(half)
+			require.ErrorIs(t, err, receive.ErrBody)
+			require.Equal(t, half, request.Raw, "the log shows what was sent")
+			_, err = read([]byte("\xff not compressed at all"))
+			require.ErrorIs(t, err, receive.ErrBody)
+		})
 	}
-	require.Equal(t, `{"a": 1}`, read(gzipped(t, []byte(`{"a": 1}`))).Body().Text)
-	require.Equal(t, "no gzip", read([]byte("no gzip")).Body().Text)
-	require.False(t, read(gzipped(t, bytes.Repeat([]byte("x"), limit))).TooLarge)
-	bomb := gzipped(t, make([]byte, 50<<20))
-	require.Less(t, len(bomb), limit)
-	request := read(bomb)
-	require.True(t, request.TooLarge)
-	require.LessOrEqual(t, len(request.Raw), limit)
-	half := gzipped(t, []byte("some text"))
-	half = half[:len(half)-3]
-	require.Equal(t, half, read(half).Raw, "a stream that breaks off stays as it is")
+}
+
+func TestContentCodings(t *testing.T) {
+	t.Parallel()
+	text := []byte("text")
+	for _, c := range []struct {
+		header string
+		body   []byte
+		err    error
+	}{
+		{"", text, nil},
+		{"identity", text, nil},
+		{"gzip, br", encode(t, "br", encode(t, "gzip", text)), nil},
+		{"gzip, br", encode(t, "gzip", encode(t, "br", text)), receive.ErrBody},
+		{"compress", text, receive.ErrUnsupported},
+		{"klingon", text, receive.ErrUnsupported},
+		{"gzip,gzip,gzip,gzip", text, receive.ErrUnsupported},
+		{"klingon", nil, nil},
+	} {
+		request, r := post(bytes.NewReader(c.body), int64(len(c.body)), "Content-Encoding", c.header)
+		err := request.ReadBody(r, limit)
+		require.ErrorIs(t, err, c.err, c.header)
+		if c.err == nil && c.body != nil {
+			require.Equal(t, "text", request.Body().Text)
+		}
+	}
+}
+
+func TestCharsets(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		contentType, body string
+		err               error
+	}{
+		{"text/plain", "\xff", nil},
+		{"text/plain; charset=utf-8", "ü", nil},
+		{"text/plain; charset=utf-8", "\xff", receive.ErrBody},
+		{"text/plain; charset=latin1", "\xfc", nil},
+		{"text/plain; charset=shift_jis", "\x82\xa0", nil},
+		{"text/plain; charset=shift_jis", "\x82", receive.ErrBody},
+		{"text/plain; charset=utf-16le", "a\x00", nil},
+		{"text/plain; charset=klingon", "text", receive.ErrUnsupported},
+		{"text/plain; charset=klingon", "", nil},
+	} {
+		request, r := post(strings.NewReader(c.body), int64(len(c.body)), "Content-Type", c.contentType)
+		require.ErrorIs(t, request.ReadBody(r, limit), c.err, "%s: %q", c.contentType, c.body)
+	}
 }
 
 func TestHeaders(t *testing.T) {

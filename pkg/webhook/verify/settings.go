@@ -1,18 +1,21 @@
 package verify
 
 import (
+	"bytes"
+	"fmt"
 	"strings"
 
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Fault is what is wrong with one field of a verification's settings.
+// FieldError is what is wrong with one field of a verification's settings.
 type FieldError struct{ Field, Message string }
 
-// The least length of a secret, in bytes. Senders make long ones; a short one can be guessed from one signed request.
+// minSecret is the least length of a secret, in bytes of its decoded key. A short one can be guessed from one signed
+// request. Senders generate long ones.
 const minSecret = 8
 
-// Settings makes of what a user sent what is kept, or says what is wrong with it. The input's secrets are not in it.
+// Settings returns the settings to store for an input, or what is wrong with it. They do not hold the input's secrets.
 func Settings(in *orchv1.WebhookVerificationInput) (*orchv1.WebhookVerification, []FieldError) {
 	out := &orchv1.WebhookVerification{Scheme: in.GetScheme(), Tolerance: in.GetTolerance()}
 	var fieldErrors []FieldError
@@ -76,24 +79,25 @@ func Settings(in *orchv1.WebhookVerificationInput) (*orchv1.WebhookVerification,
 	return out, fieldErrors
 }
 
-// CheckSecrets says what is wrong with the secrets of a verification, by their places.
+// CheckSecrets returns what is wrong with the secrets of a verification, by their indexes.
 func CheckSecrets(v *orchv1.WebhookVerification, secrets []string) map[int]string {
 	fieldErrors := map[int]string{}
 	s, err := schemeOf(v)
 	if err != nil {
-		return fieldErrors // Said elsewhere.
+		return fieldErrors // Settings reports it.
 	}
 	for i, secret := range secrets {
-		if _, err := s.key(secret); err != nil {
+		switch key, err := s.key(secret); {
+		case err != nil:
 			fieldErrors[i] = "a secret of standard-webhooks is whsec_ and base64"
-		} else if len(secret) < minSecret {
-			fieldErrors[i] = "a secret has at least 8 characters"
+		case len(bytes.TrimPrefix(key, []byte(standardPrefix))) < minSecret:
+			fieldErrors[i] = fmt.Sprintf("a secret has at least %d bytes, decoded and without its prefix", minSecret)
 		}
 	}
 	return fieldErrors
 }
 
-// headerName tells whether a text is a token of HTTP.
+// headerName reports whether s is a token of HTTP.
 func headerName(s string) bool {
 	for i := range len(s) {
 		c := s[i]

@@ -245,7 +245,11 @@ func TestSettings(t *testing.T) {
 	standard, _ := verify.Settings(input(orchv1.WebhookScheme_WEBHOOK_SCHEME_STANDARD_WEBHOOKS))
 	require.Equal(t, map[int]string{1: "a secret of standard-webhooks is whsec_ and base64"}, verify.CheckSecrets(standard, []string{secret, "whsec_%"}))
 	github, _ := verify.Settings(input(orchv1.WebhookScheme_WEBHOOK_SCHEME_GITHUB))
-	require.Equal(t, map[int]string{0: "a secret has at least 8 characters"}, verify.CheckSecrets(github, []string{"short", "long enough"}))
+	const short = "a secret has at least 8 bytes, decoded and without its prefix"
+	require.Equal(t, map[int]string{0: short}, verify.CheckSecrets(github, []string{"short", "long enough"}))
+	require.Equal(t, map[int]string{0: short, 2: short}, verify.CheckSecrets(standard, []string{"whsec_AA==", "whsec_QUFBQUFBQUE=", "QUFBQUFBQQ=="}), "the decoded key counts")
+	stripe := &orchv1.WebhookVerification{Scheme: orchv1.WebhookScheme_WEBHOOK_SCHEME_STRIPE}
+	require.Equal(t, map[int]string{0: short}, verify.CheckSecrets(stripe, []string{"whsec_1234567", "whsec_12345678"}), "the prefix does not count")
 	for _, secrets := range [][]string{nil, {""}} {
 		_, err := verify.New(github, secrets)
 		require.ErrorIs(t, err, verify.ErrInvalid, "nothing is proven by no secret")

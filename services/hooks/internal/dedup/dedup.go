@@ -1,85 +1,107 @@
-// Package dedup knows which deliveries this process has made an event of, so that a sender who sends one again gets the
-// same answer and nothing else happens.
+// Package dedup recognises duplicate deliveries: deliveries whose event this process has published already.
 //
-//	Do(id) ──▶ known: a repeat
-//	       ──▶ on its way: wait for it; when it fails, try it oneself
-//	       ──▶ else: make the event, and remember the id when it is durable
+//	Do(id) ──▶ published before: duplicate
+//	       ──▶ in flight: wait for it; when it fails, publish
+//	       ──▶ else: publish, and remember the id once the event is durable
 //
-// This memory is a short cut, not the promise. It is small, and lost with the process. The promise is the id itself: an
-// event of a repeated delivery has the id of the first, so that of two replicas, or of a process before and after a
-// crash, only one is ever stored, whatever each of them remembers.
+// This memory is an optimisation, not the guarantee. It is bounded, and lost with the process. The guarantee is the id
+// itself: the event of a duplicate delivery has the id of the first one, so the store keeps one of them. That holds for
+// two replicas, and for a process before and after a crash.
 package dedup
 
 import (
+	"context"
+	"fmt"
 	"sync"
 
 	"github.com/google/uuid"
 )
 
-// generation is how many ids are remembered at least, and half of how many at most.
+// generation is the least number of ids that are remembered, and half of the largest.
 const generation = 1 << 15
 
-// Window remembers ids. The zero value is ready; it is safe for concurrent use.
+// Window remembers ids. The zero value is ready. It is safe for concurrent use.
+//
+// It is not a singleflight.Group: that one passes a failure and a panic on to all callers that wait, and it cannot wait
+// with a context without ending the process on a panic.
 type Window struct {
-	mu     sync.Mutex
-	young  map[uuid.UUID]struct{}
-	old    map[uuid.UUID]struct{}
-	flight map[uuid.UUID]chan struct{} // Closed when the outcome is known.
+	mu       sync.Mutex
+	young    map[uuid.UUID]struct{}
+	old      map[uuid.UUID]struct{}
+	inFlight map[uuid.UUID]chan struct{} // Closed when the outcome is known.
 }
 
-// Do calls publish unless the id's event was made before. It returns whether the delivery is a repeat, or the error of
-// publish, after which the id is as it was.
-func (m *Window) Do(id uuid.UUID, publish func() error) (repeat bool, err error) {
+// Do calls publish unless the event of id was published before. It reports whether the delivery is a duplicate, or the
+// error of publish. After an error or a panic of publish the id is unknown, and the next caller publishes. The error is
+// that of ctx when it ends while another caller publishes.
+func (w *Window) Do(ctx context.Context, id uuid.UUID, publish func() error) (duplicate bool, err error) {
+	if duplicate, err = w.begin(ctx, id); duplicate || err != nil {
+		return duplicate, err
+	}
+	published := false
+	defer func() { w.end(id, published) }()
+	if err := publish(); err != nil {
+		return false, err
+	}
+	published = true
+	return false, nil
+}
+
+// begin waits until the id is published, which it reports, or this caller is the one to publish it.
+func (w *Window) begin(ctx context.Context, id uuid.UUID) (published bool, err error) {
 	for {
-		m.mu.Lock()
-		if m.has(id) {
-			m.mu.Unlock()
+		w.mu.Lock()
+		if w.has(id) {
+			w.mu.Unlock()
 			return true, nil
 		}
-		done, busy := m.flight[id]
+		done, busy := w.inFlight[id]
 		if !busy {
-			break
+			if w.inFlight == nil {
+				w.inFlight = map[uuid.UUID]chan struct{}{}
+			}
+			w.inFlight[id] = make(chan struct{})
+			w.mu.Unlock()
+			return false, nil
 		}
-		m.mu.Unlock()
-		<-done
+		w.mu.Unlock()
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return false, fmt.Errorf("wait for the same delivery in flight: %w", ctx.Err())
+		}
 	}
-	done := make(chan struct{})
-	if m.flight == nil {
-		m.flight = map[uuid.UUID]chan struct{}{}
-	}
-	m.flight[id] = done
-	m.mu.Unlock()
-
-	err = publish()
-
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.flight, id)
-	close(done)
-	if err == nil {
-		m.add(id)
-	}
-	return false, err
 }
 
-// Known tells whether the id's event was made.
-func (m *Window) Known(id uuid.UUID) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.has(id)
+// end releases the callers that wait for id.
+func (w *Window) end(id uuid.UUID, published bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	close(w.inFlight[id])
+	delete(w.inFlight, id)
+	if published {
+		w.add(id)
+	}
 }
 
-func (m *Window) has(id uuid.UUID) bool {
-	if _, ok := m.young[id]; ok {
+// Published reports whether the event of id was published.
+func (w *Window) Published(id uuid.UUID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.has(id)
+}
+
+func (w *Window) has(id uuid.UUID) bool {
+	if _, ok := w.young[id]; ok {
 		return true
 	}
-	_, ok := m.old[id]
+	_, ok := w.old[id]
 	return ok
 }
 
-func (m *Window) add(id uuid.UUID) {
-	if m.young == nil || len(m.young) >= generation {
-		m.old, m.young = m.young, make(map[uuid.UUID]struct{}, 64)
+func (w *Window) add(id uuid.UUID) {
+	if w.young == nil || len(w.young) >= generation {
+		w.old, w.young = w.young, make(map[uuid.UUID]struct{}, 64)
 	}
-	m.young[id] = struct{}{}
+	w.young[id] = struct{}{}
 }

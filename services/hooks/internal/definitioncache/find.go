@@ -47,7 +47,7 @@ func (c *Cache) Find(ctx context.Context, slug string) (*orchv1.WebhookDefinitio
 // look asks the broker. What it answers is not put into the map: only the watch writes there, in order.
 func (c *Cache) look(ctx context.Context, key string) (*orchv1.WebhookDefinition, error) {
 	if !c.limiter.AllowN(c.opts.Clock.Now(), 1) {
-		return nil, ErrNotFound
+		return nil, fmt.Errorf("%w: too many look-ups of unknown slugs", ErrUnavailable)
 	}
 	// Others wait for this look: it must not end because the first of them hangs up.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)

@@ -65,7 +65,7 @@ type webhookFlags struct {
 func newWebhookFlags(cmd *cobra.Command) *webhookFlags {
 	f := &webhookFlags{cmd: cmd}
 	f.template = textFlag(cmd, "template", "t", "the Jinja2 template; it renders the JSON of an event")
-	f.secret = textFlag(cmd, "secret", "", "the secret that requests are signed with; two lines are two secrets, the newest first")
+	f.secret = textFlag(cmd, "secret", "", "the secret that requests are signed with, blanks included; two lines are two secrets, the newest first")
 	flags := cmd.Flags()
 	flags.StringVarP(&f.description, "description", "d", "", "the purpose of the webhook")
 	flags.StringVar(&f.account, "service-account", "", "the service account whose key requests must carry, by name or id")
@@ -136,13 +136,24 @@ func (f *webhookFlags) signature(body map[string]any) error {
 	case f.scheme != "":
 		verification := map[string]any{"scheme": f.scheme}
 		if given {
-			verification["secrets"] = strings.Fields(secret)
+			verification["secrets"] = secretLines(secret)
 		}
 		body["verification"] = verification
 	case given:
 		return fmt.Errorf("%w: --secret needs --scheme", errArgument)
 	}
 	return nil
+}
+
+// secretLines returns the secrets of a text, one a line. Blanks belong to a secret; empty lines do not count.
+func secretLines(text string) []string {
+	var secrets []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(line, "\r\n"); line != "" {
+			secrets = append(secrets, line)
+		}
+	}
+	return secrets
 }
 
 // parseRate reads requests per span, such as 100/60s. Zero is no limit, nil.

@@ -1,0 +1,103 @@
+package receive
+
+import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
+)
+
+// ErrUnsupported is wrapped when the body has a content encoding or a charset that the server cannot decode.
+var ErrUnsupported = errors.New("unsupported body")
+
+const (
+	// maxContentCodings bounds how often a body may be compressed.
+	maxContentCodings = 3
+	// maxZstdWindow is the largest window of zstd as a content encoding, in bytes (RFC 9659).
+	maxZstdWindow = 8 << 20
+)
+
+// decompress replaces a compressed body with its content, to which the limit applies as well. The codings of
+// Content-Encoding are undone from the last to the first. The error wraps ErrUnsupported for an unknown coding, ErrBody
+// for a body that is not what its coding says; the body then stays as it was sent.
+func (r *Request) decompress(limit int64) error {
+	header := r.Get("content-encoding")
+	if r.TooLarge || len(r.Raw) == 0 || header == "" {
+		return nil
+	}
+	codings := strings.Split(header, ",")
+	if len(codings) > maxContentCodings {
+		return fmt.Errorf("%w: Content-Encoding has more than %d codings", ErrUnsupported, maxContentCodings)
+	}
+	body := r.Raw
+	for i := len(codings) - 1; i >= 0; i-- {
+		coding := strings.ToLower(strings.TrimSpace(codings[i]))
+		if coding == "" || coding == "identity" {
+			continue
+		}
+		content, err := decodeContent(coding, body, limit)
+		if err != nil {
+			return err
+		}
+		if int64(len(content)) > limit {
+			r.TooLarge, r.Raw = true, content[:min(limit, Excerpt)]
+			return nil
+		}
+		body = content
+	}
+	r.Raw = body
+	return nil
+}
+
+// decodeContent undoes one coding. It returns at most one byte more than the limit.
+func decodeContent(coding string, body []byte, limit int64) ([]byte, error) {
+	broken := func(err error) error { return fmt.Errorf("%w: decode %s: %w", ErrBody, coding, err) }
+	var content io.Reader
+	switch coding {
+	case "gzip", "x-gzip":
+		decoder, err := gzip.NewReader(bytes.NewReader(body))
+		if err != nil {
+			return nil, broken(err)
+		}
+		content = decoder
+	case "deflate":
+		if !zlibHeader(body) { // Some senders leave out the zlib header that RFC 9110 asks for.
+			content = flate.NewReader(bytes.NewReader(body))
+			break
+		}
+		decoder, err := zlib.NewReader(bytes.NewReader(body))
+		if err != nil {
+			return nil, broken(err)
+		}
+		content = decoder
+	case "br":
+		content = brotli.NewReader(bytes.NewReader(body))
+	case "zstd":
+		decoder, err := zstd.NewReader(bytes.NewReader(body), zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
+		if err != nil {
+			return nil, broken(err)
+		}
+		defer decoder.Close()
+		content = decoder
+	default:
+		return nil, fmt.Errorf("%w: content encoding %q", ErrUnsupported, coding)
+	}
+	decoded, err := io.ReadAll(io.LimitReader(content, limit+1))
+	if err != nil && int64(len(decoded)) <= limit {
+		return nil, broken(err)
+	}
+	return decoded, nil
+}
+
+// zlibHeader reports whether a body begins with a header of zlib (RFC 1950).
+func zlibHeader(body []byte) bool {
+	return len(body) >= 2 && body[0]&0x0f == 8 && (int(body[0])<<8|int(body[1]))%31 == 0
+}
