@@ -13,10 +13,10 @@ import (
 
 // metrics are what is measured. No label says which webhook: their number is not bounded.
 type metrics struct {
-	requests *prometheus.CounterVec
-	acks     prometheus.Histogram
-	unknown  prometheus.Counter
-	disabled prometheus.Counter
+	requests   *prometheus.CounterVec
+	acks       prometheus.Histogram
+	unknown    prometheus.Counter
+	disabled   prometheus.Counter
 	duplicates prometheus.Counter
 	// forgotten counts deliveries that are missing in the delivery log.
 	forgotten prometheus.Counter
