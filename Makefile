@@ -9,6 +9,8 @@ export PATH := $(BIN):$(PATH)
 
 VERSION  := $(shell tools/version)
 LDFLAGS  := -s -w -X main.version=$(VERSION)
+# Without cgo no C compiler is needed, and Pebble's zstd is the Go one.
+GOBUILD  := CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
 MODULES   = $$(go list -f '{{.Dir}}' -m)
 PACKAGES  = $$(go list -f '{{.Dir}}/...' -m)
 COMMANDS := $(addprefix ./,$(wildcard services/*/cmd/*))
@@ -23,13 +25,13 @@ help: ## list the targets
 
 .PHONY: run
 run: ## build bin/orch and start the whole server; ARGS="--listen 127.0.0.1:4300" is passed on
-	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/orch ./services/standalone/cmd/orch
+	$(GOBUILD) -o bin/orch ./services/standalone/cmd/orch
 	exec bin/orch server $(ARGS)
 
 .PHONY: build
 build: ## build every command into bin/
 	@mkdir -p bin
-	go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(COMMANDS)
+	$(GOBUILD) -o bin/ $(COMMANDS)
 
 .PHONY: up
 up: ## start the three services, NATS and MongoDB in containers (Docker)

@@ -9,7 +9,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/wire"
 )
 
-// serveConn answers one connection's commands, one after another, until it ends or sends what is not a frame.
+// serveConn executes the commands of one connection in order until the connection ends or sends a malformed frame.
 func (s *Server) serveConn(c net.Conn) {
 	defer s.wg.Done()
 	defer func() {

@@ -28,11 +28,11 @@ func (r *Report) OK() bool {
 	return true
 }
 
-// Backup writes a consistent copy of the data directory into a new directory, online. Open reads such a copy as it is; Restore
-// makes a data directory of it.
+// Backup writes a consistent copy of the data directory into a new directory, online. Open accepts such a copy; Restore copies it
+// into a new data directory.
 func (s *Server) Backup(ctx context.Context, dir string) error {
 	if err := s.engine.Backup(ctx, dir); err != nil {
-		return fmt.Errorf("backing up to %s: %w", dir, err)
+		return fmt.Errorf("back up to %s: %w", dir, err)
 	}
 	return nil
 }
@@ -40,7 +40,7 @@ func (s *Server) Backup(ctx context.Context, dir string) error {
 // Restore makes a data directory of a backup. The directory must not exist or be empty; nothing is overwritten.
 func Restore(ctx context.Context, backup, dir string) error {
 	if err := storage.Restore(ctx, vfs.Default, backup, dir); err != nil {
-		return fmt.Errorf("restoring %s into %s: %w", backup, dir, err)
+		return fmt.Errorf("restore %s into %s: %w", backup, dir, err)
 	}
 	return nil
 }
@@ -51,12 +51,12 @@ func (s *Server) Check(ctx context.Context) (*Report, error) {
 	return &Report{list}, err
 }
 
-// Check verifies a data directory that no process has open, without writing to it. Data that cannot be read, for instance
-// because a checksum does not match, is an error that says where.
+// Check verifies a data directory that no process has open, without writing to it. Unreadable data, such as a block with a wrong
+// checksum, is an error with its location.
 func Check(ctx context.Context, dir string) (*Report, error) {
 	e, err := storage.Open(dir, storage.Options{ReadOnly: true})
 	if err != nil {
-		return nil, fmt.Errorf("checking %s: %w", dir, err)
+		return nil, fmt.Errorf("check %s: %w", dir, err)
 	}
 	list, err := e.Check(ctx)
 	return &Report{list}, errors.Join(err, e.Close())

@@ -78,6 +78,13 @@ func TestPartialIndexesOfLaterVersions(t *testing.T) {
 	}
 }
 
+func TestEmptySetIsAccepted(t *testing.T) {
+	_, cl := start(t, t.TempDir(), embeddedmongo.Options{NoSync: true})
+	db := cl.Database("d")
+	run(t, db, `{"insert": "c", "documents": [{"_id": 1}]}`)
+	require.Zero(t, refusal(t, db, `{"update": "c", "updates": [{"q": {}, "u": {"$set": {}}}]}`), "MongoDB accepts it since 5.0")
+}
+
 func TestCollectionHasAtMost64Indexes(t *testing.T) {
 	_, cl := start(t, t.TempDir(), embeddedmongo.Options{NoSync: true})
 	db := cl.Database("d")

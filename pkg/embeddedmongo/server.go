@@ -23,7 +23,7 @@ var (
 )
 
 // ErrClosed reports use of a closed server.
-var ErrClosed = errors.New("the embedded server is closed")
+var ErrClosed = errors.New("embedded server closed")
 
 // Server serves one data directory. Its methods are safe for concurrent use.
 type Server struct {
@@ -50,7 +50,7 @@ func Open(dir string, opts Options) (*Server, error) {
 		FS: opts.FS, NoSync: opts.NoSync, Logger: opts.Logger, CacheBytes: opts.CacheBytes, Clock: opts.Clock,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("opening the embedded store: %w", err)
+		return nil, fmt.Errorf("open embedded store: %w", err)
 	}
 	s := &Server{engine: e, service: command.New(e, opts.Logger), log: opts.Logger, conns: map[net.Conn]struct{}{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -76,7 +76,7 @@ func (s *Server) sweep(every time.Duration) {
 		case <-t.C:
 			s.service.Expire()
 			if _, err := s.engine.Sweep(s.ctx); err != nil && s.ctx.Err() == nil {
-				s.log.Error("removing expired documents", "error", err)
+				s.log.Error("remove expired documents", "error", err)
 			}
 		}
 	}
@@ -100,8 +100,8 @@ func (d Dialer) DialContext(ctx context.Context, _, _ string) (net.Conn, error) 
 // ContextDialer is for options.Client().SetDialer: the driver then talks to the server without sockets.
 func (s *Server) ContextDialer() Dialer { return Dialer{s} }
 
-// URI is what a driver in this process connects to, together with ContextDialer. The address is a name only: nothing listens
-// there. The driver's retries are off, because a standalone server has no use for them.
+// URI is the connection string for a driver in this process, together with ContextDialer. No listener exists at its address. The
+// driver's retries are off, because a server without failover needs none.
 func (s *Server) URI() string {
 	return "mongodb://embedded.invalid:27017/?directConnection=true&retryWrites=false&retryReads=false"
 }
@@ -115,10 +115,10 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 	defer stop()
 	stopClosed := context.AfterFunc(s.ctx, cancel)
 	defer stopClosed()
-	var mine []net.Conn
+	var accepted []net.Conn
 	defer func() {
 		ln.Close()
-		for _, c := range mine {
+		for _, c := range accepted {
 			c.Close()
 		}
 	}()
@@ -128,16 +128,16 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener) error {
 			if ctx.Err() != nil {
 				return nil
 			}
-			return fmt.Errorf("accepting connections on %s: %w", ln.Addr(), err)
+			return fmt.Errorf("accept connections on %s: %w", ln.Addr(), err)
 		}
 		if !s.accept(c) {
 			return nil
 		}
-		mine = s.living(append(mine, c))
+		accepted = s.living(append(accepted, c))
 	}
 }
 
-// living drops the connections that have ended.
+// living returns the connections that are still open.
 func (s *Server) living(cs []net.Conn) []net.Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +178,7 @@ func (s *Server) Close() error {
 		s.wg.Wait()
 		s.service.Close()
 		if err := s.engine.Close(); err != nil {
-			s.err = fmt.Errorf("closing the embedded store: %w", err)
+			s.err = fmt.Errorf("close embedded store: %w", err)
 		}
 	})
 	return s.err

@@ -85,7 +85,7 @@ func run(ctx context.Context, docs int, d time.Duration, dir string) (err error)
 	r.goal("reopen, large, s", large.reopen, large.reopen <= 0.5, "at most 0.5")
 	r.goal("resident memory after it, MB", large.memory, large.memory <= 150, "at most 150")
 	if len(r.failed) > 0 {
-		return fmt.Errorf("missed: %q", r.failed)
+		return fmt.Errorf("goals missed: %q", r.failed)
 	}
 	return nil
 }

@@ -121,7 +121,7 @@ func drain(ctx context.Context, c *mongo.Collection, q bson.D, o *options.FindOp
 		n++
 	}
 	if n == 0 {
-		return errors.New("the query found nothing")
+		return errors.New("query found no document")
 	}
 	return errors.Join(cur.Err(), cur.Close(ctx))
 }
@@ -151,5 +151,5 @@ func resident() (float64, error) {
 			return kb / 1024, err
 		}
 	}
-	return 0, errors.New("the kernel tells no VmRSS")
+	return 0, errors.New("read VmRSS: not in /proc/self/status")
 }

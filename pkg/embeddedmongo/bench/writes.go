@@ -56,7 +56,7 @@ func indexes(ctx context.Context, c *mongo.Collection) error {
 	return err
 }
 
-// perSecond runs f in the writers until the time is over.
+// perSecond runs f in the writers for the given time.
 func perSecond(writers int, d time.Duration, f func(i int) error) (float64, error) {
 	var n, next atomic.Int64
 	errs := make([]error, writers)
@@ -76,7 +76,7 @@ func perSecond(writers int, d time.Duration, f func(i int) error) (float64, erro
 	return float64(n.Load()) / time.Since(begin).Seconds(), errors.Join(errs...)
 }
 
-// many is how many documents one command stores, where it stores many.
+// many is the number of documents of one bulk command.
 const many = 2000
 
 // rawInserts commits the same keys and values as inserts do into Pebble alone, with a sync each time: those of each documents.

@@ -9,14 +9,14 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// Accumulators are the names that $group knows.
+// Accumulators are the accumulators of $group.
 var Accumulators = []string{"$sum", "$avg", "$min", "$max", "$first", "$last", "$push", "$addToSet", "$count", "$mergeObjects"}
 
 func accumulates(op string) bool {
 	return slices.Contains(Accumulators, op)
 }
 
-// accumulator gathers one field of one group. step returns by how many bytes the state grew.
+// accumulator computes one field of one group. step returns the growth of its state in bytes.
 type accumulator interface {
 	step(value.Value) (grown int, err error)
 	result() value.Value

@@ -17,7 +17,7 @@ type Source interface {
 	Next() (d value.Doc, ok bool, err error)
 }
 
-// Pipeline is a compiled pipeline: the part that a query plan can do, and the stages after it.
+// Pipeline is a compiled pipeline: the leading stages as a query for the planner, and the remaining stages.
 type Pipeline struct {
 	Query  plan.Query
 	stages []stage
@@ -198,7 +198,7 @@ func compileStage(name string, arg value.Value, now int64) (stage, error) {
 	return func(in Source, now int64) Source { return &mapping{in, st, now} }, nil
 }
 
-// Stages are the names that Compile knows.
+// Stages are the stages that Compile accepts.
 var Stages = []string{
 	"$match", "$sort", "$skip", "$limit", "$count", "$project", "$set", "$addFields", "$unset", "$unwind", "$group", "$sortByCount",
 	"$replaceRoot", "$replaceWith",

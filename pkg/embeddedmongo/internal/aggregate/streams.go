@@ -11,7 +11,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// memory bounds what a blocking stage keeps, in bytes.
+// memory bounds the state of a blocking stage, in bytes.
 const memory = 100 << 20
 
 func tooMuch(stage string) error {

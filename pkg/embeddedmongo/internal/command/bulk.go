@@ -11,7 +11,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// bulkTotals counts what a bulkWrite did.
+// bulkTotals are the totals of a bulkWrite.
 type bulkTotals struct {
 	errors, inserted, matched, modified, upserted, deleted int64
 }

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// firstBatch is the number of documents in a first batch when the client does not say.
+	// firstBatch is the default size of a first batch, in documents.
 	firstBatch = 101
 	// batchBytes bounds a batch.
 	batchBytes = 8 << 20
@@ -77,7 +77,7 @@ func (cs *cursors) drop(c *cursor) {
 	cs.mu.Lock()
 	delete(cs.m, c.id)
 	cs.mu.Unlock()
-	_ = c.close() // Its reader has nothing more to say to anybody.
+	_ = c.close() // The command fails or ends anyway; there is no one to report to.
 }
 
 // kill ends an idle cursor; a busy one belongs to the command that uses it.
@@ -111,11 +111,11 @@ func (cs *cursors) closeAll() {
 	cs.m = map[int64]*cursor{}
 	cs.mu.Unlock()
 	for _, c := range all {
-		_ = c.close() // Its reader has nothing more to say to anybody.
+		_ = c.close() // The command fails or ends anyway; there is no one to report to.
 	}
 }
 
-// batch appends documents to an open array until the batch is full; more tells that the stream may go on.
+// batch appends documents to an open array until the batch is full; more reports that the stream may continue.
 func (c *cursor) batch(b *value.Builder, n int64, r *request) (more bool, err error) {
 	start := b.Len()
 	for i := int64(0); n < 0 || i < n; i++ {
@@ -139,7 +139,7 @@ func (c *cursor) batch(b *value.Builder, n int64, r *request) (more bool, err er
 			return true, nil
 		}
 		if i == 0 {
-			// Most answers are one document, and around it little more than the cursor's name.
+			// Most replies are one document and a cursor's name.
 			b.Grow(len(d) + 128)
 		}
 		b.Add(value.Index(int(i)), value.OfDoc(d))
@@ -152,7 +152,7 @@ func (s *Service) reply(r *request, c *cursor, size int64, single bool) (*value.
 	b := value.NewBuilder().Open("cursor", bson.TypeEmbeddedDocument).Open("firstBatch", bson.TypeArray)
 	more, err := c.batch(b, size, r)
 	if err != nil {
-		_ = c.close() // Its reader has nothing more to say to anybody.
+		_ = c.close() // The command fails or ends anyway; there is no one to report to.
 		return nil, err
 	}
 	b.Close()
@@ -161,7 +161,7 @@ func (s *Service) reply(r *request, c *cursor, size int64, single bool) (*value.
 		if c.pending == nil && size > 0 {
 			d, ok, err := c.src.Next()
 			if err != nil {
-				_ = c.close() // Its reader has nothing more to say to anybody.
+				_ = c.close() // The command fails or ends anyway; there is no one to report to.
 				return nil, err
 			}
 			if more = ok; ok {

@@ -9,7 +9,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// explain tells how a find, count, distinct, aggregate, update, delete or findAndModify would read. Writes are not carried out.
+// explain describes the plan of a find, count, distinct, aggregate, update, delete or findAndModify. It executes no write.
 func (s *Service) explain(r *request) (*value.Builder, error) {
 	if r.target.T != bson.TypeEmbeddedDocument {
 		return nil, mongoerr.New(mongoerr.TypeMismatch, "explain needs a command")

@@ -7,7 +7,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// famReply builds findAndModify's answer: the document before or after, and what happened.
+// famReply builds the reply of findAndModify: the document before or after the change, and lastErrorObject.
 func famReply(r *request, ch *change, out outcome, proj *project.Projection, after bool) (*value.Builder, error) {
 	b := value.NewBuilder().Open("lastErrorObject", bson.TypeEmbeddedDocument)
 	n := int32(out.matched)

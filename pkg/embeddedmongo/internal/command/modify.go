@@ -25,7 +25,7 @@ type change struct {
 	update *update.Update // nil removes.
 }
 
-// outcome is what a change did. before and after are set for single changes.
+// outcome is the result of a change. before and after are set for single changes.
 type outcome struct {
 	matched, modified int64
 	upserted          value.Value
@@ -33,10 +33,10 @@ type outcome struct {
 	pos               int
 }
 
-// attempts bounds how often a single change looks for another document after losing one to a concurrent write.
+// attempts bounds the searches of a single change whose candidates concurrent writes take away.
 const attempts = 1000
 
-// modify carries out a change on an existing collection; c may be nil.
+// modify executes a change on an existing collection; c may be nil.
 func (s *Service) modify(r *request, w *storage.Commit, c *storage.Collection, ch *change) (out outcome, err error) {
 	if c == nil {
 		return out, nil
@@ -47,7 +47,7 @@ func (s *Service) modify(r *request, w *storage.Commit, c *storage.Collection, c
 	}
 	for range attempts {
 		lost, err := s.pass(r, w, c, ch, &out)
-		// A single change whose candidates all changed under it looks again: another document may match now.
+		// Concurrent writes changed all candidates of a single change. Search again: another document may match now.
 		if err != nil || !lost || ch.many || out.matched > 0 {
 			return out, err
 		}
@@ -68,7 +68,7 @@ func soleID(f *filter.Filter) []byte {
 	return nil
 }
 
-// pass searches once and changes what it finds. lost tells that a candidate was gone or different when its turn came.
+// pass searches once and changes the matches. lost reports that a candidate no longer matched under its lock.
 func (s *Service) pass(r *request, w *storage.Commit, c *storage.Collection, ch *change, out *outcome) (lost bool, err error) {
 	q := plan.Query{Filter: ch.filter, Sort: ch.sort, Hint: ch.hint, Early: !ch.many, Expired: r.expired}
 	if !ch.many && ch.sort != nil {
@@ -137,7 +137,7 @@ func (s *Service) apply(r *request, w *storage.Commit, c *storage.Collection, id
 	return true, nil
 }
 
-// checkUpdated refuses an update that made bytes that no reader accepts.
+// checkUpdated rejects an update whose result is not valid BSON.
 func checkUpdated(d value.Doc) error {
 	if err := value.Validate(d); err != nil {
 		return mongoerr.New(mongoerr.BadValue, "the update makes an invalid document: %v", err)
@@ -145,10 +145,10 @@ func checkUpdated(d value.Doc) error {
 	return nil
 }
 
-// upsertAttempts bounds the repeats of an upsert that meets a document which a concurrent upsert just inserted.
+// upsertAttempts bounds the retries of an upsert that collides with a concurrent upsert.
 const upsertAttempts = 4
 
-// modifyOrInsert carries out a change and, for an upsert without a match, inserts.
+// modifyOrInsert executes a change and, for an upsert without a match, inserts.
 func (s *Service) modifyOrInsert(r *request, w *storage.Commit, db, name string, ch *change) (out outcome, err error) {
 	for try := 1; ; try++ {
 		out, err = s.modify(r, w, s.e.Lookup(db, name), ch)
@@ -173,7 +173,7 @@ func (s *Service) modifyOrInsert(r *request, w *storage.Commit, db, name string,
 			out.upserted, out.after = d.Get("_id"), d
 			return out, nil
 		}
-		// The document that is in the way may be one that the filter matches now.
+		// The filter may match the conflicting document now.
 		if !mongoerr.Is(err, mongoerr.DuplicateKeyKind) || try == upsertAttempts {
 			return out, err
 		}

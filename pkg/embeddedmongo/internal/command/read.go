@@ -47,7 +47,7 @@ func (s *Service) lookup(r *request) (*storage.Collection, string, error) {
 	return s.e.Lookup(r.db, name), r.db + "." + name, nil
 }
 
-// findQuery reads what find asks for.
+// findQuery reads the query of a find.
 func findQuery(r *request) (q plan.Query, err error) {
 	if q.Filter, err = r.filter(r.get("filter"), "filter"); err != nil {
 		return q, err
@@ -182,7 +182,7 @@ func (s *Service) aggregate(r *request) (*value.Builder, error) {
 	return s.reply(r, &cursor{ns: ns, src: src, close: run.Close}, size, false)
 }
 
-// countQuery reads what count asks for; a negative limit means its magnitude.
+// countQuery reads the query of a count; a negative limit means its magnitude.
 func countQuery(r *request) (q plan.Query, err error) {
 	if q.Filter, err = r.filter(r.get("query"), "query"); err != nil {
 		return q, err

@@ -14,7 +14,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/wire"
 )
 
-// request is one command on its way.
+// request is one command during its execution.
 type request struct {
 	ctx      context.Context
 	conn     int32
@@ -47,7 +47,7 @@ func (s *Service) newRequest(ctx context.Context, conn int32, m *wire.Message) (
 	return r, nil
 }
 
-// check refuses what the command does not know: no option is ever ignored.
+// check rejects unknown options: no option is ever ignored.
 func (r *request) check(options []string) error {
 	if v := r.get("startTransaction"); !v.IsMissing() {
 		return mongoerr.NotImplemented("transaction (startTransaction)")
@@ -81,7 +81,7 @@ func (r *request) check(options []string) error {
 				return err
 			}
 		case "bypassDocumentValidation", "allowDiskUse", "noCursorTimeout":
-			// They change nothing here: there is no validation, no spilling, and cursors die of disuse only.
+			// These have no effect here: there is no validation and no spilling, and only idle cursors expire.
 		}
 	}
 	for name := range r.m.Sequences {
@@ -125,7 +125,7 @@ func checkReadConcern(v value.Value) error {
 	}
 }
 
-// journal reads a write concern: whether the answer waits for the disk. A missing write concern waits.
+// journal reads a write concern: whether the reply waits for fsync. A missing write concern waits.
 func journal(v value.Value) (bool, error) {
 	if v.IsMissing() {
 		return true, nil
@@ -164,7 +164,7 @@ func (r *request) journal() (bool, error) { return journal(r.m.Body.Get("writeCo
 
 func (r *request) get(name string) value.Value { return r.m.Body.Get(name) }
 
-// collection is the name that the command's own field gives.
+// collection is the collection name in the command's own field.
 func (r *request) collection() (string, error) {
 	if r.target.T != bson.TypeString || r.target.Str() == "" {
 		return "", mongoerr.New(mongoerr.InvalidNamespace, "command %s needs a collection's name, not %s", r.name, value.Format(r.target))
@@ -241,13 +241,13 @@ func sortOf(v value.Value) (*index.Sort, error) {
 	return index.CompileSort(d)
 }
 
-// expired is the error of a command that has run out of its time, or whose server closes.
+// expired returns an error once the command exceeded maxTimeMS or the server closes.
 func (r *request) expired() error {
 	if !r.deadline.IsZero() && time.Now().After(r.deadline) {
 		return mongoerr.New(mongoerr.MaxTimeMSExpired, "operation exceeded time limit")
 	}
 	if r.ctx.Err() != nil {
-		return mongoerr.New(mongoerr.ShutdownInProgress, "the server is closing")
+		return mongoerr.New(mongoerr.ShutdownInProgress, "server is closing")
 	}
 	return nil
 }

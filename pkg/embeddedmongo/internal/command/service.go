@@ -1,4 +1,4 @@
-// Package command answers MongoDB commands.
+// Package command implements the MongoDB commands of the subset.
 package command
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/wire"
 )
 
-// Service answers commands on one engine. It is safe for concurrent use.
+// Service executes commands on one engine. It is safe for concurrent use.
 type Service struct {
 	e       *storage.Engine
 	log     *slog.Logger
@@ -25,10 +25,10 @@ type Service struct {
 	table   map[string]handler
 }
 
-// handler answers one command; the document is the reply without "ok".
+// handler executes one command and returns the reply without "ok".
 type handler struct {
 	run     func(*Service, *request) (*value.Builder, error)
-	options []string // Fields that the command knows, beside the general ones.
+	options []string // Fields that the command accepts besides the general ones.
 }
 
 // New makes a service.
@@ -39,7 +39,7 @@ func New(e *storage.Engine, log *slog.Logger) *Service {
 // Close ends all cursors.
 func (s *Service) Close() { s.cursors.closeAll() }
 
-// Expire ends the cursors that nobody has used for a long time.
+// Expire closes the cursors that were idle for longer than cursorLife.
 func (s *Service) Expire() { s.cursors.expire() }
 
 // NextConnection numbers a connection.
@@ -51,7 +51,7 @@ var general = map[string]bool{
 	"readConcern": true, "writeConcern": true, "apiVersion": true, "apiStrict": true, "apiDeprecationErrors": true,
 }
 
-// Handle answers one message; the reply is a complete document. It never panics.
+// Handle executes the command of one message and returns the complete reply. It never panics.
 func (s *Service) Handle(ctx context.Context, conn int32, m *wire.Message) (reply value.Doc) {
 	name, _ := m.Body.First()
 	defer func() {

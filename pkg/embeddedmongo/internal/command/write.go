@@ -10,7 +10,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// into finds or creates the collection and runs f on it, again when the collection was dropped in between.
+// into finds or creates the collection and runs f on it. It retries when the collection was dropped in between.
 func (s *Service) into(db, name string, f func(*storage.Collection) error) error {
 	for {
 		c, err := s.e.Collection(db, name)
@@ -23,7 +23,7 @@ func (s *Service) into(db, name string, f func(*storage.Collection) error) error
 	}
 }
 
-// failures gathers the errors of single writes.
+// failures collects the errors of single writes.
 type failures struct {
 	list []value.Value
 	stop bool
@@ -86,7 +86,7 @@ func (s *Service) insert(r *request) (*value.Builder, error) {
 	return fails.into(value.NewBuilder().Int32("n", n)), nil
 }
 
-// insertSome inserts the first of the documents, and appends to errs what became of each that it dealt with.
+// insertSome inserts a leading part of the documents and appends one result for each of them to errs.
 func (s *Service) insertSome(r *request, w *storage.Commit, name string, docs []value.Doc, ordered bool, errs []error) []error {
 	if err := r.expired(); err != nil {
 		return append(errs, err)
@@ -121,7 +121,7 @@ func (s *Service) insertOne(w *storage.Commit, db, name string, d value.Doc) err
 	return s.into(db, name, func(c *storage.Collection) error { return c.Insert(w, d) })
 }
 
-// withID puts the _id in front, a new one when there is none, and checks the names of the top level.
+// withID moves the _id to the front, generates a missing one, and checks the top-level field names.
 func withID(d value.Doc) (value.Doc, error) {
 	first, _ := d.First()
 	id := value.Value{}

@@ -146,7 +146,7 @@ func descend(v value.Value, parts []string) value.Value {
 			var out []value.Value
 			for _, e := range v.Doc().Values() {
 				if e.T != bson.TypeEmbeddedDocument {
-					continue // An array in the array is not looked into.
+					continue // A nested array is not traversed.
 				}
 				if r := descend(e, parts[i:]); !r.IsMissing() {
 					out = append(out, r)

@@ -19,7 +19,7 @@ func (f *Filter) Match(d value.Doc) (bool, error) {
 	return ok && st.err == nil, st.err
 }
 
-// MatchPosition is Match that also tells the array position that the positional operator "$" stands for, or -1.
+// MatchPosition is Match that also returns the array position of the positional operator "$", or -1.
 func (f *Filter) MatchPosition(d value.Doc) (ok bool, pos int, err error) {
 	st := state{now: f.now, pos: -1}
 	ok = f.root.match(d, &st)
@@ -32,7 +32,7 @@ func (f *Filter) Conjuncts() And { return f.root }
 // Empty reports whether every document matches.
 func (f *Filter) Empty() bool { return len(f.root) == 0 }
 
-// state is what one evaluation carries: the array position found, the first error of an expression.
+// state is the state of one evaluation: the matched array position, and the first error of an expression.
 type state struct {
 	pos int
 	now int64

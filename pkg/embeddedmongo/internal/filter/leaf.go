@@ -71,13 +71,13 @@ func (l *Leaf) inDoc(d value.Doc, i int, st *state) bool {
 	return l.test(value.Value{}, st)
 }
 
-// inArray looks for the rest of the path in an array: at a position, and in every element that is a document.
+// inArray follows the rest of the path in an array: at a position, and in every element that is a document.
 func (l *Leaf) inArray(arr value.Doc, i int, st *state) bool {
 	if n, ok := value.ParseIndex(l.parts[i]); ok {
 		if e := arr.At(n); !e.IsMissing() {
 			switch {
 			case i == len(l.parts)-1:
-				// The element is tested as it is: an array in the array is not looked into.
+				// The element is tested as a whole: MongoDB does not traverse a nested array here.
 				if l.atPosition(e, st) {
 					return true
 				}
@@ -266,5 +266,5 @@ func (l *Leaf) regex(v value.Value) bool {
 // Parts is the path, split at its dots. The caller must not modify it.
 func (l *Leaf) Parts() []string { return l.parts }
 
-// Test reports whether a single value, not looked into, passes the leaf.
+// Test reports whether a single value passes the leaf, without traversing arrays.
 func (l *Leaf) Test(v value.Value) bool { return l.test(v, nil) }

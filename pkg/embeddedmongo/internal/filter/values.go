@@ -6,8 +6,8 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// Tested lists the paths at which a node tests single values, in ways that take null for missing. ok is false when it tests
-// anything else: else MatchValues can tell without the document.
+// Tested lists the paths whose single values decide a node, with null equal to missing. MatchValues then evaluates the node without
+// the document. ok is false for other nodes.
 func Tested(n Node) (paths []string, ok bool) {
 	var kids []Node
 	switch n := n.(type) {
@@ -38,7 +38,7 @@ func Tested(n Node) (paths []string, ok bool) {
 	return paths, true
 }
 
-// MatchValues is the match of a node of which Tested lists the paths, where no value is an array. at gives the value at a path.
+// MatchValues evaluates a node whose paths Tested lists, where no value is an array. at returns the value at a path.
 func MatchValues(n Node, at func(path string) value.Value) bool {
 	one := func(k Node) bool { return MatchValues(k, at) }
 	switch n := n.(type) {

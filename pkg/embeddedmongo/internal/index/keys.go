@@ -10,19 +10,19 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// KeySet is what a document contributes to an index.
+// KeySet holds the keys of one document in an index.
 type KeySet struct {
 	Keys     [][]byte // Sorted, distinct; empty when the document has parallel arrays.
 	Multikey uint32   // Bit i: field i got its values through an array.
 	AllNull  bool     // No field is present: a sparse index leaves the document out.
-	Parallel string   // The two paths that lie in different arrays, when there are such.
+	Parallel string   // Two paths through different arrays, if any.
 
-	wanted []byte        // KeyValues only looks for this key.
-	found  []value.Value // What it is made of.
+	wanted []byte        // The key that KeyValues searches.
+	found  []value.Value // Its values.
 }
 
-// cursor is one field's place while keys are derived: the value reached, and the path still to go. A final one is not
-// expanded any further, even when its value is an array: it is the element of an array that was.
+// cursor is the state of one field while keys are derived: the value reached, and the remaining path. A final cursor is not
+// expanded further, even when its value is an array: it is an element of an expanded array.
 type cursor struct {
 	v     value.Value
 	rest  []string
@@ -150,7 +150,7 @@ func (ks *KeySet) expand(cs []cursor, fields []Field) bool {
 	return true
 }
 
-// usualKey has room for two ids, a word and a time.
+// usualKey is the initial capacity of a key, in bytes: two ids, a word and a time.
 const usualKey = 96
 
 func (ks *KeySet) emit(cs []cursor, fields []Field) {

@@ -52,9 +52,9 @@ func CompileSort(d value.Doc) (*Sort, error) {
 	return s, nil
 }
 
-// Key encodes a document's place in the sort: byte order is sort order. A field with several values (through arrays) sorts by
-// its least when ascending, by its greatest when descending; an empty array sorts before null. A sort by _id alone compares whole
-// values. Paths through different arrays of one document are an error, as they are in an index.
+// Key encodes the sort key of a document: byte order is sort order. A field with several values (through arrays) sorts by its least
+// value when ascending, by its greatest when descending; an empty array sorts before null. A sort by _id alone compares whole
+// values. Paths through different arrays of one document are an error, as in an index.
 func (s *Sort) Key(d value.Doc) ([]byte, error) {
 	if len(s.Fields) == 1 && s.Fields[0].Path == "_id" {
 		return value.AppendKey(nil, d.Get("_id"), s.Fields[0].Desc), nil

@@ -1,4 +1,4 @@
-// Package mongoerr holds the errors that the server answers with, by MongoDB's codes and names.
+// Package mongoerr defines the server's errors with MongoDB's codes and names.
 package mongoerr
 
 import (
@@ -26,7 +26,7 @@ type Kind struct {
 	Name string
 }
 
-// The kinds of errors that the server gives.
+// The kinds of errors that the server returns.
 var (
 	InternalError          = Kind{1, "InternalError"}
 	BadValue               = Kind{2, "BadValue"}

@@ -1,5 +1,5 @@
-// Package pipe gives buffered connections in memory: a net.Conn pair without sockets, whose writes do not wait for the reader
-// as long as the buffer has room.
+// Package pipe provides buffered in-memory connections: a net.Conn pair without sockets. A write blocks only while the buffer is
+// full.
 package pipe
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// capacity is how much one direction holds before a writer waits, in bytes.
+// capacity is the buffer size of one direction, in bytes.
 const capacity = 256 << 10
 
 // New makes a connected pair.
@@ -23,7 +23,7 @@ type conn struct {
 	r, w *buffer
 }
 
-// buffer is one direction. Each side that waits has a deadline of its own.
+// buffer is one direction. Reader and writer have separate deadlines.
 type buffer struct {
 	mu     sync.Mutex
 	cond   sync.Cond
@@ -144,7 +144,7 @@ func (b *buffer) close() {
 func (c *conn) Read(p []byte) (int, error)  { return c.r.read(p) }
 func (c *conn) Write(p []byte) (int, error) { return c.w.write(p) }
 
-// Close ends both directions; what was written before can still be read by the other side.
+// Close ends both directions. The other side can still read the buffered data.
 func (c *conn) Close() error {
 	c.w.close()
 	c.r.close()

@@ -8,16 +8,16 @@ import (
 
 func successor(b []byte) []byte { return storage.Successor(b) }
 
-// span is a range [lo, hi) of keys. at is the length of the key's part that is fixed by points: what follows is in order.
+// span is a range [lo, hi) of keys. at is the length of the key prefix that points fix; the suffix after it is ordered.
 type span struct {
 	lo, hi []byte
 	at     int
 }
 
-// maxSpans bounds the expansion of lists; a longer one is checked on the documents instead.
+// maxSpans bounds the expansion of $in lists into spans; a longer list is tested on documents.
 const maxSpans = 20000
 
-// spans multiplies the bounds of an index's leading fields out: points of the first fields, then points or a range of the last.
+// spans is the cross product of the bounds of an index's leading fields: points, and points or a range of the last field.
 func spans(header []byte, bs []*bound) []span {
 	prefixes := [][]byte{header}
 	for i, b := range bs {
@@ -28,7 +28,7 @@ func spans(header []byte, bs []*bound) []span {
 				if b.hi != nil {
 					hi = concat(p, b.hi)
 				}
-				// Bounds that contradict each other hold nothing; an iterator must not be given them.
+				// Contradicting bounds are an empty range, which an iterator does not accept.
 				if s := (span{lo: concat(p, b.lo), hi: hi, at: len(p)}); hi == nil || bytes.Compare(s.lo, hi) < 0 {
 					out = append(out, s)
 				}

@@ -8,8 +8,8 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
 )
 
-// common reads what several plans have in common, in the order that all of them have: each goes on to the farthest ending of
-// the others, so what only one of them has is mostly jumped over.
+// common intersects several plans in their common order, as a leapfrog join: each iterator seeks the greatest suffix of the
+// others, so keys of only one plan are mostly skipped.
 //
 //	deployment_id = X │ 09:00 a   09:01 c             09:05 g     …
 //	tags = "nightly"  │           09:01 c   09:03 e   09:05 g     …
@@ -18,7 +18,7 @@ import (
 type common struct {
 	walks   []*merged
 	started bool
-	last    []byte // The ending that was delivered.
+	last    []byte // The last suffix delivered.
 }
 
 func (p *Plan) openCommon(v *storage.View) (*common, error) {
@@ -41,7 +41,7 @@ func (m *common) next() bool {
 			return false
 		}
 	} else if !lead.pass(m.last) {
-		return false // A list's values may have one ending several times.
+		return false // Several values of a list can share one suffix.
 	}
 	m.last = append(m.last[:0], lead.ending()...)
 	for i, agreeing := 1, 1; agreeing < len(m.walks); i = (i + 1) % len(m.walks) {
@@ -68,8 +68,8 @@ func (m *common) err() error {
 	return nil
 }
 
-// withCommon adds the plans that express what this one leaves out and have its order, so that documents that are not asked for
-// need not be read to tell. The plan stays as it is where none does.
+// withCommon adds plans of the same order that express conjuncts which this plan does not, so fewer documents are read and
+// rejected. It returns the plan unchanged when there are none.
 func (p *Plan) withCommon(con *conjunction) *Plan {
 	if p.exact || !p.endsAlike(p) || (p.q.Sort != nil && len(p.spans) > 1 && !p.merge) {
 		return p
@@ -87,18 +87,18 @@ func (p *Plan) withCommon(con *conjunction) *Plan {
 	if len(out.also) == 0 {
 		return p
 	}
-	out.dedupe, out.merge = false, true // Each ending comes once.
+	out.dedupe, out.merge = false, true // The intersection yields each suffix once.
 	out.exact = out.coversAll(con)
 	return &out
 }
 
-// beside is the plan for a conjunct that another plan leaves out, where its keys end like that one's; nil when there is none.
+// beside plans a conjunct that p does not express by an index with the same key suffix; nil when there is none.
 func (p *Plan) beside(con *conjunction, at int) *Plan {
 	leaf, ok := con.nodes[at].(*filter.Leaf)
 	if !ok {
 		return nil
 	}
-	// Of the conditions on one path an index takes one, so the others stay out of its sight.
+	// A bound uses one condition of a path, so the other conditions of the path are left out.
 	nodes := slices.Clone(con.nodes)
 	nodes = slices.DeleteFunc(nodes, func(n filter.Node) bool {
 		other, ok := n.(*filter.Leaf)
@@ -118,7 +118,7 @@ func (p *Plan) beside(con *conjunction, at int) *Plan {
 	return best
 }
 
-// endsAlike reports whether what follows the points in the keys of both plans is the same, and stands once for a document.
+// endsAlike reports whether the keys of both plans have the same suffix fields after their points, one entry a document.
 func (p *Plan) endsAlike(other *Plan) bool {
 	a, b := p.fixed(), other.fixed()
 	if p.ix.IsID() || a == 0 || len(p.spans) == 0 || len(p.spans) > maxMerge || p.ix.Multikey()>>a != 0 {

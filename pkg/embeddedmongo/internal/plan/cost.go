@@ -7,13 +7,13 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
 )
 
-// probeKeys is how far equally good candidates are walked to see which is narrower.
+// probeKeys bounds the keys that a comparison of equally scored candidates reads.
 const probeKeys = 256
 
-// scanFloor is the number of documents up to which the choice between an index and a table scan does not matter.
+// scanFloor is the collection size up to which an index is never replaced by a collection scan.
 const scanFloor = 2000
 
-// narrowest picks the candidate with the fewest keys, as far as a short walk tells.
+// narrowest picks the candidate with the fewest keys, counted up to probeKeys.
 func narrowest(ps []*Plan) (*Plan, error) {
 	best, least := ps[0], probeKeys+1
 	for _, p := range ps {
@@ -28,8 +28,9 @@ func narrowest(ps []*Plan) (*Plan, error) {
 	return best, nil
 }
 
-// orNarrower picks the candidate with the fewest keys where all of them are to be read. All are walked, ever further, until one
-// ends: that costs little beside the documents. Beyond an eighth of the collection it no longer matters, as orScan says.
+// orNarrower picks the candidate with the fewest keys for a query that reads all of them. It counts the keys of all candidates up
+// to a growing limit until one ends; counting costs little beside fetching documents. It stops at an eighth of the collection,
+// where orScan decides.
 func (p *Plan) orNarrower(candidates []*Plan) (*Plan, error) {
 	rivals := slices.DeleteFunc(slices.Clone(candidates), func(k *Plan) bool { return k == p || !k.bindsBeyond(p) })
 	if len(rivals) == 0 || p.exact && p.points() && p.ix.Spec.Unique {
@@ -53,13 +54,12 @@ func (p *Plan) orNarrower(candidates []*Plan) (*Plan, error) {
 	return p, nil
 }
 
-// wholeKeys is how many keys a candidate may have to be read whole and sorted, rather than to read in the order asked for until
-// enough documents match.
+// wholeKeys bounds the keys of a candidate that is read completely and sorted in memory instead of reading in sort order.
 const wholeKeys = 1000
 
-// orWhole looks whether the matches are so few that an index on what is asked for beats one on the order. Reading in order ends
-// early when many match, but reads everything when hardly any do; so a candidate that binds another field, and whose keys end
-// soon, is the safer way.
+// orWhole replaces a plan that reads in sort order by a selective one that needs a sort. Reading in sort order stops early when
+// many documents match, but reads the whole collection when few do. A candidate that binds another field and has few keys bounds
+// the cost.
 func (p *Plan) orWhole(candidates []*Plan) (*Plan, error) {
 	if p.q.Sort == nil || !p.sorted || p.exact || p.q.Limit == 0 {
 		return p, nil
@@ -80,7 +80,7 @@ func (p *Plan) orWhole(candidates []*Plan) (*Plan, error) {
 	if best == p {
 		return p, nil
 	}
-	// It may itself end as soon, and needs no sort.
+	// The plan in sort order wins if it has no more keys, as it needs no sort.
 	if n, err := p.reach(least + 1); err != nil || n <= least {
 		return p, err
 	}
@@ -118,8 +118,8 @@ func (p *Plan) reach(limit int) (int, error) {
 	return n, ks.err()
 }
 
-// orScan prefers reading the whole collection in order to fetching more than an eighth of it document by document. It only
-// matters where the reading cannot stop early.
+// orScan prefers a collection scan to an index range of more than an eighth of the collection. It applies only to plans that
+// cannot stop early.
 func (p *Plan) orScan(con *conjunction) (*Plan, error) {
 	total := p.c.Count()
 	if p.ix.IsID() || total < scanFloor || ((p.q.Limit > 0 || p.q.Early) && p.sorted) {

@@ -7,16 +7,16 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
 )
 
-// countersAfter is the number of keys that a count may walk before its prefix length is counted from then on.
+// countersAfter is the number of keys a count may walk before counters are kept for its prefix length.
 const countersAfter = 1000
 
-// rangedAfter is the same for a range below a prefix: counters then only spare the walk through its larger part.
+// rangedAfter is the threshold for a range below a prefix, where a counter only spares the larger part of the walk.
 const rangedAfter = 10_000
 
-// expiredAfter is how many keys a walk reads between two looks at the clock.
+// expiredAfter is the number of keys a walk reads between two checks of the time limit.
 const expiredAfter = 1024
 
-// Count counts the matches of a query, within its skip and limit. how names the way: RECORD_STORE_COUNT (the collection's own
+// Count counts the matches of a query, within its skip and limit. how names the method: RECORD_STORE_COUNT (the collection's own
 // counter), COUNT_COUNTER (a counter of an index prefix), COUNT_SCAN (index keys only), COUNT_DIFFERENCE (two such counts),
 // COUNT_COMMON (keys of several ranges), COUNT_MATCHING (index keys, read) or FETCH (documents).
 func Count(c *storage.Collection, q Query) (n int64, how string, p *Plan, err error) {
@@ -53,7 +53,7 @@ func Count(c *storage.Collection, q Query) (n int64, how string, p *Plan, err er
 	return n, "FETCH", chosen, err
 }
 
-// countCovered counts by an index alone; p is nil when none can.
+// countCovered counts by a covering index; p is nil when there is none.
 func countCovered(c *storage.Collection, q Query, con *conjunction) (n int64, how string, p *Plan, err error) {
 	if p = covering(c, q, con); p == nil {
 		return 0, "", nil, nil
@@ -79,8 +79,8 @@ func countCovered(c *storage.Collection, q Query, con *conjunction) (n int64, ho
 	return n, "COUNT_SCAN", p, err
 }
 
-// countDifference counts what a negation leaves: all that meet the other conditions, without those that meet the negated one
-// too. Both are counted by an index alone; p, the plan of the first, is nil when that does not work out.
+// countDifference counts a filter with a negation as a difference: the matches of the other conditions minus those that also match
+// the negated one. Covering indexes count both. p is the plan of the minuend; nil when either has no covering index.
 func countDifference(c *storage.Collection, q Query, con *conjunction) (n int64, p *Plan, err error) {
 	for i, node := range con.nodes {
 		not, ok := node.(filter.Not)
@@ -98,7 +98,7 @@ func countDifference(c *storage.Collection, q Query, con *conjunction) (n int64,
 	return 0, nil, nil
 }
 
-// countRows counts by reading what the plan reads.
+// countRows counts by executing the plan.
 func (p *Plan) countRows() (n int64, err error) {
 	r, err := p.Run()
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *Plan) countRows() (n int64, err error) {
 	}
 }
 
-// covering is the best plan whose bounds are the whole filter; nil when there is none.
+// covering is the best plan whose bounds express the whole filter; nil when there is none.
 func covering(c *storage.Collection, q Query, con *conjunction) *Plan {
 	if !q.Hint.IsMissing() {
 		return nil
@@ -136,7 +136,7 @@ func covering(c *storage.Collection, q Query, con *conjunction) *Plan {
 	return best
 }
 
-// countable is a plan whose keys, with those of others, tell the whole filter; nil when there is none.
+// countable is a plan that, intersected with others, expresses the whole filter by keys; nil when there is none.
 func countable(c *storage.Collection, q Query, con *conjunction) *Plan {
 	if !q.Hint.IsMissing() {
 		return nil
@@ -157,11 +157,11 @@ func countable(c *storage.Collection, q Query, con *conjunction) *Plan {
 	return best
 }
 
-// maxCounters is how many prefixes one count may add up.
+// maxCounters bounds the prefix counters that one count adds.
 const maxCounters = 64
 
-// prefixes are the encoded prefixes of a plan that is nothing but equalities and lists on an index's leading fields, none of
-// which holds a document that another holds too.
+// prefixes are the encoded prefixes of a plan of equalities and lists on an index's leading fields. No document is below two of
+// them.
 func (p *Plan) prefixes() (list [][]byte, fields int) {
 	if p.ix.IsID() || !p.points() || len(p.spans) == 0 || len(p.spans) > maxCounters || (len(p.spans) > 1 && p.dedupe) {
 		return nil, 0
@@ -172,7 +172,7 @@ func (p *Plan) prefixes() (list [][]byte, fields int) {
 	return list, len(p.bounds)
 }
 
-// counters adds up the counters of the prefixes; ok is false when prefixes of that length are not counted.
+// counters adds the counters of the prefixes; ok is false when that prefix length has no counters.
 func (p *Plan) counters(prefixes [][]byte, fields int) (n int64, ok bool, err error) {
 	for _, prefix := range prefixes {
 		k, ok, err := p.c.PrefixCount(p.ix, fields, prefix)

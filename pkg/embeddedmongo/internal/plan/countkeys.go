@@ -8,11 +8,11 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
 )
 
-// countKeys counts the documents within an exact plan's spans by their keys alone. keys is how many were read.
+// countKeys counts the documents within an exact plan's spans by their keys alone. keys is the number of keys read.
 func (p *Plan) countKeys() (n, keys int64, err error) {
 	if p.dedupe {
 		q := *p
-		q.merge = q.merge || q.adjacent() // Twins then follow each other, and none need be remembered.
+		q.merge = q.merge || q.adjacent() // Repeated documents are then adjacent, so no set is needed.
 		n, err = q.countRows()
 		return n, n, err
 	}
@@ -40,9 +40,8 @@ func (p *Plan) countKeys() (n, keys int64, err error) {
 	return n, keys, nil
 }
 
-// countSpan counts the keys of one span. Where all of the keys that it is a range of are counted, it walks at the same time
-// what lies outside of the range, and is done when either walk is: the newest half of all and all but the oldest hour cost as
-// little as the rest of them.
+// countSpan counts the keys of one span. Where a counter holds the number of keys of the whole prefix, it walks the range and its
+// complement in turns and stops when either ends. The cost is that of the smaller part.
 func (p *Plan) countSpan(v *storage.View, s span, inside *walk) (n, keys int64, err error) {
 	const ahead = 4 * expiredAfter
 	if done, err := inside.on(ahead); done || err != nil {
@@ -88,7 +87,7 @@ func (p *Plan) countSpan(v *storage.View, s span, inside *walk) (n, keys int64, 
 	}
 }
 
-// rangedFields is the number of fields before the range that a plan ends with; 0 when it is of another kind.
+// rangedFields is the number of fields before the final range of a plan; 0 when the plan has no final range.
 func (p *Plan) rangedFields() int {
 	last := len(p.bounds) - 1
 	if p.ix.IsID() || p.dedupe || last < 1 || p.bounds[last].points != nil {
@@ -97,13 +96,13 @@ func (p *Plan) rangedFields() int {
 	return last
 }
 
-// adjacent reports whether the entries of a document follow each other when the spans are merged: what tells them apart is
-// fixed by the bounds, so what is left of them is the same.
+// adjacent reports whether the entries of a document are adjacent when the spans are merged. They are when all multikey fields are
+// fixed by points, because the suffixes are then equal.
 func (p *Plan) adjacent() bool {
 	return p.points() && len(p.spans) <= maxMerge && p.ix.Multikey()>>len(p.bounds) == 0
 }
 
-// walk counts keys between two bounds, some at a time.
+// walk counts keys between two bounds in increments.
 type walk struct {
 	it      *pebble.Iterator
 	expired func() error
@@ -113,13 +112,13 @@ type walk struct {
 
 func (w *walk) begin(lo, hi []byte) {
 	if hi != nil && bytes.Compare(lo, hi) >= 0 {
-		return // Nothing is between.
+		return // The range is empty.
 	}
 	w.it.SetBounds(lo, hi)
 	w.at = w.it.First()
 }
 
-// on counts up to so many keys more, all if negative; done tells that none is left.
+// on counts up to n more keys, all if n is negative; done reports the end of the range.
 func (w *walk) on(keys int) (done bool, err error) {
 	for ; w.at && keys != 0; keys-- {
 		if w.n++; w.n%expiredAfter == 0 && w.expired != nil {

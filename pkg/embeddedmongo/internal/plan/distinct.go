@@ -11,8 +11,8 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// Distinct lists the different values at a path among the matches, in order. Arrays contribute their elements. how is
-// DISTINCT_SCAN when an index let it jump from value to value.
+// Distinct lists the distinct values at a path among the matches, in order. Arrays contribute their elements. how is
+// DISTINCT_SCAN when an index allowed a skip scan.
 func Distinct(c *storage.Collection, q Query, path string) (vs []value.Value, how string, p *Plan, err error) {
 	parts := strings.Split(path, ".")
 	found := map[string]value.Value{}
@@ -111,8 +111,8 @@ func skipping(c *storage.Collection, q Query, path string) *Plan {
 	return nil
 }
 
-// jump reads one document for each different value of the field after the equalities. Null may stand for missing, so among
-// its entries it goes on until a document really has null.
+// jump is a skip scan: it reads one document for each distinct value of the field after the equalities. A null entry may stand
+// for a missing field, so it reads null entries until a document has null.
 func (p *Plan) jump(collect func(value.Doc), found map[string]value.Value) error {
 	v, err := p.c.View()
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// Explanation is a plan in words, and what carrying it out took.
+// Explanation describes a plan as MongoDB does, and the work of its execution.
 type Explanation struct {
 	Plan                 value.Doc
 	Returned, Keys, Docs int64
 }
 
-// Explain plans a query and, with run, carries it out to count its work. c may be nil.
+// Explain plans a query and, with run, executes it to count keys and documents. c may be nil.
 func Explain(c *storage.Collection, q Query, run bool) (x Explanation, err error) {
 	if c == nil {
 		return nowhere(), nil
@@ -92,8 +92,8 @@ func stage(name string) *value.Builder {
 
 func nowhere() Explanation { return Explanation{Plan: stage("EOF").Done()} }
 
-// describe writes the plan as MongoDB's tree of stages, the outermost first. how replaces the innermost stage's name when the
-// documents are not read.
+// describe renders the plan as MongoDB's tree of stages, outermost first. how names the innermost stage when the plan reads no
+// documents.
 func (p *Plan) describe(how string) value.Doc {
 	if how == "FETCH" {
 		how = ""

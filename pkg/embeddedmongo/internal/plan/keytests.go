@@ -8,15 +8,15 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// keyTests are conditions that a plan's bounds do not express and that the fields of its index can tell, without documents.
+// keyTests are conditions that the plan's bounds do not express but that the key fields decide, without reading documents.
 type keyTests struct {
 	p      *Plan
 	rest   filter.And
 	fields []field // What rest tests, in the order of the key.
-	whole  bool    // Bounds and tests are the whole filter.
+	whole  bool    // Bounds and tests express the whole filter.
 }
 
-// field is a field of an index, and its value in the key at hand.
+// field is an index field with its value in the current key.
 type field struct {
 	at    int
 	path  string
@@ -24,17 +24,17 @@ type field struct {
 	buf   []byte
 }
 
-// keyTests are those of the plan; nil when it has none. They belong to one reading.
+// keyTests builds the tests of the plan for one execution; nil when it has none.
 func (p *Plan) keyTests(con *conjunction) *keyTests {
 	if p.exact || p.ix.IsID() || con == nil {
 		return nil
 	}
 	t := &keyTests{p: p, whole: true}
-	told := map[string]bool{} // The paths that a key tells, and whether they are tested.
+	covered := map[string]bool{} // The paths that a key holds, and whether they are tested.
 	multi := p.ix.Multikey()
 	for i, f := range p.ix.Fields {
 		if multi&(1<<i) == 0 && !hasPosition(f.Path) {
-			told[f.Path] = false
+			covered[f.Path] = false
 		}
 	}
 	for _, n := range con.nodes {
@@ -42,33 +42,33 @@ func (p *Plan) keyTests(con *conjunction) *keyTests {
 			continue
 		}
 		paths, ok := filter.Tested(n)
-		ok = ok && !slices.ContainsFunc(paths, func(path string) bool { _, ok := told[path]; return !ok })
+		ok = ok && !slices.ContainsFunc(paths, func(path string) bool { _, ok := covered[path]; return !ok })
 		if !ok {
 			t.whole = false
 			continue
 		}
 		t.rest = append(t.rest, n)
 		for _, path := range paths {
-			told[path] = true
+			covered[path] = true
 		}
 	}
 	if len(t.rest) == 0 {
 		return nil
 	}
 	for i, f := range p.ix.Fields {
-		if told[f.Path] {
+		if covered[f.Path] {
 			t.fields = append(t.fields, field{at: i, path: f.Path})
-			told[f.Path] = false
+			covered[f.Path] = false
 		}
 	}
 	return t
 }
 
-// verdict is what a key tells of a document.
+// verdict is the result of testing a key instead of its document.
 type verdict int
 
 const (
-	unknown verdict = iota // The key does not say: a field cannot be read back.
+	unknown verdict = iota // A field of the key cannot be decoded.
 	fails
 	holds
 )
@@ -105,8 +105,8 @@ func (t *keyTests) valueAt(path string) value.Value {
 	return value.Value{}
 }
 
-// countMatching counts by the keys of an index whose fields are all that the filter tests. p is nil where there is none, or
-// where chosen, the plan that would read documents, is by another index: then few are read.
+// countMatching counts by testing the keys of an index that covers all paths of the filter. p is nil when no index does, or when
+// the chosen plan reads documents through another, more selective index.
 func countMatching(c *storage.Collection, q Query, con *conjunction, chosen *Plan) (n int64, p *Plan, err error) {
 	if !q.Hint.IsMissing() {
 		return 0, nil, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
 )
 
-// merged reads all spans at once, ordered by their keys' endings: what follows the part that points fix.
+// merged is a k-way merge of all spans by key suffix: the part of the key after the fields that points fix.
 type merged struct {
 	runs    []*run
 	reverse bool
@@ -17,11 +17,11 @@ type merged struct {
 	failed  error
 }
 
-// run is the reading of one span.
+// run is the iterator of one span in the merge.
 type run struct {
 	it   *pebble.Iterator
 	at   int
-	rest []byte // The ending of the key at hand.
+	rest []byte // The suffix of the current key.
 }
 
 func (p *Plan) openMerged(v *storage.View) (*merged, error) {
@@ -46,7 +46,7 @@ func (m *merged) Pop() any {
 	return r
 }
 
-// compare compares endings in the order of reading.
+// compare compares suffixes in the order of reading.
 func (m *merged) compare(a, b []byte) int {
 	if m.reverse {
 		return bytes.Compare(b, a)
@@ -64,7 +64,7 @@ func (m *merged) next() bool {
 	return m.failed == nil && len(m.runs) > 0
 }
 
-// start brings every run to its first key.
+// start positions every run at its first key.
 func (m *merged) start() {
 	m.started = true
 	kept := m.runs[:0]
@@ -90,7 +90,7 @@ func (m *merged) step(r *run) bool {
 	return m.moved(r, r.it.Next())
 }
 
-// moved notes where a run is after its iterator moved.
+// moved updates a run's suffix after its iterator moved.
 func (m *merged) moved(r *run, ok bool) bool {
 	if !ok {
 		if err := r.it.Error(); err != nil {
@@ -102,7 +102,7 @@ func (m *merged) moved(r *run, ok bool) bool {
 	return true
 }
 
-// replace puts the first run where it belongs after it moved, or takes it out at its end.
+// replace restores the heap after its first run moved, and removes a run that ended.
 func (m *merged) replace(more bool) {
 	if more {
 		heap.Fix(m, 0)
@@ -111,10 +111,10 @@ func (m *merged) replace(more bool) {
 	}
 }
 
-// nearby is how many keys are rather stepped over than jumped.
+// nearby is the number of keys to step over before seeking.
 const nearby = 8
 
-// reach moves on to the first key whose ending does not come before one; false when there is none.
+// reach advances to the first key whose suffix is not before the given one; false when there is none.
 func (m *merged) reach(ending []byte) bool {
 	if !m.started {
 		m.start()
@@ -136,12 +136,12 @@ func (m *merged) leap(r *run, ending []byte) bool {
 	}
 	key := concat(r.it.Key()[:r.at], ending)
 	if m.reverse {
-		return m.moved(r, r.it.SeekLT(append(key, 0))) // The last key that is not after it.
+		return m.moved(r, r.it.SeekLT(append(key, 0))) // The last key at or before it.
 	}
 	return m.moved(r, r.it.SeekGE(key))
 }
 
-// pass moves on to the first key whose ending is another than the one at hand.
+// pass advances to the first key with another suffix.
 func (m *merged) pass(ending []byte) bool {
 	for m.next() {
 		if !bytes.Equal(m.runs[0].rest, ending) {

@@ -1,4 +1,4 @@
-// Package plan chooses how a query reads a collection, and carries the choice out.
+// Package plan chooses an access path for a query and executes it.
 //
 //	filter ─▶ conjuncts by path ─▶ bounds for each index ─▶ best Plan ─▶ Rows: keys ─▶ (skip) ─▶ documents ─▶ filter ─▶ (sort)
 package plan
@@ -15,7 +15,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// Query is what is asked of one collection. Limit 0 means no limit.
+// Query is one read of a collection. Limit 0 means no limit.
 type Query struct {
 	Filter *filter.Filter
 	Sort   *index.Sort
@@ -23,14 +23,14 @@ type Query struct {
 	Limit  int64
 	Hint   value.Value // An index's name or key pattern; missing for none.
 
-	// Early tells that the reader expects to stop at the first results, although there is no limit.
+	// Early means that the reader expects to stop after the first results although it sets no limit.
 	Early bool
 
-	// Expired tells that the command's time is over; it is asked now and then. nil for no limit.
+	// Expired returns an error once the command has exceeded its time limit. Readers call it periodically; nil means no limit.
 	Expired func() error
 }
 
-// Plan is a chosen way to read.
+// Plan is an access path: an index with its bounds, and the order in which it reads.
 type Plan struct {
 	c      *storage.Collection
 	q      Query
@@ -39,15 +39,15 @@ type Plan struct {
 	spans  []span
 
 	reverse bool
-	merge   bool // The spans are merged by what follows their fixed part; else they are read one after another.
-	sorted  bool // The order of reading is the order asked for.
-	exact   bool // The bounds are the whole filter: documents need not be checked.
+	merge   bool // The spans are merged by the key suffix after their points; else they are read in sequence.
+	sorted  bool // The index yields the order of the sort.
+	exact   bool // The bounds express the whole filter, so documents need no check.
 	dedupe  bool // A document may have several entries within the bounds.
 	score   int
 
-	also   []*Plan // What keys must be in besides, with the same endings.
+	also   []*Plan // Plans whose keys are intersected with this one's by their common suffix.
 	con    *conjunction
-	others []*Plan // Other ways, in case that this one turns out to be long.
+	others []*Plan // Alternatives for a review when this plan reads too much.
 }
 
 // New plans a query.
@@ -66,7 +66,7 @@ func New(c *storage.Collection, q Query) (*Plan, error) {
 			return p, nil
 		}
 	}
-	// One document by its _id: nothing is better, and nothing else need be looked at.
+	// No plan beats the lookup of one document by its _id.
 	if p := candidate(c, q, con, list[0], false); p.points() && len(p.spans) == 1 {
 		return p, nil
 	}
@@ -113,7 +113,7 @@ func New(c *storage.Collection, q Query) (*Plan, error) {
 	return best, nil
 }
 
-// better compares two candidates: one that reads in the order asked for comes first where a limit ends the reading early.
+// better compares two candidates. With a sort and a limit, a candidate that reads in sort order wins.
 func (p *Plan) better(other *Plan) int {
 	if p.q.Sort != nil && p.q.Limit > 0 && p.sorted != other.sorted {
 		if p.sorted {
@@ -153,7 +153,7 @@ func hint(list []*storage.Index, h value.Value) (*storage.Index, error) {
 	return nil, mongoerr.New(mongoerr.BadValue, "error processing query: hint provided does not correspond to an existing index")
 }
 
-// candidate plans with one index; nil when the index cannot answer the query.
+// candidate plans with one index; nil when the index cannot serve the query.
 func candidate(c *storage.Collection, q Query, con *conjunction, ix *storage.Index, forced bool) *Plan {
 	if !usable(ix, con) {
 		return nil
@@ -167,7 +167,7 @@ func candidate(c *storage.Collection, q Query, con *conjunction, ix *storage.Ind
 		flagged := multi&(1<<i) != 0
 		preds := con.byPath[f.Path]
 		if flagged && bounded {
-			// Another field of the same array: only what one $elemMatch says about both may bound both.
+			// Two fields of one array can both be bounded only by predicates of the same $elemMatch.
 			if origin == nil {
 				break
 			}
@@ -219,8 +219,8 @@ func (p *Plan) coversAll(con *conjunction) bool {
 	return !slices.ContainsFunc(con.nodes, func(n filter.Node) bool { return !p.expresses(n) })
 }
 
-// expresses reports whether a conjunct holds for exactly what is read: a bound says it, the condition of a partial index, or a
-// plan with which this one is to have its keys in common.
+// expresses reports whether a conjunct holds for exactly the keys that the plan reads: by a bound, by the condition of a partial
+// index, or by an intersected plan.
 func (p *Plan) expresses(n filter.Node) bool {
 	l, ok := n.(*filter.Leaf)
 	if !ok {
@@ -240,8 +240,8 @@ func (p *Plan) expresses(n filter.Node) bool {
 	return slices.ContainsFunc(p.also, func(k *Plan) bool { return k.expresses(n) })
 }
 
-// rate scores the candidate: equalities count most, then lists, then a range; an order that spares a sort is worth
-// most when a limit lets the reading stop early.
+// rate scores the candidate: equalities count most, then lists, then a range. Reading in sort order counts more when a limit
+// can stop the reading early.
 func (p *Plan) rate(forced bool) {
 	for _, b := range p.bounds {
 		switch {
@@ -280,7 +280,7 @@ func (p *Plan) points() bool {
 	return len(p.bounds) > 0
 }
 
-// order finds out whether reading gives the order asked for, forward or backward, with the spans in sequence or merged.
+// order determines whether the plan reads in sort order: forward or backward, with its spans in sequence or merged.
 func (p *Plan) order(multi uint32) {
 	if p.q.Sort == nil {
 		p.sorted = true
@@ -315,7 +315,7 @@ func (p *Plan) ordered(multi uint32, merge, reverse bool) bool {
 			j++
 		}
 		if j == len(p.ix.Fields) {
-			// Entries with equal fields are in the order of the _id, which is unique: nothing after it matters.
+			// Entries with equal fields are ordered by _id, which is unique, so later sort fields have no effect.
 			return s.Path == "_id" && s.Desc == reverse && !p.ix.IsID()
 		}
 		f := p.ix.Fields[j]

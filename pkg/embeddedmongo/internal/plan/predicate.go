@@ -10,15 +10,15 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// predicate is one condition that every result must meet. Those derived from an $elemMatch only narrow: the $elemMatch itself
-// still has to be checked; origin is that node.
+// predicate is one condition that every result must meet. Predicates of an $elemMatch only narrow the bounds: the $elemMatch, which
+// origin names, is still tested on documents.
 type predicate struct {
 	path   string
 	leaf   *filter.Leaf
 	origin filter.Node
 }
 
-// conjunction is a filter as the planner sees it: predicates by path, and the nodes that no index bound can stand for.
+// conjunction is the planner's form of a filter: its conjuncts, and the predicates by path that can bound an index.
 type conjunction struct {
 	byPath map[string][]predicate
 	nodes  []filter.Node // All conjuncts, flattened.
@@ -63,7 +63,7 @@ func (c *conjunction) leaf(l *filter.Leaf) {
 	}
 }
 
-// bound is what the predicates on one index field allow: points, or one range. Bytes are encoded in the field's direction.
+// bound holds the values of one index field that the predicates allow: points or one range, encoded in the field's direction.
 type bound struct {
 	points [][]byte // Sorted as encoded.
 	lo, hi []byte   // Range [lo, hi) when points is nil.
@@ -134,7 +134,7 @@ func rangeBound(preds []predicate, desc, multikey bool) *bound {
 			continue
 		}
 		if (lower != nil || upper != nil) && multikey && origin == nil {
-			continue // Two elements of one array may meet one bound each.
+			continue // Different elements of one array may satisfy the two bounds.
 		}
 		other := lower
 		if other == nil {
@@ -202,7 +202,7 @@ func rangeable(l *filter.Leaf) bool {
 	return true
 }
 
-// classRange spans all values of a class; among the numbers NaN, which no range contains, is left out.
+// classRange spans all values of a class, except NaN, which no range comparison selects.
 func classRange(class byte, desc bool) (lo, hi []byte) {
 	lo, hi = []byte{class}, []byte{class + 1}
 	if class == value.ClassNumber {

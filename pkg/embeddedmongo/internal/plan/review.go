@@ -6,21 +6,21 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/storage"
 )
 
-// errOtherPlan means that a reading goes on by another plan.
-var errOtherPlan = errors.New("there is a better plan")
+// errOtherPlan reports that the rows continue with another plan.
+var errOtherPlan = errors.New("plan replaced")
 
-// What a review compares by: the cost of reading a key is 1.
+// Costs that a review compares, in units of reading one key.
 const (
 	docCost     = 16
 	firstReview = 500 * docCost
-	// maxSorted bounds what a review lets be sorted in memory.
+	// maxSorted bounds the rows that a replacement plan may sort in memory.
 	maxSorted = 10_000
 )
 
-// review is the doubt of a plan that reads in the order asked for and hopes to have enough soon. How many documents match is
-// not known beforehand; so whenever it has read twice as much as at the last look, it compares what is still to be read, at the
-// rate of matches so far, with reading all that another index has of the filter and sorting that. Such a look reads no more
-// keys than were read before, so all in all a reading costs a few times what the better plan alone would have.
+// review re-plans a running query that reads in sort order. The number of matches is unknown beforehand. Whenever the cost has
+// doubled since the last review, it extrapolates the remaining cost from the rate of matches and compares it with reading and
+// sorting all matches of another index. A review reads no more keys than the query has read, so the total cost stays within a
+// small factor of the better plan's.
 type review struct {
 	others []*Plan
 	at     int64
@@ -37,7 +37,7 @@ func (w *review) due(r *Rows) bool { return w.at > 0 && r.cost() >= w.at }
 
 func (r *Rows) cost() int64 { return r.Keys + docCost*r.Docs }
 
-// reconsider begins anew by another plan, if there is one that is done sooner.
+// reconsider restarts with another plan if that one is cheaper.
 func (r *Rows) reconsider() (better bool, err error) {
 	cost, limit := r.cost(), r.p.q.Skip+r.p.q.Limit
 	r.review.at = 2 * cost
@@ -50,7 +50,7 @@ func (r *Rows) reconsider() (better bool, err error) {
 	for _, p := range r.review.others {
 		each := int64(docCost)
 		if t := p.keyTests(r.p.con); t != nil && t.whole {
-			each = 2 // Hardly a document that is read does not match.
+			each = 2 // Almost every document that is read matches.
 		}
 		within := min(cost, left/each)
 		n, err := p.reach(int(within))

@@ -21,8 +21,8 @@ type Rows struct {
 	ks     keys
 	tests  *keyTests
 	review review
-	seen   map[string]bool // The documents so far, where one may come again.
-	twins  bool            // One may come again at once.
+	seen   map[string]bool // The documents so far; nil when none can repeat.
+	twins  bool            // A document can repeat, but only in succession.
 	last   []byte
 	sorter *sorter
 	skip   int64
@@ -95,8 +95,8 @@ func (r *Rows) Next() (row Row, ok bool, err error) {
 	return row, true, nil
 }
 
-// fetch reads on to the next match. A row that will be skipped needs its document only when the key does not tell alone.
-// errOtherPlan means that there is a better plan by now, which reads everything anew.
+// fetch reads up to the next match. A row that will be skipped needs its document only when its key does not decide the match.
+// errOtherPlan means that a cheaper plan has replaced this one and starts from the beginning.
 func (r *Rows) fetch(want bool) (Row, bool, error) {
 	for r.ks.next() {
 		if r.Keys++; r.Keys&255 == 0 && r.p.q.Expired != nil {
@@ -119,11 +119,11 @@ func (r *Rows) fetch(want bool) (Row, bool, error) {
 		}
 		matches := r.p.exact
 		if r.tests != nil {
-			told := r.tests.judge(r.ks.key())
-			if told == fails {
+			verdict := r.tests.judge(r.ks.key())
+			if verdict == fails {
 				continue
 			}
-			matches = told == holds && r.tests.whole
+			matches = verdict == holds && r.tests.whole
 		}
 		if !want && matches {
 			return Row{ID: id}, true, nil
@@ -150,7 +150,7 @@ func (r *Rows) fetch(want bool) (Row, bool, error) {
 	return Row{}, false, storage.Error(r.ks.err())
 }
 
-// again tells whether the document came already.
+// again reports whether the document was delivered before.
 func (r *Rows) again(id []byte) bool {
 	switch {
 	case r.twins:
@@ -194,7 +194,7 @@ func (r *Rows) sortedNext() (Row, bool, error) {
 				return Row{}, false, err
 			}
 		}
-		r.sorter.finish(max(r.p.q.Skip, r.passed)) // What another plan delivered before is not delivered again.
+		r.sorter.finish(max(r.p.q.Skip, r.passed)) // Skip what the replaced plan delivered.
 		r.ks = nil
 	}
 	row, ok := r.sorter.next()

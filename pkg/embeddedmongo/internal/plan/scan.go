@@ -8,7 +8,7 @@ import (
 
 // keys walks the keys within a plan's spans in the plan's order.
 type keys interface {
-	// next moves on; false at the end or on an error, which err tells.
+	// next advances; false at the end or on an error, which err returns.
 	next() bool
 	key() []byte
 	// value is the bytes stored under the key.

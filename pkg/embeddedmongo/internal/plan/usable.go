@@ -6,8 +6,8 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// usable reports whether every document that can match is in the index: always for a full index, for a sparse one when the
-// filter asks for a field to be there, for a partial one when the filter implies its condition.
+// usable reports whether the index contains every document that can match. A sparse index does when the filter requires one of
+// its fields, a partial index when the filter implies its condition, any other index always.
 func usable(ix *storage.Index, con *conjunction) bool {
 	if ix.Partial != nil {
 		return impliesAll(con, ix.Partial.Conjuncts())
@@ -111,7 +111,7 @@ func implies(have, want *filter.Leaf) bool {
 	return false
 }
 
-// typesOf reports whether everything equal to the value is of a type that the leaf accepts: for numbers all four must be.
+// typesOf reports whether the leaf accepts the types of all values equal to the value: for numbers, all four types.
 func typesOf(v value.Value, want *filter.Leaf) bool {
 	if v.IsNumber() {
 		for _, n := range []string{"double", "int", "long", "decimal"} {

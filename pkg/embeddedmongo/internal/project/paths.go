@@ -6,16 +6,16 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
 )
 
-// The errors of two paths that exclude each other.
+// Errors of colliding paths.
 var (
 	pathBelowCollision = mongoerr.Kind{Code: 31249, Name: "Location31249"}
 	pathCollision      = mongoerr.Kind{Code: 31250, Name: "Location31250"}
 )
 
-// paths are the paths that a projection names so far. A path that is named ends in true; a path that leads to one, in false.
+// paths maps the paths that a projection names to true, and their prefixes to false.
 type paths map[string]bool
 
-// add takes note of a path. It must not be named twice, lead to one that is named, or go on below one.
+// add records a path. A projection must not name a path twice, nor a path and a prefix of it.
 func (ps paths) add(path []string) error {
 	full := strings.Join(path, ".")
 	for i := 1; i < len(path); i++ {

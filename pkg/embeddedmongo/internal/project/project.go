@@ -37,7 +37,7 @@ type tree struct {
 	positional bool
 }
 
-// Options tells what a projection may use.
+// Options select the features of a projection.
 type Options struct {
 	Find bool // $slice, $elemMatch and "path.$" have find's meaning.
 	Now  int64
@@ -45,7 +45,7 @@ type Options struct {
 
 // Compile compiles a projection document.
 //
-//nolint:gocognit // One pass over the rules of projections, in the order in which MongoDB tells them.
+//nolint:gocognit // One pass over the rules of projections, in the order of MongoDB's documentation.
 func Compile(d value.Doc, o Options) (*Projection, error) {
 	p := &Projection{root: &tree{}, id: true}
 	named := paths{}

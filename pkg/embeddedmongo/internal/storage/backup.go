@@ -11,8 +11,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Backup writes a consistent copy of the store into a new directory while reads and writes go on. Immutable files are linked
-// where the file system can. The line that makes the directory a store is written last, so a half-made copy is never opened.
+// Backup writes a consistent copy of the store into a new directory, online. It links immutable files where the file system can.
+// It writes the format file last, so Open rejects an incomplete copy.
 func (e *Engine) Backup(ctx context.Context, dir string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -21,7 +21,7 @@ func (e *Engine) Backup(ctx context.Context, dir string) error {
 		return err
 	}
 	if err := e.db.Checkpoint(dir, pebble.WithFlushedWAL()); err != nil {
-		return fmt.Errorf("copying the store to %s: %w", dir, err)
+		return fmt.Errorf("back up to %s: %w", dir, err)
 	}
 	return writeFile(e.opts.FS, dir, formatFile, formatLine)
 }
@@ -31,7 +31,7 @@ func mustBeNew(fs vfs.FS, dir string) error {
 	if err == nil && len(names) == 0 {
 		err = fs.RemoveAll(dir) // Pebble wants to create it.
 	} else if err == nil {
-		err = fmt.Errorf("%s is not empty: %w", dir, os.ErrExist)
+		err = fmt.Errorf("%s not empty: %w", dir, os.ErrExist)
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -46,17 +46,17 @@ func Restore(ctx context.Context, fs vfs.FS, backup, dir string) error {
 		return err
 	}
 	if fresh {
-		return fmt.Errorf("%s holds no backup: %w", backup, os.ErrNotExist)
+		return fmt.Errorf("read backup %s: %w", backup, os.ErrNotExist)
 	}
 	if err := mustBeNew(fs, dir); err != nil {
 		return err
 	}
 	if err := fs.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("creating %s: %w", dir, err)
+		return fmt.Errorf("create %s: %w", dir, err)
 	}
 	names, err := fs.List(backup)
 	if err != nil {
-		return fmt.Errorf("listing %s: %w", backup, err)
+		return fmt.Errorf("list %s: %w", backup, err)
 	}
 	for _, n := range names {
 		if err := ctx.Err(); err != nil {
@@ -66,7 +66,7 @@ func Restore(ctx context.Context, fs vfs.FS, backup, dir string) error {
 			continue
 		}
 		if err := copyFile(fs, fs.PathJoin(backup, n), fs.PathJoin(dir, n)); err != nil {
-			return fmt.Errorf("copying %s: %w", n, err)
+			return fmt.Errorf("copy %s: %w", n, err)
 		}
 	}
 	return writeFile(fs, dir, formatFile, formatLine)

@@ -12,7 +12,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// CreateIndex builds an index over the documents that exist and adds it to the collection. Writes wait meanwhile. It reports
+// CreateIndex builds an index over the existing documents and adds it to the collection. It blocks writes meanwhile. It reports
 // false when an equal index exists already.
 func (c *Collection) CreateIndex(spec IndexSpec) (created bool, err error) {
 	ix, err := OpenIndex(spec)
@@ -63,7 +63,7 @@ func (c *Collection) CreateIndex(spec IndexSpec) (created bool, err error) {
 	return true, nil
 }
 
-// compareSpecs reports whether an index is the one asked for; a partly equal one is a conflict.
+// compareSpecs reports whether an index equals the specification; a partial match is a conflict.
 func compareSpecs(old *Index, spec IndexSpec) (same bool, err error) {
 	o := old.Spec
 	sameKey := bytes.Equal(normalKey(value.Doc(o.Key)), normalKey(value.Doc(spec.Key)))
@@ -94,7 +94,7 @@ func normalKey(d value.Doc) []byte {
 	}
 }
 
-// fill writes the entries of all documents. A crash leaves entries of a number that no index has; the next build removes them.
+// fill writes the entries of all documents. A crash leaves entries under an unused index number, which the next build removes.
 func (c *Collection) fill(ix *Index) error {
 	header := c.IndexPrefix(ix)
 	if err := c.e.db.DeleteRange(header, Successor(header), pebble.NoSync); err != nil {
@@ -146,7 +146,7 @@ func (c *Collection) fill(ix *Index) error {
 	return nil
 }
 
-// checkNoDuplicates compares neighbours: equal fields with different documents.
+// checkNoDuplicates compares adjacent entries: equal fields of different documents are duplicates.
 func (c *Collection) checkNoDuplicates(ix *Index, header []byte) error {
 	it, err := c.e.db.NewIter(&pebble.IterOptions{LowerBound: header, UpperBound: Successor(header)})
 	if err != nil {
@@ -168,7 +168,7 @@ func (c *Collection) checkNoDuplicates(ix *Index, header []byte) error {
 	return storageError(it.Error())
 }
 
-// DropIndexes removes the indexes that choose picks; the _id index is never offered.
+// DropIndexes removes the indexes for which choose returns true. It never calls choose with the _id index.
 func (c *Collection) DropIndexes(choose func(*Index) bool) (dropped int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

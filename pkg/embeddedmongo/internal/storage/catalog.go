@@ -25,26 +25,26 @@ func namespace(db, coll string) string { return db + "." + coll }
 func (e *Engine) loadCatalog() error {
 	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: []byte{tagCatalog}, UpperBound: []byte{tagCatalog + 1}})
 	if err != nil {
-		return fmt.Errorf("reading the catalog: %w", err)
+		return fmt.Errorf("read catalog: %w", err)
 	}
 	defer it.Close()
 	for ok := it.First(); ok; ok = it.Next() {
 		db, name, found := strings.Cut(string(it.Key()[1:]), "\x00")
 		var r record
 		if err := bson.Unmarshal(it.Value(), &r); err != nil || !found {
-			return fmt.Errorf("reading the catalog record of %q: %w", it.Key()[1:], err)
+			return fmt.Errorf("read catalog record %q: %w", it.Key()[1:], err)
 		}
 		c := newCollection(e, db, name, r)
 		for _, s := range r.Indexes {
 			ix, err := OpenIndex(s)
 			if err != nil {
-				return fmt.Errorf("opening index %s of %s.%s: %w", s.Name, db, name, err)
+				return fmt.Errorf("open index %s of %s.%s: %w", s.Name, db, name, err)
 			}
 			c.setIndexes(append(slices.Clone(c.Indexes()), ix))
 		}
 		n, err := e.counter(tagged(tagCount, c.ID))
 		if err != nil {
-			return fmt.Errorf("reading the document count of %s.%s: %w", db, name, err)
+			return fmt.Errorf("read document count of %s.%s: %w", db, name, err)
 		}
 		c.count.Store(n)
 		e.colls[namespace(db, name)] = c
@@ -88,7 +88,7 @@ func (e *Engine) Collection(db, name string) (*Collection, error) {
 	if err := c.putRecord(b, 1, nil); err != nil {
 		return nil, err
 	}
-	// No sync: whatever is written to the collection later comes after this in the log.
+	// No sync: later writes to the collection follow this record in the log.
 	if err := e.db.Apply(b, pebble.NoSync); err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func (c *Collection) putRecord(b *pebble.Batch, nextIx uint16, list []*Index) er
 	}
 	v, err := bson.Marshal(r)
 	if err != nil {
-		return fmt.Errorf("encoding the catalog record of %s.%s: %w", c.DB, c.Name, err)
+		return fmt.Errorf("encode catalog record of %s.%s: %w", c.DB, c.Name, err)
 	}
 	return b.Set(catalogKey(c.DB, c.Name), v, nil)
 }

@@ -10,29 +10,29 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// changes is what one write does to the indexes.
+// changes are the index changes of one write.
 type changes struct {
 	c        *Collection
 	id       []byte
 	old, new value.Doc
 	per      []indexChange
 	unique   []uint64 // Hashes of the keys that are added to unique indexes: their locks.
-	key      []byte   // Where an entry's key is put together.
+	key      []byte   // Buffer for entry keys.
 }
 
-// spent are changes that are over; their lists serve the next ones.
-var spent = sync.Pool{New: func() any { return &changes{} }}
+// changesPool reuses the slices of finished changes.
+var changesPool = sync.Pool{New: func() any { return &changes{} }}
 
 func newChanges(c *Collection, id []byte, old, fresh value.Doc) *changes {
-	ch := spent.Get().(*changes)
+	ch := changesPool.Get().(*changes)
 	ch.c, ch.id, ch.old, ch.new = c, id, old, fresh
 	return ch
 }
 
-// release gives the changes back. Nothing of them may be used afterwards.
+// release returns the changes to their pool. The caller must not use them afterwards.
 func (ch *changes) release() {
 	ch.reset()
-	spent.Put(ch)
+	changesPool.Put(ch)
 }
 
 func (ch *changes) reset() {
@@ -47,7 +47,7 @@ type indexChange struct {
 	prefixes       []prefixChange
 }
 
-// derive finds the index entries that come and go, and records multikey fields before any such entry can be seen.
+// derive computes the added and removed index entries, and records multikey fields before such entries become visible.
 func (ch *changes) derive() error {
 	var changed [][]byte
 	replaced := ch.old != nil && ch.new != nil
@@ -111,7 +111,8 @@ func minus(a, b [][]byte) [][]byte {
 	return out
 }
 
-// checkUnique looks for other documents' entries with the added keys. Their locks are held, and were when it was opened.
+// checkUnique searches for other documents' entries with the added keys. The caller held the keys' locks before it opened the
+// iterator.
 func (ch *changes) checkUnique(it *pebble.Iterator) error {
 	for _, ic := range ch.per {
 		if !ic.ix.Spec.Unique {
@@ -140,8 +141,8 @@ func taken(it *pebble.Iterator, prefix, id []byte) (bool, error) {
 	return false, storageError(it.Error())
 }
 
-// write puts everything but the counters into the batch; those it gathers in t.
-func (ch *changes) write(b *pebble.Batch, docKey []byte, t *tally) error {
+// write adds the document and its index entries to the batch, and its counter changes to t.
+func (ch *changes) write(b *pebble.Batch, docKey []byte, t *counterDeltas) error {
 	var err error
 	if ch.new != nil {
 		err = b.Set(docKey, ch.new, nil)

@@ -20,18 +20,18 @@ type CollectionReport struct {
 	Problems  []string
 }
 
-// maxProblems bounds how many problems of one collection are described.
+// maxProblems bounds the described problems of one collection.
 const maxProblems = 100
 
-// Check reads everything: each document must be well-formed and stored under its own _id, have exactly the index entries that
-// it should have, break no unique index, and be counted. Reading also verifies the blocks' checksums; a block that does not
-// verify is an error. Writes may go on meanwhile, except that counters are compared only when nothing was written.
+// Check reads all data. Each document must be well-formed, stored under its own _id, have exactly its index entries, violate no
+// unique index and be counted. Reading also verifies block checksums; a mismatch is an error. Writes may continue meanwhile;
+// counters are then not compared.
 func (e *Engine) Check(ctx context.Context) ([]CollectionReport, error) {
 	var out []CollectionReport
 	for _, c := range e.Collections("") {
 		r, err := c.check(ctx)
 		if err != nil {
-			return out, fmt.Errorf("checking %s.%s: %w", c.DB, c.Name, err)
+			return out, fmt.Errorf("check %s.%s: %w", c.DB, c.Name, err)
 		}
 		out = append(out, r)
 	}
@@ -112,7 +112,7 @@ func (k *checker) documents(ctx context.Context, snap *pebble.Snapshot, indexes 
 	return it.Error()
 }
 
-// document checks that a document's entries in one index are there.
+// document checks that the entries of a document exist in one index.
 func (k *checker) document(snap *pebble.Snapshot, ix *Index, id []byte, d value.Doc) error {
 	ks, err := ix.entries(d)
 	if err != nil {
@@ -144,7 +144,7 @@ func (k *checker) document(snap *pebble.Snapshot, ix *Index, id []byte, d value.
 	return nil
 }
 
-// entries counts an index's entries: as none is missing, as many as expected means that none is left over.
+// entries compares the number of entries with the expected one. As none is missing, an equal number means that none is stale.
 func (k *checker) entries(ctx context.Context, snap *pebble.Snapshot, ix *Index) error {
 	header := k.c.IndexPrefix(ix)
 	it, err := snap.NewIter(&pebble.IterOptions{LowerBound: header, UpperBound: Successor(header)})

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrDropped reports that the collection was dropped after it was looked up; the caller looks it up again.
-var ErrDropped = errors.New("the collection was dropped")
+var ErrDropped = errors.New("collection dropped")
 
 // Collection is an open collection.
 type Collection struct {
@@ -49,10 +49,10 @@ func (c *Collection) Count() int64 { return c.count.Load() }
 // Engine is the engine that the collection lives in.
 func (c *Collection) Engine() *Engine { return c.e }
 
-// DocPrefix is what all of the collection's document keys begin with.
+// DocPrefix is the prefix of all document keys of the collection.
 func (c *Collection) DocPrefix() []byte { return tagged(tagDoc, c.ID) }
 
-// IndexPrefix is what all entries of an index begin with; for the _id index the document keys.
+// IndexPrefix is the prefix of all entries of an index; for the _id index that of the document keys.
 func (c *Collection) IndexPrefix(ix *Index) []byte {
 	if ix.IsID() {
 		return c.DocPrefix()
@@ -114,7 +114,7 @@ func (v *View) Doc(id []byte) (value.Doc, error) {
 		v.docs = it
 	}
 	v.key = append(append(v.key[:0], v.c.DocPrefix()...), id...)
-	// The whole key is the prefix, so the tables' filters spare most levels.
+	// The prefix is the whole key, so bloom filters skip most levels.
 	if !v.docs.SeekPrefixGE(v.key) {
 		return nil, storageError(v.docs.Error())
 	}

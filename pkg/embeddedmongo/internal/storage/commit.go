@@ -13,13 +13,13 @@ type Commit struct {
 	mark    int64           // dirty when the first of them was applied.
 }
 
-// Begin starts a commit. journal is false for {j: false}: nothing is waited for. many announces more than one document: they
-// share one sync at the end.
+// Begin starts a commit. journal is false for {j: false}: Wait then returns at once. many announces several documents, which share
+// one sync.
 func (e *Engine) Begin(journal, many bool) *Commit {
 	return &Commit{e: e, journal: journal && !e.opts.NoSync, many: many}
 }
 
-// apply makes a batch visible. The batch belongs to the commit from here on.
+// apply makes a batch visible and takes ownership of it.
 func (c *Commit) apply(b *pebble.Batch) error {
 	if !c.journal || c.many || len(c.waiting) > 0 {
 		err := c.e.db.Apply(b, pebble.NoSync)
@@ -39,8 +39,8 @@ func (c *Commit) apply(b *pebble.Batch) error {
 	return nil
 }
 
-// Wait returns when everything that the command wrote, and everything unsynced that it may have seen, is on disk: an answer
-// such as "duplicate key" or "no match" must not rest on a write that a power cut undoes.
+// Wait returns when all writes of the command, and all unsynced writes that it may have read, are on disk. A reply such as
+// "duplicate key" or "no match" must not depend on a write that a power cut undoes.
 func (c *Commit) Wait() error {
 	var err error
 	for _, b := range c.waiting {
@@ -56,7 +56,7 @@ func (c *Commit) Wait() error {
 		}
 	}
 	if len(c.waiting) > 0 {
-		// What was seen before lies before this command's own records in the log, so their sync covered it.
+		// Writes that the command read precede its own records in the log, so the same sync covered them.
 		c.waiting = nil
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// counterMerger adds signed numbers: a counter changes without being read, so writers of one collection do not meet on it.
+// counterMerger adds signed deltas, so writers change a counter without reading or locking it.
 var counterMerger = &pebble.Merger{
 	Name: "orch.counter.v1",
 	Merge: func(_, v []byte) (pebble.ValueMerger, error) {
@@ -35,7 +35,7 @@ func (s *counterSum) Finish(bool) ([]byte, io.Closer, error) {
 func readCounter(v []byte) (int64, error) {
 	n, l := binary.Varint(v)
 	if l <= 0 {
-		return 0, fmt.Errorf("counter of %d bytes", len(v))
+		return 0, fmt.Errorf("decode counter: %d bytes", len(v))
 	}
 	return n, nil
 }

@@ -14,8 +14,8 @@ import (
 
 // Errors of Open.
 var (
-	ErrInUse  = errors.New("the data directory is in use")
-	ErrFormat = errors.New("the data directory has another format")
+	ErrInUse  = errors.New("data directory in use")
+	ErrFormat = errors.New("unknown data directory format")
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 	pidFile    = "HOLDER"
 )
 
-// acquire checks the directory's format and takes its lock. A directory that is not ours is left untouched.
+// acquire checks the directory's format and locks it. It does not touch a directory of another format.
 func acquire(dir string, o Options) (*pebble.Lock, error) {
 	fs := o.FS
 	fresh, err := checkFormat(fs, dir)
@@ -33,15 +33,15 @@ func acquire(dir string, o Options) (*pebble.Lock, error) {
 	}
 	if fresh {
 		if o.ReadOnly {
-			return nil, fmt.Errorf("%s holds no store: %w", dir, os.ErrNotExist)
+			return nil, fmt.Errorf("open %s: not a data directory: %w", dir, os.ErrNotExist)
 		}
 		if err := fs.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("creating the data directory %s: %w", dir, err)
+			return nil, fmt.Errorf("create data directory %s: %w", dir, err)
 		}
 	}
 	lock, err := pebble.LockDirectory(dir, fs)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s is held by process %s", ErrInUse, dir, holder(fs, dir))
+		return nil, fmt.Errorf("%w: %s: locked by process %s", ErrInUse, dir, holder(fs, dir))
 	}
 	if o.ReadOnly {
 		return lock, nil
@@ -62,21 +62,21 @@ func checkFormat(fs vfs.FS, dir string) (fresh bool, err error) {
 	got, err := readFile(fs, fs.PathJoin(dir, formatFile))
 	if err == nil {
 		if got != formatLine {
-			return false, fmt.Errorf("%w: %s says %q, this program knows %q", ErrFormat, dir, strings.TrimSpace(got), strings.TrimSpace(formatLine))
+			return false, fmt.Errorf("%w: %s: has %q, want %q", ErrFormat, dir, strings.TrimSpace(got), strings.TrimSpace(formatLine))
 		}
 		return false, nil
 	}
 	if !errors.Is(err, os.ErrNotExist) {
-		return false, fmt.Errorf("reading the format of %s: %w", dir, err)
+		return false, fmt.Errorf("read format of %s: %w", dir, err)
 	}
 	names, err := fs.List(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return false, fmt.Errorf("listing %s: %w", dir, err)
+		return false, fmt.Errorf("list %s: %w", dir, err)
 	}
 	for _, n := range names {
-		// A crash may have come between the lock and the format's line.
+		// A crash can leave the lock file without the format file.
 		if n != "LOCK" && n != pidFile {
-			return false, fmt.Errorf("%w: %s has files (%s) but no %s", ErrFormat, dir, n, formatFile)
+			return false, fmt.Errorf("%w: %s: contains %s but no %s", ErrFormat, dir, n, formatFile)
 		}
 	}
 	return true, nil
@@ -99,11 +99,11 @@ func readFile(fs vfs.FS, path string) (string, error) {
 	return string(b), errors.Join(err, f.Close())
 }
 
-// writePID says who holds the lock. It need not survive a crash, as the lock does not either.
+// writePID records the process that holds the lock. It is not synced, because the lock does not survive a crash either.
 func writePID(fs vfs.FS, dir string) error {
 	f, err := fs.Create(fs.PathJoin(dir, pidFile), vfs.WriteCategoryUnspecified)
 	if err != nil {
-		return fmt.Errorf("creating %s in %s: %w", pidFile, dir, err)
+		return fmt.Errorf("create %s in %s: %w", pidFile, dir, err)
 	}
 	_, err = f.Write([]byte(strconv.Itoa(os.Getpid()) + "\n"))
 	return errors.Join(err, f.Close())
@@ -113,7 +113,7 @@ func writePID(fs vfs.FS, dir string) error {
 func writeFile(fs vfs.FS, dir, name, text string) error {
 	f, err := fs.Create(fs.PathJoin(dir, name), vfs.WriteCategoryUnspecified)
 	if err != nil {
-		return fmt.Errorf("creating %s in %s: %w", name, dir, err)
+		return fmt.Errorf("create %s in %s: %w", name, dir, err)
 	}
 	_, err = f.Write([]byte(text))
 	err = errors.Join(err, f.Sync(), f.Close())
@@ -124,7 +124,7 @@ func writeFile(fs vfs.FS, dir, name, text string) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("writing %s in %s: %w", name, dir, err)
+		return fmt.Errorf("write %s in %s: %w", name, dir, err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-// Package storage keeps collections of BSON documents and their indexes in Pebble.
+// Package storage stores collections of BSON documents and their indexes in Pebble.
 //
 //	Insert, Modify ─▶ document lock ─▶ unique-key locks ─▶ one batch: document, index entries, counters
 //	InsertMany        the locks of some documents ────────▶ one batch of them
@@ -46,11 +46,10 @@ type Engine struct {
 	syncState
 }
 
-// memTableSize is small because the whole server has to stay small, and because what is in it has to be read back from the
-// log after a crash.
+// memTableSize, in bytes, is small to bound the server's memory and the replay of the log after a crash.
 const memTableSize = 8 << 20
 
-// defaultCacheBytes is small too: what is not in it is mostly in the kernel's cache.
+// defaultCacheBytes is small too, because the kernel's page cache holds most other blocks.
 const defaultCacheBytes = 8 << 20
 
 // formatVersion is Pebble's on-disk format, fixed so that an upgrade of the library does not silently change directories.
@@ -79,8 +78,8 @@ func Open(dir string, o Options) (*Engine, error) {
 	e.unique.init(1024)
 	e.docs.init(16 << 10) // One insert may hold many.
 	e.space.init(o.FS, dir)
-	// Pebble takes the memtables out of its cache, and keeps no block at all where they leave nothing: every filter would be read
-	// again for every look. One is mostly being filled, another being written to disk.
+	// Pebble charges memtables to its cache and would keep no blocks in a smaller one, so each lookup would read its bloom filters
+	// again. Usually one memtable is being filled and another flushed.
 	cache := pebble.NewCache(o.CacheBytes + 2*memTableSize)
 	defer cache.Unref()
 	po := &pebble.Options{
@@ -97,11 +96,11 @@ func Open(dir string, o Options) (*Engine, error) {
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 	}
 	for i := range po.Levels {
-		// An insert asks every level for an _id that none has.
+		// An insert probes every level for an _id that no level has.
 		po.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
 	if e.db, err = pebble.Open(dir, po); err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the store in %s: %w", dir, err), lock.Close())
+		return nil, errors.Join(fmt.Errorf("open store in %s: %w", dir, err), lock.Close())
 	}
 	if err := e.loadCatalog(); err != nil {
 		return nil, errors.Join(err, e.db.Close(), lock.Close())
@@ -109,8 +108,8 @@ func Open(dir string, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// Close ends the engine. No operation may be in progress. Nothing has to be written for safety, the log has everything; a
-// large memtable is flushed all the same, so that the next start need not replay it.
+// Close closes the engine. No operation may be in progress. The log already holds everything; Close flushes a large memtable only
+// to spare the next start its replay.
 func (e *Engine) Close() error {
 	if !e.opts.ReadOnly && e.db.Metrics().MemTable.Size > 1<<20 && e.space.check(0) == nil {
 		if err := e.db.Flush(); err != nil {
@@ -126,7 +125,7 @@ func (e *Engine) Now() time.Time { return e.opts.Clock() }
 // DB gives access to Pebble for backups and benchmarks.
 func (e *Engine) DB() *pebble.DB { return e.db }
 
-// syncState knows whether something that readers can see is not on disk yet.
+// syncState tracks whether readers can see writes that are not synced yet.
 type syncState struct {
 	inflight atomic.Int64 // Batches applied whose sync is awaited.
 	dirty    atomic.Int64 // Counts batches applied without a sync.
@@ -151,7 +150,7 @@ type pebbleLogger struct{ log *slog.Logger }
 func (l pebbleLogger) Infof(f string, a ...any)  { l.log.Debug(fmt.Sprintf(f, a...)) }
 func (l pebbleLogger) Errorf(f string, a ...any) { l.log.Error(fmt.Sprintf(f, a...)) }
 
-// Fatalf must not return: Pebble calls it where going on could lose what was acknowledged.
+// Fatalf must not return: Pebble calls it where continuing could lose acknowledged writes.
 func (l pebbleLogger) Fatalf(f string, a ...any) {
 	l.log.Error("the store cannot go on: " + fmt.Sprintf(f, a...))
 	panic(fmt.Sprintf(f, a...))

@@ -8,15 +8,15 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// storageError turns Pebble's report of corrupt data into the server's; other errors pass.
+// storageError maps Pebble's corruption errors to DataCorruptionDetected; it returns other errors unchanged.
 func storageError(err error) error {
 	if err != nil && pebble.IsCorruptionError(err) {
-		return mongoerr.New(mongoerr.DataCorruptionDetected, "the data directory is corrupt: %v", err)
+		return mongoerr.New(mongoerr.DataCorruptionDetected, "data directory is corrupt: %v", err)
 	}
 	return err
 }
 
-// duplicateKey is the error of a document that has a key of a unique index in common with another: the encoded fields.
+// duplicateKey is the error of a document whose key, given as encoded fields, exists in a unique index.
 func duplicateKey(c *Collection, ix *Index, d value.Doc, key []byte) error {
 	e := mongoerr.New(mongoerr.DuplicateKeyKind, "E11000 duplicate key error collection: %s.%s index: %s dup key: ", c.DB, c.Name, ix.Spec.Name)
 	b := value.NewBuilder()
@@ -33,5 +33,5 @@ func duplicateKey(c *Collection, ix *Index, d value.Doc, key []byte) error {
 	return e
 }
 
-// Error turns Pebble's errors of reading into the server's.
+// Error maps Pebble's read errors to the server's.
 func Error(err error) error { return storageError(err) }

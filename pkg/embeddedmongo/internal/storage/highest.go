@@ -8,19 +8,18 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// highest knows an _id that none of a collection's documents lies above. Most ids are made by time, so most documents that
-// are inserted do, and need not be looked for: a look asks a filter of every level.
+// highest is an upper bound of the _ids of a collection. Most ids are ordered by time, so most inserts are above the bound and
+// need no lookup, which would probe a bloom filter on every level.
 //
-// It is a bound, not the last document: what is deleted, or could not be written in the end, leaves it where it is. Whoever
-// writes a new document calls raise before the write can be seen, and both below and raise under the document's lock: of two
-// who insert the same _id the second then finds it not to lie above.
+// Deletes and failed writes leave the bound unchanged. A writer calls below and raise under the document's lock, and raise before
+// the write becomes visible. So of two inserts of the same _id, the second finds the bound raised.
 type highest struct {
 	mu    sync.Mutex
 	known bool   // Else nothing was inserted since the collection was opened.
 	id    []byte // Encoded; nil when there was no document.
 }
 
-// below tells whether every document's _id is below id, which is encoded.
+// below reports whether every _id is below id, which is encoded.
 func (h *highest) below(c *Collection, id []byte) (bool, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -30,7 +29,7 @@ func (h *highest) below(c *Collection, id []byte) (bool, error) {
 	return bytes.Compare(h.id, id) < 0, nil
 }
 
-// raise says that a document with that _id is about to be.
+// raise extends the bound to the _id of a document that is about to be written.
 func (h *highest) raise(c *Collection, id []byte) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -43,7 +42,7 @@ func (h *highest) raise(c *Collection, id []byte) error {
 	return nil
 }
 
-// load reads the last document's _id, once. No insert comes before it, as each asks first.
+// load reads the last _id, once. It precedes every insert, because each insert calls below first.
 func (h *highest) load(c *Collection) error {
 	if h.known {
 		return nil

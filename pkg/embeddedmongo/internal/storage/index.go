@@ -15,7 +15,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// IndexSpec is what an index is: the record in the catalog, and what createIndexes asks for.
+// IndexSpec specifies an index, in createIndexes and in the catalog.
 type IndexSpec struct {
 	ID       uint16   `bson:"id"`
 	Name     string   `bson:"name"`
@@ -28,7 +28,7 @@ type IndexSpec struct {
 	Counted  uint32   `bson:"counted,omitempty"`  // Bit n: documents are counted below each prefix of n fields.
 }
 
-// Index is an open index. Its zero ID is the _id index, which is the documents themselves.
+// Index is an open index. ID 0 is the _id index, which is the document key space.
 type Index struct {
 	Spec     IndexSpec
 	Fields   []index.Field
@@ -36,18 +36,18 @@ type Index struct {
 	multikey atomic.Uint32
 	counted  atomic.Uint32
 
-	// roots are the top-level fields that decide a document's entries: while none of them changes, the entries do not.
-	// nil when the partial filter is not a plain conjunction, so that any field may matter.
+	// roots are the top-level fields that the entries depend on. An update of other fields leaves the entries unchanged.
+	// nil when the partial filter is not a plain conjunction, so any field may matter.
 	roots []string
 
 	countMu sync.Mutex
 	counts  map[string]int64 // Counters in memory, by counter key; loaded on demand.
 }
 
-// Multikey tells which fields some document reaches through an array.
+// Multikey returns the fields that some document reaches through an array, one bit a field.
 func (ix *Index) Multikey() uint32 { return ix.multikey.Load() }
 
-// IsID reports whether the index is the documents' own order.
+// IsID reports whether this is the _id index.
 func (ix *Index) IsID() bool { return ix.Spec.ID == 0 }
 
 func newIDIndex() *Index {
@@ -114,7 +114,7 @@ func OpenIndex(spec IndexSpec) (*Index, error) {
 	return ix, nil
 }
 
-// setRoots finds out which top-level fields matter.
+// setRoots collects the top-level fields that the entries depend on.
 func (ix *Index) setRoots() {
 	paths := make([]string, 0, len(ix.Fields)+1)
 	for _, f := range ix.Fields {
@@ -137,7 +137,7 @@ func (ix *Index) setRoots() {
 	}
 }
 
-// untouched reports whether a change of these top-level fields leaves a document's entries as they are.
+// untouched reports whether a change of these top-level fields leaves the entries of a document unchanged.
 func (ix *Index) untouched(changed [][]byte) bool {
 	if ix.roots == nil {
 		return false
@@ -157,7 +157,7 @@ func changedFields(a, b value.Doc) [][]byte {
 	changed := make([][]byte, 0, 16)
 	x, y := a.Iter(), b.Iter()
 	for {
-		ahead, behind := x, y // What follows when the two part.
+		ahead, behind := x, y // The remaining elements at the first difference.
 		k, v, more := x.Next()
 		l, w, too := y.Next()
 		if more && too && bytes.Equal(k, l) {
@@ -169,12 +169,12 @@ func changedFields(a, b value.Doc) [][]byte {
 		if !more && !too {
 			return changed
 		}
-		// From here on the order differs. A name that occurs twice counts as changed, to be on the safe side.
+		// The field order differs from here on. A repeated name counts as changed.
 		return append(append(changed, changedRest(ahead, behind)...), changedRest(behind, ahead)...)
 	}
 }
 
-// changedRest lists the fields of x that y has not, or not as they are.
+// changedRest lists the fields of x that y lacks or has with another value.
 func changedRest(x, y value.Iter) [][]byte {
 	var changed [][]byte
 	for {
@@ -200,7 +200,7 @@ func changedRest(x, y value.Iter) [][]byte {
 	}
 }
 
-// entries derives the document's keys in the index; none when a partial or sparse index leaves it out.
+// entries derives the index keys of a document; none when a partial or sparse index excludes it.
 func (ix *Index) entries(d value.Doc) (index.KeySet, error) {
 	if ix.Partial != nil {
 		ok, err := ix.Partial.Match(d)

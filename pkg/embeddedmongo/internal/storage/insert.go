@@ -16,8 +16,8 @@ func (c *Collection) Insert(w *Commit, d value.Doc) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// InsertMany stores new documents as Insert does: the first of them, as many as one batch holds. It appends to errs what became
-// of each that it dealt with, in their order, at least one: nil when it was stored. With ordered the first error is the last.
+// InsertMany stores as many leading documents as one batch holds. It appends one result for each of them to errs, at least one: nil
+// for a stored document. With ordered it stops at the first error.
 func (c *Collection) InsertMany(w *Commit, docs []value.Doc, ordered bool, errs []error) ([]error, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -42,7 +42,7 @@ func (c *Collection) InsertMany(w *Commit, docs []value.Doc, ordered bool, errs 
 	return errs, nil
 }
 
-// documentKey is the key of a document; it checks what an _id may be.
+// documentKey returns the key of a document after checking its _id, size and depth.
 func (c *Collection) documentKey(d value.Doc) ([]byte, error) {
 	v := d.Get("_id")
 	switch v.T {

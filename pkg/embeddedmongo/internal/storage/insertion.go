@@ -11,32 +11,32 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// Bounds of what one batch inserts. While it is written others wait for its documents' locks, and the rest of a memtable that
-// it does not fit into stays empty.
+// Bounds of one insert batch. Its document locks are held while it is written, and a batch that does not fit into the current
+// memtable leaves the rest of that memtable unused.
 const (
 	MaxInserted      = 128
 	maxInsertedBytes = 512 << 10
 )
 
-// insertion is what one batch inserts. No two of its documents have the _id or a key of a unique index in common, so what
-// becomes of one does not depend on another.
+// insertion is one insert batch. No two of its documents share an _id or a key of a unique index, so their results are
+// independent.
 type insertion struct {
 	c       *Collection
 	ordered bool
 	docs    []newDoc
-	met     map[uint64]struct{} // Hashes of what no two may have in common.
-	byID    []*newDoc           // Those that have an _id, in its order.
+	met     map[uint64]struct{} // Hashes of the _ids and unique keys of the batch.
+	byID    []*newDoc           // The documents with a valid _id, ordered by it.
 
 	docLocks, uniqueLocks []uint64
 }
 
-// newDoc is a document on its way in.
+// newDoc is a document to insert.
 type newDoc struct {
 	changes
 
 	key    []byte
 	err    error // Why it is not stored.
-	broken error // Why it cannot be indexed: told when nothing with its _id is in the way.
+	broken error // Why it cannot be indexed; a duplicate _id takes precedence.
 }
 
 func (n *newDoc) reset() {
@@ -44,16 +44,16 @@ func (n *newDoc) reset() {
 	n.key, n.err, n.broken = nil, nil, nil
 }
 
-// over are insertions that are over; their lists serve the next ones.
-var over = sync.Pool{New: func() any { return &insertion{met: map[uint64]struct{}{}} }}
+// insertionPool reuses the slices of finished insertions.
+var insertionPool = sync.Pool{New: func() any { return &insertion{met: map[uint64]struct{}{}} }}
 
 func newInsertion(c *Collection, ordered bool) *insertion {
-	in := over.Get().(*insertion)
+	in := insertionPool.Get().(*insertion)
 	in.c, in.ordered = c, ordered
 	return in
 }
 
-// release gives the insertion back. Nothing of it may be used afterwards.
+// release returns the insertion to its pool. The caller must not use it afterwards.
 func (in *insertion) release() {
 	for i := range in.docs {
 		in.docs[i].reset()
@@ -61,10 +61,10 @@ func (in *insertion) release() {
 	clear(in.met)
 	clear(in.byID)
 	*in = insertion{docs: in.docs[:0], met: in.met, byID: in.byID[:0], docLocks: in.docLocks[:0], uniqueLocks: in.uniqueLocks[:0]}
-	over.Put(in)
+	insertionPool.Put(in)
 }
 
-// gather takes the first of the documents, as many as the batch may hold, and derives their index entries.
+// gather takes as many leading documents as one batch may hold, and derives their index entries.
 func (in *insertion) gather(docs []value.Doc) {
 	docs = docs[:min(len(docs), MaxInserted)]
 	in.docs = slices.Grow(in.docs, len(docs))
@@ -98,8 +98,8 @@ func (in *insertion) gather(docs []value.Doc) {
 	slices.SortFunc(in.byID, func(a, b *newDoc) int { return bytes.Compare(a.key, b.key) })
 }
 
-// meets tells whether the document has something in common with an earlier one. Keys that share a hash count as one: the batch
-// is only shorter then. A document that meets none is met by later ones.
+// meets reports whether the document shares its _id or a unique key with an earlier one of the batch, and otherwise records its
+// own. It compares hashes: a collision only shortens the batch.
 func (in *insertion) meets(n *newDoc) bool {
 	if n.err != nil {
 		return false
@@ -132,9 +132,9 @@ func (in *insertion) lock() (unlock func()) {
 	}
 }
 
-// look finds what is in the documents' way. Their locks are held, so it sees every earlier writer, and none comes after.
+// look finds existing documents that conflict with the batch. The caller holds the locks, so no writer can add one later.
 func (in *insertion) look() error {
-	likely := 0 // How many lie where others do.
+	likely := 0 // How many have an _id within the range of the existing ones.
 	for _, n := range in.byID {
 		below, err := in.c.highest.below(in.c, n.id)
 		if err != nil {
@@ -165,7 +165,7 @@ func (in *insertion) look() error {
 	})
 }
 
-// choose decides which documents are stored, and returns those that were dealt with.
+// choose decides which documents are stored, and returns the processed ones.
 func (in *insertion) choose() []newDoc {
 	for i := range in.docs {
 		n := &in.docs[i]
@@ -182,7 +182,7 @@ func (in *insertion) choose() []newDoc {
 	return in.docs
 }
 
-// write applies one batch of all documents that nothing is in the way of.
+// write applies one batch with all documents that have no error.
 func (in *insertion) write(w *Commit, docs []newDoc) error {
 	size := 0
 	var last []byte
@@ -198,7 +198,7 @@ func (in *insertion) write(w *Commit, docs []newDoc) error {
 		return nil
 	}
 	b := in.c.e.db.NewBatchWithSize(size)
-	t := tally{c: in.c}
+	t := counterDeltas{c: in.c}
 	var err error
 	for i := range docs {
 		if n := &docs[i]; n.err == nil {

@@ -22,7 +22,7 @@ const (
 	tagPrefix   = 'k'
 )
 
-// DocHeader and IndexHeader are the lengths of what precedes a document's _id and an index entry's fields.
+// DocHeader and IndexHeader are the lengths of the headers before a document's _id and an index entry's fields, in bytes.
 const (
 	DocHeader   = 5
 	IndexHeader = 7

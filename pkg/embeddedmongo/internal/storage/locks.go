@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// stripes is a table of locks that keys are hashed onto.
+// stripes is a table of striped locks: keys map to locks by hash.
 //
 // Lock order: a collection's mutex (shared), documents' stripes in ascending order, then unique-key stripes in ascending order.
-// Nobody takes a document stripe while holding a unique-key stripe.
+// No goroutine takes a document stripe while it holds a unique-key stripe.
 type stripes struct {
 	seed maphash.Seed
 	mu   []sync.Mutex
@@ -20,7 +20,7 @@ func (s *stripes) init(n int) {
 	s.mu = make([]sync.Mutex, n)
 }
 
-// hash tells a key's stripe.
+// hash returns the hash that selects the stripe of a key.
 func (s *stripes) hash(key []byte) uint64 { return maphash.Bytes(s.seed, key) }
 
 func (s *stripes) lock(key []byte) *sync.Mutex {
@@ -29,8 +29,8 @@ func (s *stripes) lock(key []byte) *sync.Mutex {
 	return m
 }
 
-// lockAll locks the stripes of keys with these hashes, each once, in ascending order. It makes the list that of the stripes, for
-// unlockAll.
+// lockAll locks the stripes of these hashes, each once, in ascending order. It replaces the hashes by the stripes and returns them
+// for unlockAll.
 func (s *stripes) lockAll(list []uint64) []uint64 {
 	for i := range list {
 		list[i] %= uint64(len(s.mu))

@@ -8,10 +8,10 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// maxCounts bounds the counters of one index that are kept in memory; beyond it they are dropped and loaded again on demand.
+// maxCounts bounds the cached counters of one index. Beyond it the cache is cleared, and counters are loaded again on demand.
 const maxCounts = 1 << 16
 
-// prefixChange is a change of the number of documents below the first n fields' values.
+// prefixChange is a change of the number of documents below one prefix of n fields.
 type prefixChange struct {
 	n      int
 	prefix []byte
@@ -27,7 +27,7 @@ func prefixLen(ix *Index, key []byte, n int) int {
 	return at
 }
 
-// prefixChanges compares the prefixes that a document has before and after, each once however many keys share it.
+// prefixChanges compares the distinct prefixes of a document before and after a write.
 func prefixChanges(ix *Index, counted uint32, before, after [][]byte) []prefixChange {
 	var out []prefixChange
 	for n := 1; n <= len(ix.Fields); n++ {
@@ -61,8 +61,8 @@ func (c *Collection) prefixKey(ix *Index, n int, prefix []byte) []byte {
 	return append(b, prefix...)
 }
 
-// PrefixCount tells how many documents lie below the encoded values of the first n fields, without walking them. ok is false
-// when that prefix length is not counted.
+// PrefixCount returns the number of documents below the encoded values of the first n fields, from a counter. ok is false when the
+// index keeps no counters for that prefix length.
 func (c *Collection) PrefixCount(ix *Index, n int, prefix []byte) (count int64, ok bool, err error) {
 	if ix.counted.Load()&(1<<n) == 0 {
 		return 0, false, nil
@@ -88,8 +88,8 @@ func (c *Collection) PrefixCount(ix *Index, n int, prefix []byte) (count int64, 
 	return v, true, nil
 }
 
-// CountPrefixes starts counting documents below prefixes of n fields: it walks the index once, then writes keep the counters.
-// It is called when a count had to walk many entries, so that the next one does not.
+// CountPrefixes adds counters of the documents below prefixes of n fields. It walks the index once; writes maintain the counters
+// afterwards. The planner calls it after a count that walked many entries.
 func (c *Collection) CountPrefixes(ix *Index, n int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,16 +9,16 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/mongoerr"
 )
 
-// reserve is the free space below which writes are refused. It is enough for the log, a flush and the catalog, so that the
-// engine itself never meets a full disk, which it could not survive.
+// reserve is the free space in bytes below which writes are rejected. It suffices for the log, a flush and the catalog, so the
+// engine never meets a full disk, which would stop it.
 const reserve = 6 * memTableSize
 
-// spaceGuard refuses writes while the disk is nearly full. It asks the file system every few hundred milliseconds, or sooner
-// when much was written since.
+// spaceGuard rejects writes while the disk is nearly full. It queries the file system every spaceInterval, or after spaceBytes of
+// writes.
 type spaceGuard struct {
 	fs      vfs.FS
 	dir     string
-	last    atomic.Int64 // Time of the last look, in nanoseconds.
+	last    atomic.Int64 // Time of the last query, in nanoseconds.
 	written atomic.Int64 // Bytes since.
 	full    atomic.Bool
 }
@@ -36,12 +36,12 @@ func (g *spaceGuard) check(n int) error {
 	now := time.Now().UnixNano()
 	if last := g.last.Load(); (w > spaceBytes || now-last > int64(spaceInterval)) && g.last.CompareAndSwap(last, now) {
 		g.written.Store(0)
-		// File systems that cannot tell, such as one in memory, are taken to have room.
+		// A file system without usage figures, such as one in memory, counts as not full.
 		u, err := g.fs.GetDiskUsage(g.dir)
 		g.full.Store(err == nil && u.AvailBytes < reserve)
 	}
 	if g.full.Load() {
-		return mongoerr.New(mongoerr.OutOfDiskSpace, "less than %d MB are free on the disk of %s: writes are refused", reserve>>20, g.dir)
+		return mongoerr.New(mongoerr.OutOfDiskSpace, "write to %s: less than %d MB free on disk", g.dir, reserve>>20)
 	}
 	return nil
 }

@@ -29,18 +29,18 @@ func (e *Engine) Sweep(ctx context.Context) (removed int, err error) {
 	return removed, nil
 }
 
-// reclaim lets what was deleted while the disk was full become visible to compactions, which give the space back. Without
-// further writes the deletions would stay in memory.
+// reclaim flushes deletions of a full disk, so compactions can free their space. Without further writes they would stay in the
+// memtable.
 func (e *Engine) reclaim() {
 	if !e.space.full.Load() {
 		return
 	}
 	if _, err := e.db.AsyncFlush(); err != nil {
-		e.opts.Logger.Warn("flushing on a full disk", "error", err)
+		e.opts.Logger.Warn("flush on full disk", "error", err)
 	}
 }
 
-// sweepBatch is how many documents are removed between two syncs.
+// sweepBatch is the number of documents removed with one sync.
 const sweepBatch = 500
 
 func (c *Collection) sweep(ctx context.Context, ix *Index) (removed int, err error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// Action is what a Modify function decides.
+// Action is the decision of a Modify function.
 type Action int
 
 // Keep leaves the document, Replace stores the new version, Delete removes it.
@@ -18,8 +18,8 @@ const (
 	Delete
 )
 
-// Modify runs f on the current version of a document while no other write can change it, and carries out what f decides. A
-// document that does not exist any more is left alone.
+// Modify runs f on the current version of a document under its lock and executes the action that f returns. It does nothing when
+// the document no longer exists.
 func (c *Collection) Modify(w *Commit, id []byte, f func(old value.Doc) (value.Doc, Action, error)) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -43,7 +43,7 @@ func (c *Collection) Modify(w *Commit, id []byte, f func(old value.Doc) (value.D
 		if err := checkDocument(d, updateTooLarge); err != nil {
 			return err
 		}
-		// Deleting needs space too, but it is what makes room.
+		// Deletes need space too, but they free more.
 		if err := c.e.space.check(len(d)); err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (c *Collection) Modify(w *Commit, id []byte, f func(old value.Doc) (value.D
 		}
 	}
 	b := c.e.db.NewBatchWithSize(len(d) + 512)
-	t := tally{c: c}
+	t := counterDeltas{c: c}
 	if err := errors.Join(ch.write(b, docKey, &t), t.write(b)); err != nil {
 		b.Close()
 		return err
@@ -75,7 +75,7 @@ func (c *Collection) Modify(w *Commit, id []byte, f func(old value.Doc) (value.D
 
 // probing runs f with an iterator that sees everything written so far.
 func (c *Collection) probing(f func(*pebble.Iterator) error) error {
-	// Most of what is looked for is not there, so the lowest level's filters are asked too, which Pebble otherwise passes over.
+	// Most probed keys do not exist, so the bloom filters of the lowest level pay off, which Pebble skips by default.
 	it, err := c.e.db.NewIter(&pebble.IterOptions{UseL6Filters: true})
 	if err != nil {
 		return storageError(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// apply carries out one modifier on every concrete path that its path stands for.
+// apply executes one modifier on every concrete path of its path.
 func (u *Update) apply(root *node, m modifier, c Context) error {
 	if m.op == "$setOnInsert" && !c.Insert {
 		return nil

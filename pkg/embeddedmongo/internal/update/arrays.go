@@ -157,7 +157,7 @@ next:
 	return nil
 }
 
-// compilePull makes the test of $pull: a value to equal, operators for the element, or a filter for elements that are documents.
+// compilePull compiles the test of $pull: a value to equal, operators for the element, or a filter for elements that are documents.
 func compilePull(arg value.Value, now int64) (func(value.Value) (bool, error), error) {
 	if arg.T == bson.TypeEmbeddedDocument {
 		if k, _ := arg.Doc().First(); !strings.HasPrefix(k, "$") || k == "$and" || k == "$or" || k == "$nor" {

@@ -34,7 +34,7 @@ func (n *node) expand() {
 	}
 }
 
-// spare is room for elements that an update creates.
+// spare is the capacity for elements that an update creates.
 const spare = 4
 
 // set replaces the value.
@@ -67,7 +67,7 @@ func (n *node) elements(b *value.Builder) {
 	}
 }
 
-// size is about the length of the encoded value, in bytes.
+// size estimates the length of the encoded value, in bytes.
 func (n *node) size() int {
 	if !n.open {
 		return len(n.v.B)
@@ -134,7 +134,7 @@ func notViable(path []string, n *node) error {
 	return mongoerr.New(mongoerr.PathNotViable, "cannot create '%s' in element {%s: %s}", join(path), n.key, value.Format(n.value()))
 }
 
-// find walks to an existing element; nil when the path ends early. blocked is the scalar that the path runs into.
+// find walks to an existing element; nil when the path ends early. blocked is the scalar or array that the path cannot enter.
 func (n *node) find(path []string) (found, blocked *node) {
 	for i, p := range path {
 		if !n.isDoc() && !n.isArray() {
@@ -157,7 +157,7 @@ func (n *node) find(path []string) (found, blocked *node) {
 	return n, nil
 }
 
-// make walks to an element and creates what is missing on the way; the last element is created with the value given.
+// make walks to an element and creates the missing elements of the path, the last one with the value of v.
 func (n *node) make(path []string, v func() (value.Value, error)) (*node, bool, error) {
 	if k, blocked := n.find(path); k != nil {
 		return k, false, nil

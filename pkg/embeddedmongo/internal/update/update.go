@@ -23,7 +23,7 @@ type Update struct {
 	positional  bool
 }
 
-// Context is what one application of an update depends on.
+// Context holds the inputs of one application of an update.
 type Context struct {
 	Now    int64 // Milliseconds, for $currentDate and $$NOW.
 	Insert bool  // The document is being inserted by an upsert: $setOnInsert applies.

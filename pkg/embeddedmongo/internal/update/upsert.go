@@ -6,8 +6,7 @@ import (
 	"github.com/orch-project/orch/pkg/embeddedmongo/internal/value"
 )
 
-// Seed makes the document that an upsert starts from: the fields that the filter fixes by equality. For replacements only _id
-// is taken over.
+// Seed makes the initial document of an upsert: the fields that the filter fixes by equality. A replacement takes only _id.
 func (u *Update) Seed(f *filter.Filter) (value.Doc, error) {
 	root := &node{v: value.OfDoc(value.EmptyDoc)}
 	root.expand()
@@ -17,7 +16,7 @@ func (u *Update) Seed(f *filter.Filter) (value.Doc, error) {
 	return root.value().Doc(), nil
 }
 
-// seed assigns what the conjuncts fix. fixed has the paths so far, and false for what leads to them.
+// seed assigns the equalities of the conjuncts. fixed maps the paths so far to true and their prefixes to false.
 func seed(root *node, fixed map[string]bool, all filter.And, onlyID bool) error {
 	for _, n := range all {
 		switch n := n.(type) {
@@ -53,7 +52,7 @@ func seed(root *node, fixed map[string]bool, all filter.And, onlyID bool) error 
 	return nil
 }
 
-// fix takes note of a path; false when it, a part that leads to it, or one below it is fixed already.
+// fix records a path; false when the path, a prefix of it, or a path below it is fixed already.
 func fix(fixed map[string]bool, path []string) bool {
 	for i := 1; i < len(path); i++ {
 		prefix := join(path[:i])

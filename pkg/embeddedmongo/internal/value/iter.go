@@ -10,7 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// MaxDepth is the deepest nesting of documents and arrays that is accepted.
+// MaxDepth is the deepest accepted nesting of documents and arrays in a command.
 const MaxDepth = 180
 
 // ErrMalformed reports bytes that are not a BSON document.

@@ -32,9 +32,9 @@ func AppendKey(dst []byte, v Value, desc bool) []byte {
 	return dst
 }
 
-// ReadKey reads the first encoding at the start of b back as a value that equals what was encoded: null stands for a missing
-// value too, a double for any number that is exactly that. ok is false for what the encoding does not tell, or not easily. n is
-// its length either way. The value lives in buf, as far as that reaches.
+// ReadKey decodes the first encoding in b to an equal value. Null stands for a missing value too, a double for any number that it
+// represents exactly. ok is false for types that ReadKey does not decode. n is the length of the encoding in any case. The value
+// uses the capacity of buf.
 func ReadKey(b []byte, desc bool, buf []byte) (v Value, n int, ok bool) {
 	n = KeyLen(b, desc)
 	x := byte(0)
@@ -67,7 +67,7 @@ func ReadKey(b []byte, desc bool, buf []byte) (v Value, n int, ok bool) {
 		buf = append(buf, 0, 0, 0, 0)
 		for i := 0; i < len(payload)-2; i++ {
 			if buf = append(buf, payload[i]^x); payload[i] == x {
-				i++ // What tells a NUL byte from the end.
+				i++ // The escape after a NUL byte.
 			}
 		}
 		buf = append(buf, 0)
@@ -144,8 +144,8 @@ func orderedFloat(f float64) uint64 {
 	return u | 1<<63
 }
 
-// appendNumber writes the nearest double and, where the number is not exactly that double, which side it lies on and its exact
-// decimal digits. Rounding is monotone, so the order of the doubles decides first.
+// appendNumber writes the nearest double. A number that the double does not represent exactly adds its side of the double and its
+// exact decimal digits. Rounding is monotone, so the doubles decide the order first.
 func appendNumber(dst []byte, v Value) []byte {
 	var f float64
 	switch v.T {
@@ -186,7 +186,8 @@ func int64wrap(f float64) int64 {
 	return int64(f)
 }
 
-// appendRounded writes a number that its double does not hold exactly: below says that the number is smaller than the double.
+// appendRounded writes the exact digits of a number that its double does not represent. below means that the number is smaller
+// than the double.
 func appendRounded(dst []byte, below, negative bool, digits string, exp int) []byte {
 	if below {
 		dst = append(dst, 0x7f)

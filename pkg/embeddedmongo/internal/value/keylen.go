@@ -20,7 +20,7 @@ func payloadLen(b []byte, class, x byte) int {
 		if b[8]^x == 0x80 {
 			return 9
 		}
-		// The digits are inverted once more for negative numbers, whose double has its top bit clear; zero's sign is told by the side.
+		// The digits are inverted for negative numbers, whose double has its top bit clear. The side determines the sign of zero.
 		neg := b[0]^x < 0x80
 		if isZeroDouble(b, x) {
 			neg = b[8]^x == 0x7f

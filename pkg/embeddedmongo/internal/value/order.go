@@ -12,7 +12,7 @@ import (
 // Classes of types in MongoDB's comparison order. Types of one class compare by value.
 const (
 	ClassMinKey     = 0x05
-	ClassEmptyArray = 0x0a // Undefined: how an index holds an empty array.
+	ClassEmptyArray = 0x0a // Undefined: the index key of an empty array.
 	ClassNull       = 0x10
 	ClassNumber     = 0x20
 	ClassString     = 0x30

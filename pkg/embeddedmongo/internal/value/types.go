@@ -29,7 +29,7 @@ var typeNames = []struct {
 	{"maxKey", bson.TypeMaxKey},
 }
 
-// TypeName is the alias that $type knows a type by; "missing" for an absent value.
+// TypeName is the alias of a type in $type; "missing" for an absent value.
 func TypeName(t Type) string {
 	for _, n := range typeNames {
 		if n.t == t {

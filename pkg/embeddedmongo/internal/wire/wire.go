@@ -1,4 +1,4 @@
-// Package wire reads and writes frames of the MongoDB wire protocol: OP_MSG, and OP_QUERY for the first greeting.
+// Package wire reads and writes frames of the MongoDB wire protocol: OP_MSG, and OP_QUERY for the handshake.
 package wire
 
 import (
@@ -25,7 +25,7 @@ const (
 	flagMoreToCome = 1 << 1
 )
 
-// Errors of Read. After any of them the connection is of no use any more.
+// Errors of Read. The connection is unusable after any of them.
 var (
 	ErrFrame      = errors.New("malformed frame")
 	ErrCompressed = errors.New("compressed frames are not supported: no compressor was offered")
@@ -36,12 +36,12 @@ type Message struct {
 	RequestID int32
 	Body      value.Doc
 	Sequences map[string][]value.Doc
-	NoReply   bool // The sender does not wait for an answer.
-	legacy    bool // It came as OP_QUERY and is answered as OP_REPLY.
+	NoReply   bool // The sender expects no reply.
+	legacy    bool // It arrived as OP_QUERY; the reply is an OP_REPLY.
 	DB        string
 }
 
-// Read reads one frame. The documents have been validated.
+// Read reads one frame and validates its documents.
 func Read(r io.Reader) (*Message, error) {
 	var h [headerLen]byte
 	if _, err := io.ReadFull(r, h[:]); err != nil {
@@ -72,7 +72,7 @@ func Read(r io.Reader) (*Message, error) {
 	return m, nil
 }
 
-// readBody grows with what arrives: a length alone does not make the server allocate.
+// readBody allocates as data arrives, so a large length alone does not make the server allocate.
 func readBody(r io.Reader, n int) ([]byte, error) {
 	const step = 1 << 20
 	b := make([]byte, min(n, step))
@@ -98,7 +98,7 @@ func (m *Message) parseMsg(b []byte) error {
 		if len(b) < 4 {
 			return fmt.Errorf("%w: no room for the checksum", ErrFrame)
 		}
-		// The checksum guards nothing that TCP or memory does not; the protocol lets a server ignore it.
+		// The protocol allows a server to ignore the checksum; TCP has its own.
 		b = b[:len(b)-4]
 	}
 	for len(b) > 0 {
@@ -205,7 +205,7 @@ func (m *Message) parseQuery(b []byte) error {
 	return fmt.Errorf("%w: OP_QUERY on %q", ErrFrame, ns)
 }
 
-// Reply frames an answer to the message.
+// Reply frames a reply to the message.
 func (m *Message) Reply(d value.Doc) []byte {
 	extra := 5
 	op := uint32(opMsg)

@@ -2,8 +2,8 @@ package storage
 
 import "github.com/cockroachdb/pebble/v2"
 
-// tally gathers what the writes of one batch do to a collection's counters: one record of each, however many documents.
-type tally struct {
+// counterDeltas accumulates the counter changes of one batch: one record a counter, however many documents.
+type counterDeltas struct {
 	c     *Collection
 	docs  int64
 	below map[string]*countChange // By the key of a prefix counter.
@@ -14,7 +14,7 @@ type countChange struct {
 	delta int64
 }
 
-func (t *tally) add(ix *Index, p prefixChange) {
+func (t *counterDeltas) add(ix *Index, p prefixChange) {
 	if t.below == nil {
 		t.below = map[string]*countChange{}
 	}
@@ -26,7 +26,7 @@ func (t *tally) add(ix *Index, p prefixChange) {
 	t.below[string(key)] = &countChange{ix, p.delta}
 }
 
-func (t *tally) write(b *pebble.Batch) error {
+func (t *counterDeltas) write(b *pebble.Batch) error {
 	if t.docs != 0 {
 		if err := addCounter(b, tagged(tagCount, t.c.ID), t.docs); err != nil {
 			return err
@@ -40,9 +40,9 @@ func (t *tally) write(b *pebble.Batch) error {
 	return nil
 }
 
-// publish carries the counters of an applied batch over to memory. The collection's mutex is still held shared, so whoever
-// loads a counter under the exclusive lock sees both or neither.
-func (t *tally) publish() {
+// publish applies the deltas of a written batch to the cached counters. The caller still holds the collection's mutex shared, so a
+// reader that loads a counter under the exclusive lock sees both changes or neither.
+func (t *counterDeltas) publish() {
 	t.c.count.Add(t.docs)
 	for key, change := range t.below {
 		change.ix.addCount(key, change.delta)
