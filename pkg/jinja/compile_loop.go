@@ -122,7 +122,7 @@ func (c *compiler) loopTest(s *forStmt, f cframe) (*loopTest, error) {
 	if s.test == nil {
 		return nil, nil
 	}
-	// The test runs before the body and has its own scope, with slots at another level.
+	// The condition runs before the body, in a scope with slots at another level.
 	f.sym.level += 1 << 16
 	f.sym.visitTarget(s.target)
 	f.sym.visitExpr(s.test)

@@ -45,7 +45,7 @@ func attrPath(s string) []Value {
 	return path
 }
 
-// folded wraps a getter so that strings compare without case.
+// folded wraps a getter to compare strings without case.
 func folded(get getter, caseSensitive bool) getter {
 	if caseSensitive {
 		return get

@@ -2,7 +2,7 @@ package jinja
 
 type recurseFn func(rt *state, v Value, depth int) (Value, error)
 
-// loopValue is the variable loop inside a for statement, and the iterator behind it.
+// loopValue is the variable loop inside a for statement, and the iterator that it controls.
 type loopValue struct {
 	over    Value // what is iterated, for its length
 	it      iterator

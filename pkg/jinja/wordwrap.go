@@ -196,7 +196,7 @@ func (w *wrapper) chunkEnd(r []rune, i int) int {
 		return j
 	}
 	for j := i + 1; ; j++ {
-		// r[i:j] is a candidate; it may end behind a hyphen inside of a word, at the word's end, or before a dash.
+		// r[i:j] is a candidate; it can end after a hyphen inside a word, at the end of the word, or before a dash.
 		if j < n && r[j] == '-' && hyphenated(r, j) {
 			return j + 1
 		}

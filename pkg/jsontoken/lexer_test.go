@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// valid is what the standard library says, which does not look at UTF-8.
+// valid compares with encoding/json, which does not check UTF-8.
 func valid(text []byte) bool { return json.Valid(text) && utf8.Valid(text) }
 
 func TestValid(t *testing.T) {
@@ -46,7 +46,7 @@ func FuzzValid(f *testing.F) {
 	})
 }
 
-// Skipping counts white space between tokens alone, goes as deep as it may, and tells of halves of surrogate pairs.
+// TestSkip: skipping counts white space between tokens, respects MaxDepth, and reports lone surrogates.
 func TestSkip(t *testing.T) {
 	t.Parallel()
 	text := []byte(` [ {"a b":"c d"}, [] ] `)
@@ -71,7 +71,7 @@ func TestSkip(t *testing.T) {
 	}
 }
 
-// Members and Items see everything in its order, and nothing after a syntax error.
+// TestMembersAndItems: the callbacks see every member and item in order, and nothing after a syntax error.
 func TestMembersAndItems(t *testing.T) {
 	t.Parallel()
 	read := func(text string) (seen []string, reason string) {
@@ -96,7 +96,7 @@ func TestMembersAndItems(t *testing.T) {
 	require.Equal(t, "a colon is expected after the key", reason)
 }
 
-// What is written reads back as it was, and nothing is escaped that need not be.
+// TestAppendString: a written string reads back unchanged.
 func TestAppendString(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -117,7 +117,7 @@ func TestAppendString(t *testing.T) {
 	})
 }
 
-// The run of a text ends where a search byte by byte says.
+// TestPlainEnd compares the word-wise search with a search byte by byte.
 func TestPlainEnd(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

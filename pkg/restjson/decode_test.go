@@ -110,7 +110,7 @@ func TestDecodeAndEncode(t *testing.T) {
 				want = c.in
 			}
 			if strings.HasPrefix(want, `"`) && strings.HasPrefix(strings.TrimSpace(c.in), "{") {
-				// One member stands for the object.
+				// want has only one member of the object.
 				require.Contains(t, string(got), want)
 				return
 			}

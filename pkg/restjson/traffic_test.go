@@ -62,7 +62,7 @@ func routes(t *testing.T) (all []*route) {
 		return true
 	})
 	slices.SortFunc(all, func(a, b *route) int {
-		// '~' sorts behind every literal.
+		// '~' sorts after every literal.
 		return strings.Compare(strings.ReplaceAll(a.template, "{", "~"), strings.ReplaceAll(b.template, "{", "~"))
 	})
 	require.NotEmpty(t, all)
