@@ -146,7 +146,7 @@ func (c *compiler) enter(f cframe) []loadOp {
 	return ops
 }
 
-// scopeSlots returns the slots to clear on entering the scope of f again.
+// scopeSlots returns the slots to clear on leaving the scope of f.
 func scopeSlots(f cframe) []int {
 	var out []int
 	for _, v := range f.sym.order {

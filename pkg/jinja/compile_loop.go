@@ -75,7 +75,7 @@ func (c *compiler) forStmt(s *forStmt, f cframe) (execFn, error) {
 	}, nil
 }
 
-// enterLoop counts a for statement. The returned function leaves it.
+// enterLoop counts a for statement. The caller decrements loopDepth after compiling it.
 func (c *compiler) enterLoop() {
 	c.loops++
 	c.loopDepth++

@@ -410,7 +410,7 @@ func setMode(e expr, m nameMode) {
 	}
 }
 
-// assignable returns the part of e that cannot be assigned to, or "".
+// assignable describes the expression in e that cannot be assigned to. It returns "" if there is none.
 func assignable(e expr) string {
 	switch e := e.(type) {
 	case *nameExpr:

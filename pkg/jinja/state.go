@@ -146,7 +146,8 @@ func (rt *state) writeEscaped(s string) error {
 	return rt.write(e)
 }
 
-// args returns n slots of the argument stack. The caller returns them with release; the callee must not retain them.
+// args returns n slots of the argument stack. The caller frees them by passing mark to release. The callee must not retain
+// them.
 func (rt *state) args(n int) (a []Value, mark int) {
 	mark = len(rt.argv)
 	if mark+n > cap(rt.argv) {
