@@ -1,4 +1,4 @@
-// Package admin keeps what administrators set for everybody: defaults that hold where nothing else is set.
+// Package admin manages workspace-wide defaults.
 package admin
 
 import (
@@ -27,7 +27,7 @@ type Service struct {
 	block   Capabilities
 }
 
-// Capabilities are what a block can do. The error matches store.ErrNotFound when there is none of that id.
+// Capabilities returns the capabilities of a block. The error matches store.ErrNotFound for an unknown id.
 type Capabilities func(ctx context.Context, ws, id uuid.UUID) ([]string, error)
 
 // New returns the service over a store.
@@ -35,14 +35,13 @@ func New(s *store.Store, block Capabilities) *Service {
 	return &Service{storage: store.NewCollection(s, query.Configuration, &orchv1.ServerDefaultResultStorage{}), block: block}
 }
 
-// keepsResults is what a block must be able to do so that results can be kept in it.
+// keepsResults is the capability that a block needs to store results.
 const keepsResults = "write-path"
 
-// storageID is the id of a workspace's one document that says where results are kept. It is derived, so that two
-// writers cannot make two.
+// storageID derives the id of a workspace's default result storage document, so concurrent writers cannot create two.
 func storageID(ws uuid.UUID) uuid.UUID { return uuid.NewSHA1(ws, []byte("default_result_storage")) }
 
-// ReadServerDefaultResultStorage returns where results are kept by default.
+// ReadServerDefaultResultStorage returns the default result storage.
 func (s *Service) ReadServerDefaultResultStorage(ctx context.Context, _ *emptypb.Empty) (*orchv1.ServerDefaultResultStorage, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -55,7 +54,7 @@ func (s *Service) ReadServerDefaultResultStorage(ctx context.Context, _ *emptypb
 	if err != nil {
 		return nil, err
 	}
-	// A block that was deleted since keeps nothing. Its id is never given again.
+	// The block may have been deleted since. Its id is never reused.
 	id, err := resourceid.Parse(storage.GetDefaultResultStorageBlockId())
 	if err != nil {
 		return nil, err
@@ -68,7 +67,7 @@ func (s *Service) ReadServerDefaultResultStorage(ctx context.Context, _ *emptypb
 	return storage, nil
 }
 
-// UpdateServerDefaultResultStorage sets where results are kept by default: a block that can keep them.
+// UpdateServerDefaultResultStorage sets the default result storage to a block that can store results.
 func (s *Service) UpdateServerDefaultResultStorage(
 	ctx context.Context, r *orchv1.UpdateServerDefaultResultStorageRequest,
 ) (*orchv1.ServerDefaultResultStorage, error) {
@@ -88,7 +87,7 @@ func (s *Service) UpdateServerDefaultResultStorage(
 	return s.set(ctx, proto.String(id.String()))
 }
 
-// ClearServerDefaultResultStorage leaves it to each client again where results are kept.
+// ClearServerDefaultResultStorage removes the default, so each client chooses.
 func (s *Service) ClearServerDefaultResultStorage(ctx context.Context, _ *emptypb.Empty) (*emptypb.Empty, error) {
 	if _, err := s.set(ctx, nil); err != nil {
 		return nil, err
@@ -96,7 +95,7 @@ func (s *Service) ClearServerDefaultResultStorage(ctx context.Context, _ *emptyp
 	return &emptypb.Empty{}, nil
 }
 
-// set changes the one document, or makes it. It is never deleted, as its id is given once.
+// set changes or creates the one document. It is never deleted, because its id is derived.
 func (s *Service) set(ctx context.Context, block *string) (*orchv1.ServerDefaultResultStorage, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -104,7 +103,7 @@ func (s *Service) set(ctx context.Context, block *string) (*orchv1.ServerDefault
 	}
 	id := storageID(info.Workspace)
 	next := &orchv1.ServerDefaultResultStorage{Id: id.String(), DefaultResultStorageBlockId: block}
-	for range 2 { // Another call may make it between the look and the insert.
+	for range 2 { // A concurrent call may create it between the read and the insert.
 		storage, err := s.storage.Mutate(ctx, info.Workspace, id,
 			func(current *orchv1.ServerDefaultResultStorage, _ int64) (*store.Change[*orchv1.ServerDefaultResultStorage], error) {
 				if proto.Equal(current, next) {
@@ -120,5 +119,5 @@ func (s *Service) set(ctx context.Context, block *string) (*orchv1.ServerDefault
 			return next, err
 		}
 	}
-	return nil, fmt.Errorf("set where results are kept: %w", store.ErrContention)
+	return nil, fmt.Errorf("set default result storage: %w", store.ErrContention)
 }

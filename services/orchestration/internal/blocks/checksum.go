@@ -15,11 +15,12 @@ import (
 	"github.com/orch-project/orch/pkg/jsontree"
 )
 
-// definitionPrefix begins the reference to a definition of the same schema.
+// definitionPrefix is the prefix of a reference to a definition of the same schema.
 const definitionPrefix = "#/definitions/"
 
-// Checksum is what clients know a schema by: the digest of its fields as Python's json writes them, with keys in order.
-// Which fields are secret does not count, nor do the definitions of nested blocks, which have checksums of their own.
+// Checksum returns the checksum by which clients identify a schema: the digest of its fields as Python's json module
+// writes them with sorted keys. It excludes the secret markers and the definitions of nested blocks, which have
+// checksums of their own.
 func Checksum(fields *jsontree.Object) string {
 	counted := withoutKey(fields, "secret_fields").(*jsontree.Object)
 	if definitions := counted.Object("definitions"); definitions != nil && definitions.Len() > 0 {
@@ -29,13 +30,13 @@ func Checksum(fields *jsontree.Object) string {
 			counted.Delete("definitions")
 		}
 	}
-	// What is hashed are the arguments of a call: one by position, none by name.
+	// The hash covers the arguments of a Python call: one positional, none by keyword.
 	text := append(appendPython([]byte("[["), counted), "], {}]"...)
 	digest := sha256.Sum256(text)
 	return "sha256:" + hex.EncodeToString(digest[:])
 }
 
-// withoutKey copies a value without the members of a name. It looks into objects only, not into lists.
+// withoutKey copies a value without the members of a name. It descends into objects, not into lists.
 func withoutKey(v jsontree.Value, name string) jsontree.Value {
 	object, ok := v.(*jsontree.Object)
 	if !ok {
@@ -50,7 +51,7 @@ func withoutKey(v jsontree.Value, name string) jsontree.Value {
 	return kept
 }
 
-// plainDefinitions are the definitions that a value refers to, directly or through others, and that are no blocks.
+// plainDefinitions returns the definitions that a value references, directly or transitively, except blocks.
 func plainDefinitions(v jsontree.Value, definitions *jsontree.Object) *jsontree.Object {
 	kept := &jsontree.Object{}
 	var follow func(v jsontree.Value)
@@ -75,7 +76,7 @@ func isBlock(definition *jsontree.Object) bool {
 	return ok && slug != nil
 }
 
-// referenced appends the names of the definitions that a value refers to, however deep.
+// referenced appends the names of all definitions that a value references at any depth.
 func referenced(v jsontree.Value, names []string) []string {
 	switch v := v.(type) {
 	case *jsontree.Object:
@@ -93,7 +94,7 @@ func referenced(v jsontree.Value, names []string) []string {
 	return names
 }
 
-// appendPython writes a value as Python's json.dumps does with sorted keys: ASCII alone, and blanks behind commas and
+// appendPython writes a value as Python's json.dumps does with sorted keys: ASCII only, with spaces after commas and
 // colons.
 func appendPython(dst []byte, v jsontree.Value) []byte {
 	switch v := v.(type) {
@@ -125,7 +126,7 @@ func appendPython(dst []byte, v jsontree.Value) []byte {
 	return jsontree.Append(dst, v)
 }
 
-// appendASCII writes a string with everything beyond ASCII escaped, in pairs where one unit of UTF-16 is not enough.
+// appendASCII escapes everything beyond ASCII in a string, with surrogate pairs where needed.
 func appendASCII(dst []byte, s string) []byte {
 	const short = "\b\f\n\r\t"
 	dst = append(dst, '"')
@@ -152,7 +153,7 @@ func appendUnit(dst []byte, unit rune) []byte {
 	return append(append(append(dst, `\u`...), "0000"[len(hexadecimal):]...), hexadecimal...)
 }
 
-// pythonNumber writes a number as Python does that has read it: whole numbers of any size, others as floats.
+// pythonNumber writes a number as Python does after reading it: integers of any size, others as floats.
 func pythonNumber(lexeme string) string {
 	if !strings.ContainsAny(lexeme, ".eE") {
 		if whole, ok := new(big.Int).SetString(lexeme, 10); ok {

@@ -11,13 +11,13 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
 
-// place is where the data of a document is kept.
+// place is the encryption context of a document's data.
 func place(ws uuid.UUID, document *orchv1.BlockDocument) (secrets.Place, error) {
 	id, err := resourceid.Parse(document.GetId())
 	return secrets.Place{Workspace: ws, Document: id, Field: "block_document.data"}, err
 }
 
-// seal puts data into a document, sealed, with the ids of what it refers to.
+// seal encrypts data into a document and records the ids that it references.
 func (s *Service) seal(ws uuid.UUID, document *orchv1.BlockDocument, data *jsontree.Object, refers []reference) error {
 	at, err := place(ws, document)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *Service) seal(ws uuid.UUID, document *orchv1.BlockDocument, data *jsont
 	return nil
 }
 
-// open reads the data of a document, as it was sent.
+// open decrypts the data of a document.
 func (s *Service) open(ws uuid.UUID, document *orchv1.BlockDocument) (*jsontree.Object, error) {
 	at, err := place(ws, document)
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// The effects that delete what belongs to a deleted type or schema.
+// The effects that delete the schemas and documents of a deleted type or schema.
 const (
 	kindOfType   = "blocks_delete_of_type"
 	kindOfSchema = "blocks_delete_of_schema"
 )
 
-// Handlers carry out the effects of deletions.
+// Handlers returns the handlers of deletion effects.
 func (s *Service) Handlers() outbox.Handlers {
 	return outbox.Handlers{
 		kindOfType: func(ctx context.Context, effects []store.Effect) error {
@@ -46,7 +46,7 @@ func (s *Service) drainDocuments(ctx context.Context, ws uuid.UUID, of bson.D) e
 	return s.documents.Drain(ctx, ws, of, func(id uuid.UUID) error { return s.deleteDocument(ctx, ws, id) })
 }
 
-// DeleteBlockType deletes a type with its schemas and documents. Those that the server needs stay.
+// DeleteBlockType deletes a type with its schemas and documents. It refuses types that the server needs.
 func (s *Service) DeleteBlockType(ctx context.Context, r *orchv1.DeleteBlockTypeRequest) (*emptypb.Empty, error) {
 	ws, id, err := s.locate(ctx, r.GetId())
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Service) DeleteBlockType(ctx context.Context, r *orchv1.DeleteBlockType
 	return &emptypb.Empty{}, nil
 }
 
-// DeleteBlockSchema deletes a schema with its documents. Those of types that the server needs stay.
+// DeleteBlockSchema deletes a schema with its documents. It refuses schemas of types that the server needs.
 func (s *Service) DeleteBlockSchema(ctx context.Context, r *orchv1.DeleteBlockSchemaRequest) (*emptypb.Empty, error) {
 	ws, id, err := s.locate(ctx, r.GetId())
 	if err != nil {

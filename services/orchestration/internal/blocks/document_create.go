@@ -17,8 +17,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// CreateBlockDocument stores a document. A name that another one of its type has is refused. The answer has its secrets
-// obfuscated.
+// CreateBlockDocument stores a document. It refuses a duplicate name within a type. The response obfuscates secrets.
 func (s *Service) CreateBlockDocument(ctx context.Context, r *orchv1.CreateBlockDocumentRequest) (*orchv1.BlockDocument, error) {
 	ws, err := s.in(ctx)
 	if err != nil {
@@ -70,7 +69,7 @@ func (s *Service) CreateBlockDocument(ctx context.Context, r *orchv1.CreateBlock
 	return document, s.present(ctx, ws, false, document)
 }
 
-// typeOf reads the type of a document that is to be made, whose schema must be one of that type.
+// typeOf reads the type of a new document, to which its schema must belong.
 func (s *Service) typeOf(ctx context.Context, ws uuid.UUID, create *orchv1.BlockDocumentCreate) (*orchv1.BlockType, error) {
 	typeID, err := resourceid.Parse(create.GetBlockTypeId())
 	if err != nil {
@@ -83,7 +82,7 @@ func (s *Service) typeOf(ctx context.Context, ws uuid.UUID, create *orchv1.Block
 	return blockType, s.checkSchema(ctx, ws, create.GetBlockSchemaId(), blockType.GetId())
 }
 
-// checkSchema refuses a schema that is not there, or of another type.
+// checkSchema refuses an unknown schema and one of another type.
 func (s *Service) checkSchema(ctx context.Context, ws uuid.UUID, schema, blockType string) error {
 	id, err := resourceid.Parse(schema)
 	if err != nil {

@@ -69,7 +69,7 @@ func (s *Service) ofType(ctx context.Context, ws uuid.UUID, slug string) (bson.D
 	return bson.D{{Key: "block_type_id", Value: store.Binary(id)}}, err
 }
 
-// ReadBlockDocuments returns the documents that match, by their own fields and by those of their types and schemas.
+// ReadBlockDocuments returns the documents that match filters on themselves, their types and their schemas.
 func (s *Service) ReadBlockDocuments(ctx context.Context, r *orchv1.ReadBlockDocumentsRequest) (*orchv1.BlockDocumentList, error) {
 	ws, err := s.in(ctx)
 	if err != nil {
@@ -101,12 +101,13 @@ func (s *Service) CountBlockDocuments(ctx context.Context, r *orchv1.CountBlockD
 	return s.documentSource.Count(ctx, q)
 }
 
-// named leaves out anonymous documents, which is the rule for those who do not speak of documents at all.
+// named excludes anonymous documents, the default of queries without a document filter.
 var named = &orchv1.BlockDocumentFilter{
 	Operator: orchv1.Operator_OPERATOR_AND, IsAnonymous: &orchv1.BoolFilter{Eq_: proto.Bool(false)},
 }
 
-// Capabilities are what a document can do, by its schema. The error matches store.ErrNotFound when it is not there.
+// Capabilities returns a document's capabilities from its schema. The error matches store.ErrNotFound for an unknown
+// id.
 func (s *Service) Capabilities(ctx context.Context, ws, id uuid.UUID) ([]string, error) {
 	document, err := s.documents.Get(ctx, ws, id)
 	if err != nil {
@@ -120,7 +121,7 @@ func (s *Service) Capabilities(ctx context.Context, ws, id uuid.UUID) ([]string,
 	return schema.GetCapabilities(), err
 }
 
-// Has reports whether there is a document of that id.
+// Has reports whether a document of that id exists.
 func (s *Service) Has(ctx context.Context, ws, id uuid.UUID) (bool, error) {
 	_, err := s.documents.Get(ctx, ws, id)
 	if errors.Is(err, store.ErrNotFound) {

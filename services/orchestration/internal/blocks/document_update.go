@@ -15,8 +15,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// UpdateBlockDocument changes the data of a document, and its schema if another one of the same type is named. Fields that
-// were not sent stay, unless the existing data is not to be merged.
+// UpdateBlockDocument changes the data of a document, and its schema to another one of the same type. Absent fields
+// stay, unless the request turns merging off.
 func (s *Service) UpdateBlockDocument(ctx context.Context, r *orchv1.UpdateBlockDocumentRequest) (*emptypb.Empty, error) {
 	ws, id, err := s.locate(ctx, r.GetId())
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *Service) UpdateBlockDocument(ctx context.Context, r *orchv1.UpdateBlock
 			u.withData = true
 		}
 	}
-	u.withData = u.withData || !u.merge // What is not merged is replaced, by nothing if need be.
+	u.withData = u.withData || !u.merge // Without merging the request replaces all data, possibly by nothing.
 	_, err = s.documents.Mutate(ctx, ws, id, store.Edit(
 		func(next *orchv1.BlockDocument) error { return s.edit(ctx, ws, next, u) },
 		func(_, next *orchv1.BlockDocument) ([]store.Effect, error) {
@@ -44,14 +44,14 @@ func (s *Service) UpdateBlockDocument(ctx context.Context, r *orchv1.UpdateBlock
 	return &emptypb.Empty{}, nil
 }
 
-// update is what a client wants changed.
+// update is a client's change.
 type update struct {
 	asked *orchv1.BlockDocumentUpdate
-	// merge keeps the fields that were not sent; withData tells that the data changes at all.
+	// merge keeps absent fields; withData reports that the data changes at all.
 	merge, withData bool
 }
 
-// edit carries an update out in a document.
+// edit applies an update to a document.
 func (s *Service) edit(ctx context.Context, ws uuid.UUID, document *orchv1.BlockDocument, u update) error {
 	stored := proto.CloneOf(document)
 	if schema := u.asked.GetBlockSchemaId(); schema != "" && schema != stored.GetBlockSchemaId() {
@@ -66,7 +66,7 @@ func (s *Service) edit(ctx context.Context, ws uuid.UUID, document *orchv1.Block
 	return s.changeData(ctx, ws, stored, document, u)
 }
 
-// changeData seals the data that an update leads to, unless it is what was there.
+// changeData encrypts the updated data, unless it is unchanged.
 func (s *Service) changeData(ctx context.Context, ws uuid.UUID, current, next *orchv1.BlockDocument, u update) error {
 	before, err := s.open(ws, current)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Service) changeData(ctx context.Context, ws uuid.UUID, current, next *o
 	return s.seal(ws, next, data, refers)
 }
 
-// shown is the data of a document as clients read it, by the schema that it has.
+// shown returns the data of a document as clients read it with its schema.
 func (s *Service) shown(ctx context.Context, ws uuid.UUID, document *orchv1.BlockDocument, data *jsontree.Object) (*jsontree.Object, error) {
 	schemaID, err := resourceid.Parse(document.GetBlockSchemaId())
 	if err != nil {

@@ -16,8 +16,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// InstallSystemBlockTypes brings the types of the server's own up to date: what is missing is made, and how they are
-// presented is set back to what the server says.
+// InstallSystemBlockTypes creates the server's missing block types and resets the presentation of existing ones.
 func (s *Service) InstallSystemBlockTypes(ctx context.Context, _ *emptypb.Empty) (*emptypb.Empty, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -29,7 +28,7 @@ func (s *Service) InstallSystemBlockTypes(ctx context.Context, _ *emptypb.Empty)
 	return &emptypb.Empty{}, nil
 }
 
-// in reads the workspace of a call. The first call in a workspace finds or makes the types of the server's own there.
+// in returns the workspace of a call. The first call of a workspace installs the server's block types there.
 func (s *Service) in(ctx context.Context) (uuid.UUID, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -38,7 +37,7 @@ func (s *Service) in(ctx context.Context) (uuid.UUID, error) {
 	return info.Workspace, s.ensure(ctx, info.Workspace)
 }
 
-// locate is in for a call about something with an id.
+// locate is in for a call about a resource with an id.
 func (s *Service) locate(ctx context.Context, id string) (ws, parsed uuid.UUID, err error) {
 	if ws, parsed, err = resourceid.FromRequest(ctx, id); err != nil {
 		return uuid.Nil, uuid.Nil, err
@@ -57,8 +56,8 @@ func (s *Service) ensure(ctx context.Context, ws uuid.UUID) error {
 	return nil
 }
 
-// install makes the types and schemas that a workspace lacks. They come with the server and are no news: there are no
-// events. Of several that do this at once one wins each insert, as the keys are unique.
+// install creates the types and schemas that a workspace lacks, without events. Under concurrency one call wins each
+// insert, because the keys are unique.
 func (s *Service) install(ctx context.Context, ws uuid.UUID, restore bool) error {
 	for _, t := range systemTypes() {
 		if err := s.installType(ctx, ws, t, restore); err != nil {
@@ -100,7 +99,7 @@ func (s *Service) installType(ctx context.Context, ws uuid.UUID, t systemType, r
 	return err
 }
 
-// restoreType presents a type as the server does.
+// restoreType resets the presentation of a type.
 func (s *Service) restoreType(ctx context.Context, ws uuid.UUID, blockType *orchv1.BlockType, t systemType) error {
 	id, err := resourceid.Parse(blockType.GetId())
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// typeHappened is the effect that tells what happened to a type. It says how the type is presented.
+// typeHappened returns the lifecycle event of a type, with its presentation.
 func (s *Service) typeHappened(ws uuid.UUID, blockType *orchv1.BlockType, verb string) (store.Effect, error) {
 	id, err := resourceid.Parse(blockType.GetId())
 	if err != nil {
@@ -46,8 +46,8 @@ func (s *Service) typeHappened(ws uuid.UUID, blockType *orchv1.BlockType, verb s
 	}.Event(s.vocab))
 }
 
-// documentHappened is the effect that tells what happened to a document: its texts that are no secrets, and what it is.
-// Nothing is told of anonymous documents.
+// documentHappened returns the lifecycle event of a document with its non-secret texts. Anonymous documents have no
+// events.
 func (s *Service) documentHappened(ctx context.Context, ws uuid.UUID, document *orchv1.BlockDocument, verb string) ([]store.Effect, error) {
 	if document.GetIsAnonymous() {
 		return nil, nil
@@ -88,8 +88,8 @@ func documentIDs(document *orchv1.BlockDocument) (id, schema uuid.UUID, err erro
 	return id, schema, err
 }
 
-// documentPayload is what an event tells of a document. Without its schema nobody knows what is secret, so that nothing
-// of the data is told.
+// documentPayload returns the payload of a document's event. Without a schema the secrets are unknown, so it omits the
+// data.
 func documentPayload(document *orchv1.BlockDocument, schema *orchv1.BlockSchema, data *jsontree.Object) ([]byte, error) {
 	texts := &jsontree.Object{}
 	payload := &jsontree.Object{}
@@ -122,7 +122,7 @@ func documentPayload(document *orchv1.BlockDocument, schema *orchv1.BlockSchema,
 	return jsontree.Text(payload), nil
 }
 
-// asJSON is a message as the API writes it.
+// asJSON writes a message as the API does.
 func asJSON(m *orchv1.BlockType) (jsontree.Value, error) {
 	if m == nil {
 		return nil, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// ids collects an id of each message, every one once.
+// ids collects one id of each message without duplicates.
 func ids[M any](of []M, id func(M) string) []string {
 	var found []string
 	seen := map[string]bool{}
@@ -24,10 +24,10 @@ func ids[M any](of []M, id func(M) string) []string {
 	return found
 }
 
-// lookupBatch is how many documents are read with one query.
+// lookupBatch is the number of documents per query.
 const lookupBatch = 200
 
-// byID reads the documents of these ids that are there.
+// byID reads the existing documents of these ids.
 func byID[M interface {
 	proto.Message
 	GetId() string

@@ -19,7 +19,7 @@ import (
 // nestedBlock is a block that a field of a schema may hold.
 type nestedBlock struct{ field, slug, checksum string }
 
-// nestedBlocks lists what the references of a schema name: one block a field, or several to choose from.
+// nestedBlocks lists the blocks that the references of a schema name: one per field, or several alternatives.
 func nestedBlocks(fields *jsontree.Object) []nestedBlock {
 	references := fields.Object("block_schema_references")
 	if references == nil {
@@ -43,12 +43,11 @@ func nestedBlocks(fields *jsontree.Object) []nestedBlock {
 	return found
 }
 
-// maxNesting bounds how deep blocks may be nested in the definitions of one schema; without it, definitions of each
-// other would never end.
+// maxNesting bounds the nesting depth of blocks in one schema, because definitions may reference each other in a cycle.
 const maxNesting = 16
 
-// registerNested stores the schemas of nested blocks that are not there yet, from the definitions that the schema
-// carries, and completes the definitions from those that are there. The types of nested blocks must exist.
+// registerNested stores the missing schemas of nested blocks from the definitions of the outer schema, and completes
+// missing definitions from stored schemas. The types of nested blocks must exist.
 func (s *Service) registerNested(ctx context.Context, ws uuid.UUID, fields *jsontree.Object, depth int) error {
 	if depth > maxNesting {
 		return rpc.Detail(http.StatusConflict, "Cannot create block schema because blocks are nested too deep in it.")
@@ -81,7 +80,7 @@ func (s *Service) registerNested(ctx context.Context, ws uuid.UUID, fields *json
 			return rpc.Detail(http.StatusConflict, fmt.Sprintf(
 				"Cannot create block schema because it lacks the definition of the nested block type '%s'.", block.slug))
 		}
-		// A definition speaks of others of the same schema; those that it needs become its own.
+		// A definition includes the other definitions that it references.
 		own := definition.Clone()
 		if needed := neededDefinitions(definition, fields.Object("definitions")); needed.Len() > 0 {
 			own.Set("definitions", needed)
@@ -96,10 +95,10 @@ func (s *Service) registerNested(ctx context.Context, ws uuid.UUID, fields *json
 	return nil
 }
 
-// newestFirst is the order in which the first schema of a checksum is the one that counts.
+// newestFirst sorts the newest schema of a checksum first.
 var newestFirst = bson.D{{Key: "created", Value: -1}, {Key: "_id", Value: -1}}
 
-// definitionOf finds the definition of a nested block: the one of its slug among those that the field refers to.
+// definitionOf returns the definition of a nested block: the one with its slug among those that the field references.
 func definitionOf(fields *jsontree.Object, block nestedBlock) *jsontree.Object {
 	property, _ := fields.Object("properties").Get(block.field)
 	definitions := fields.Object("definitions")
@@ -112,7 +111,7 @@ func definitionOf(fields *jsontree.Object, block nestedBlock) *jsontree.Object {
 	return nil
 }
 
-// neededDefinitions are the definitions that a value refers to, directly or through others.
+// neededDefinitions returns the definitions that a value references, directly or transitively.
 func neededDefinitions(v jsontree.Value, definitions *jsontree.Object) *jsontree.Object {
 	needed := &jsontree.Object{}
 	var follow func(v jsontree.Value)
@@ -130,7 +129,7 @@ func neededDefinitions(v jsontree.Value, definitions *jsontree.Object) *jsontree
 	return needed
 }
 
-// define puts the definition of a nested block that is stored already into a schema that was sent without it.
+// define adds the definition of a stored nested block to a schema that lacks it.
 func define(fields *jsontree.Object, nested *orchv1.BlockSchema) error {
 	definition, err := jsontree.ParseObject(nested.GetFields())
 	if err != nil {
@@ -139,7 +138,7 @@ func define(fields *jsontree.Object, nested *orchv1.BlockSchema) error {
 	title := definition.Text("title")
 	definitions := fields.Object("definitions")
 	if _, there := definitions.Get(title); there || title == "" {
-		return nil // Without a title, nothing could refer to it.
+		return nil // Without a title nothing can reference it.
 	}
 	if definitions == nil {
 		definitions = &jsontree.Object{}

@@ -10,7 +10,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// presentation is what it takes to answer documents: all that they refer to, and the types and schemas of all.
+// presentation holds the documents, types and schemas that responses need.
 type presentation struct {
 	service     *Service
 	ws          uuid.UUID
@@ -22,7 +22,7 @@ type presentation struct {
 	secret    map[string]paths // By schema.
 }
 
-// present puts into documents what is answered beside what is stored. Without secrets, those are obfuscated.
+// present adds the computed fields of documents. It obfuscates secrets unless they are requested.
 func (s *Service) present(ctx context.Context, ws uuid.UUID, withSecrets bool, documents ...*orchv1.BlockDocument) error {
 	p := &presentation{service: s, ws: ws, withSecrets: withSecrets, secret: map[string]paths{}}
 	if err := p.collect(ctx, documents); err != nil {
@@ -48,7 +48,7 @@ func (s *Service) present(ctx context.Context, ws uuid.UUID, withSecrets bool, d
 	return nil
 }
 
-// collect reads all that documents refer to, level by level, and the types and schemas of all.
+// collect reads all referenced documents level by level, and the types and schemas of all.
 func (p *presentation) collect(ctx context.Context, documents []*orchv1.BlockDocument) error {
 	p.documents = map[string]*orchv1.BlockDocument{}
 	all := documents
@@ -86,8 +86,8 @@ func (p *presentation) collect(ctx context.Context, documents []*orchv1.BlockDoc
 	return nil
 }
 
-// resolve opens a document and puts what it refers to in the places of the references; path are the documents that led
-// to it. A reference that leads nowhere, or back, is left out: what it meant was deleted, or two writers met.
+// resolve decrypts a document and replaces its references by the referenced data; path holds the documents on the way.
+// It omits dangling and circular references, which deletions and concurrent writes leave behind.
 func (p *presentation) resolve(
 	document *orchv1.BlockDocument, path []string, budget *int,
 ) (data, referred *jsontree.Object, err error) {
@@ -129,12 +129,12 @@ func (p *presentation) resolve(
 	return data, referred, nil
 }
 
-// redact obfuscates what the schema of a document calls secret. The references are no secrets, whatever the schema says
-// of what they stand for: that has a schema of its own.
+// redact obfuscates what a document's schema marks as secret. References are not secret; the referenced document has a
+// schema of its own.
 func (p *presentation) redact(document *orchv1.BlockDocument, data *jsontree.Object, refers []reference) error {
 	schema := p.schemas[document.GetBlockSchemaId()]
 	if schema == nil {
-		// Nobody knows what is secret.
+		// Without a schema the secrets are unknown.
 		for _, m := range data.Members() {
 			data.Set(m.Key, obfuscated)
 		}
@@ -160,7 +160,7 @@ func (p *presentation) redact(document *orchv1.BlockDocument, data *jsontree.Obj
 	return nil
 }
 
-// describe is what an answer says of a document that was put in the place of a reference.
+// describe returns the description of a document that replaced a reference.
 func (p *presentation) describe(document *orchv1.BlockDocument, referred *jsontree.Object) (jsontree.Value, error) {
 	blockType, err := asJSON(p.types[document.GetBlockTypeId()])
 	if err != nil {

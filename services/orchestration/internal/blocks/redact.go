@@ -8,16 +8,16 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// obfuscated stands for every secret that is not shown, whatever its length.
+// obfuscated replaces every hidden secret, whatever its length.
 const obfuscated = "********"
 
-// paths are places in a document: names of members, from the outside in. A path that ends in * is everything below.
+// paths are locations in a document as member names from the outside in. A path that ends in * covers everything below.
 type paths [][]string
 
-// everythingBelow is the last step of a path that leads to all there is.
+// everythingBelow is the last element of a path that covers a whole subtree.
 const everythingBelow = "*"
 
-// secretPaths are the places that a schema calls secret. What follows a * in one of them is not looked at: everything
+// secretPaths returns the locations that a schema marks as secret. It ignores what follows a *, because everything
 // below is secret then.
 func secretPaths(schema *orchv1.BlockSchema) (paths, error) {
 	fields, err := jsontree.ParseObject(schema.GetFields())
@@ -61,13 +61,13 @@ func redact(data *jsontree.Object, secret paths) {
 	}
 }
 
-// eachSecret replaces what lies at a path below a value. On the way it looks into every item of a list, and into every
-// member of an object that does not have the one that the path names: schemas name the fields of what is in lists and
-// maps, not the lists and maps themselves, and a secret must not show because of what it is wrapped in.
+// eachSecret replaces the values at a path. It descends into every list item, and into every member of an object
+// without the path's next name. Schemas name the fields inside lists and maps, not the containers, and a container must
+// not expose a secret.
 func eachSecret(v jsontree.Value, path []string, replace func(jsontree.Value) jsontree.Value) jsontree.Value {
 	if len(path) == 0 {
 		if v == nil {
-			return nil // There is no secret, and that is none.
+			return nil // The path matches nothing.
 		}
 		return replace(v)
 	}
@@ -106,7 +106,7 @@ func eachSecret(v jsontree.Value, path []string, replace func(jsontree.Value) js
 	return v
 }
 
-// eachLeaf replaces every value that is not an object; how long a list is does not show either.
+// eachLeaf replaces every value that is not an object, and hides the length of lists.
 func eachLeaf(v jsontree.Value, replace func(jsontree.Value) jsontree.Value) jsontree.Value {
 	if _, ok := v.(*jsontree.Object); ok {
 		return eachSecret(v, []string{everythingBelow}, replace)
@@ -122,8 +122,8 @@ func isContainer(v jsontree.Value) bool {
 	return false
 }
 
-// restore puts secrets back that a client sends obfuscated, as it has read them: it does not mean to change them. shown is
-// the current data as it was shown. Lists are compared item by item.
+// restore replaces obfuscated values in a client's data by the current secrets, because the client did not mean to
+// change them. shown is the current data as clients see it. Lists are compared item by item.
 func restore(sent, shown, current jsontree.Value) jsontree.Value {
 	if sent == obfuscated && shown == obfuscated {
 		return current

@@ -12,24 +12,23 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// referenceKey marks an object that stands for another document.
+// referenceKey marks an object that references another document.
 const referenceKey = "$ref"
 
-// reference is a field of a document that stands for another one.
+// reference is a field of a document that references another one.
 type reference struct {
 	field string
 	id    uuid.UUID
 }
 
-// The bounds of what one document may pull in. Each reference is followed wherever it stands, so that documents that
-// refer to the next one twice would otherwise double with every step.
+// The bounds on the documents that one document includes. Each reference is resolved separately, so chains of double
+// references would otherwise grow exponentially.
 const (
 	maxReferenceDepth = 50
 	maxReferred       = 1000
 )
 
-// references lists the fields of data that stand for other documents. References are the values of fields, never
-// deeper: what looks like one elsewhere is data.
+// references lists the references in data. Only values of fields can be references; deeper occurrences are plain data.
 func references(data *jsontree.Object) ([]reference, error) {
 	var found []reference
 	for _, m := range data.Members() {
@@ -51,7 +50,7 @@ func references(data *jsontree.Object) ([]reference, error) {
 	return found, nil
 }
 
-// checkReferences refuses references to what is not there, back to the document itself, and to too much.
+// checkReferences refuses dangling and circular references, and too many of them.
 func (s *Service) checkReferences(ctx context.Context, ws uuid.UUID, document *orchv1.BlockDocument, refers []reference) error {
 	if len(refers) == 0 {
 		return nil

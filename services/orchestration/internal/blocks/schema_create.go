@@ -16,8 +16,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// CreateBlockSchema stores a schema, and those of the blocks nested in it that are not there yet: 201. A schema of that
-// checksum and version that is there already is answered instead: 200.
+// CreateBlockSchema stores a schema and the missing schemas of its nested blocks: 201. It returns an existing schema of
+// that checksum and version instead: 200.
 func (s *Service) CreateBlockSchema(ctx context.Context, r *orchv1.CreateBlockSchemaRequest) (*orchv1.BlockSchema, error) {
 	create := r.GetBlockSchema()
 	ws, typeID, err := s.locate(ctx, create.GetBlockTypeId())
@@ -48,8 +48,8 @@ func (s *Service) CreateBlockSchema(ctx context.Context, r *orchv1.CreateBlockSc
 	return schema, s.presentSchemas(ctx, ws, schema)
 }
 
-// register stores a schema of the given fields, unless there is one of its checksum and version; that one is returned
-// then. depth is how deep it is nested in the schema that was asked for.
+// register stores a schema with the given fields, or returns the existing one of its checksum and version. depth is its
+// nesting depth in the requested schema.
 func (s *Service) register(
 	ctx context.Context, ws uuid.UUID, schema *orchv1.BlockSchema, fields *jsontree.Object, depth int,
 ) (_ *orchv1.BlockSchema, created bool, err error) {
@@ -69,7 +69,7 @@ func (s *Service) register(
 		if !errors.Is(err, store.ErrDuplicate) {
 			return schema, true, err
 		}
-		// Another call stored it between the look and the insert.
+		// A concurrent call stored it between the read and the insert.
 	}
 	return nil, false, fmt.Errorf("create a block schema: %w", store.ErrContention)
 }

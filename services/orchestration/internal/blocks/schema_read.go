@@ -25,7 +25,7 @@ func (s *Service) ReadBlockSchema(ctx context.Context, r *orchv1.ReadBlockSchema
 	return schema, s.presentSchemas(ctx, ws, schema)
 }
 
-// ReadBlockSchemaByChecksum returns the newest schema of a checksum, of the version if one is asked for.
+// ReadBlockSchemaByChecksum returns the newest schema of a checksum, optionally of one version.
 func (s *Service) ReadBlockSchemaByChecksum(ctx context.Context, r *orchv1.ReadBlockSchemaByChecksumRequest) (*orchv1.BlockSchema, error) {
 	ws, err := s.in(ctx)
 	if err != nil {
@@ -59,10 +59,10 @@ func (s *Service) ReadBlockSchemas(ctx context.Context, r *orchv1.ReadBlockSchem
 	return &orchv1.BlockSchemaList{BlockSchemas: found}, s.presentSchemas(ctx, ws, found...)
 }
 
-// maxCapabilities bounds how many capabilities are listed.
+// maxCapabilities bounds the list of capabilities.
 const maxCapabilities = 10_000
 
-// ReadBlockCapabilities returns what any schema can do.
+// ReadBlockCapabilities returns the capabilities of all schemas.
 func (s *Service) ReadBlockCapabilities(ctx context.Context, _ *emptypb.Empty) (*orchv1.BlockCapabilities, error) {
 	ws, err := s.in(ctx)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Service) ReadBlockCapabilities(ctx context.Context, _ *emptypb.Empty) (
 	return found, nil
 }
 
-// presentSchemas puts the types of schemas into them.
+// presentSchemas adds the types to schemas.
 func (s *Service) presentSchemas(ctx context.Context, ws uuid.UUID, schemas ...*orchv1.BlockSchema) error {
 	types, err := byID(ctx, s.types, ws, ids(schemas, func(schema *orchv1.BlockSchema) string { return schema.GetBlockTypeId() }))
 	if err != nil {

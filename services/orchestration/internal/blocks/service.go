@@ -1,16 +1,16 @@
-// Package blocks keeps blocks: configuration and credentials that runs load by name.
+// Package blocks manages blocks: configuration and credentials that runs load by name.
 //
 //	type ──► schemas, known by their checksums ──► documents: data, sealed in the store
 //	  ▲                                               │
-//	  └── those of the server's own (system/*.json)   └──► documents that they refer to
+//	  └── the server's own types (system/*.json)   └──► documents that they refer to
 //
-// A document's data is sealed as a whole before it is stored. When it is read, references are replaced by the data of
-// what they refer to, and what the schema calls secret is obfuscated, unless the caller asks for it:
+// A document's data is encrypted as a whole before it is stored. Reading replaces references by the referenced data,
+// and obfuscates what the schema marks as secret unless the caller requests it:
 //
 //	stored ─► open ─► redact by schema ─► put referred documents in their places ─► answer
 //
-// Deleting a type or a schema deletes its documents, as an effect of the deletion that is carried out before the call is
-// answered where possible. Deleting a document leaves those that refer to it: they lack the field from then on.
+// Deleting a type or a schema deletes its documents, as an effect that runs before the call returns where possible.
+// Deleting a document leaves documents that reference it; they lack the field from then on.
 package blocks
 
 import (
@@ -47,13 +47,13 @@ type Service struct {
 	vocab vocabulary.Vocabulary
 	flush outbox.Flusher
 
-	installed sync.Map // The workspaces that are known to have the system's types.
+	installed sync.Map // The workspaces in which the system types are known to exist.
 }
 
 // Deps are the dependencies of the service.
 type Deps struct {
 	Store *store.Store
-	// Keys seal and open the data of documents.
+	// Keys encrypt and decrypt the data of documents.
 	Keys secrets.Keyring
 	// Flush executes the effects of a write before its call returns.
 	Flush      outbox.Flusher
@@ -70,14 +70,14 @@ func New(d Deps) *Service {
 		vocab:     d.Vocabulary,
 		flush:     d.Flush,
 	}
-	// All three are listed by name, but for schemas, of which the newest counts.
+	// Lists are sorted by name, except schemas, of which the newest comes first.
 	s.typeSource = pagination.NewSource(s.types, orchv1.BlockDocumentSort_BLOCK_DOCUMENT_SORT_NAME_ASC)
 	s.schemaSource = pagination.NewSource(s.schemas, orchv1.BlockDocumentSort_BLOCK_DOCUMENT_SORT_CREATED_DESC)
 	s.documentSource = pagination.NewSource(s.documents, orchv1.BlockDocumentSort_BLOCK_DOCUMENT_SORT_NAME_ASC)
 	return s
 }
 
-// missing is the answer for something that is not there.
+// missing is the 404 for an unknown resource.
 func missing(err error, text string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return rpc.Detail(http.StatusNotFound, text)
@@ -85,7 +85,7 @@ func missing(err error, text string) error {
 	return err
 }
 
-// What is said of something that is not there.
+// The messages for unknown resources.
 const (
 	noType     = "Block type not found"
 	noSchema   = "Block schema not found"

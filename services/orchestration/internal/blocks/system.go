@@ -11,12 +11,12 @@ import (
 	"github.com/orch-project/orch/pkg/jsontree"
 )
 
-// systemFiles are the types that every workspace has from the start, one a file.
+// systemFiles are the types that every workspace has from the start, one per file.
 //
 //go:embed system/*.json
 var systemFiles embed.FS
 
-// systemType is a type of the server's own, with its one schema.
+// systemType is one of the server's own types with its one schema.
 type systemType struct {
 	Name         string          `json:"name"`
 	Slug         string          `json:"slug"`
@@ -28,10 +28,10 @@ type systemType struct {
 	checksum string
 }
 
-// systemVersion is the version of the schemas of the server's own.
+// systemVersion is the schema version of the server's own types.
 const systemVersion = "non-versioned"
 
-// systemTypes reads the files, which are part of the program: a fault in them is a bug.
+// systemTypes parses the embedded files; an error in them is a bug.
 var systemTypes = sync.OnceValue(func() []systemType {
 	names, err := fs.Glob(systemFiles, "system/*.json")
 	if err != nil {

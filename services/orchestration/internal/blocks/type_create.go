@@ -15,8 +15,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// CreateBlockType stores a type. A slug that another one has is refused, and so are names that begin with the server's
-// own word.
+// CreateBlockType stores a type. It refuses a duplicate slug and names that begin with a reserved word.
 func (s *Service) CreateBlockType(ctx context.Context, r *orchv1.CreateBlockTypeRequest) (*orchv1.BlockType, error) {
 	ws, err := s.in(ctx)
 	if err != nil {

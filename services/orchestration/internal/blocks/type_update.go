@@ -11,8 +11,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// UpdateBlockType changes how a type is presented. This is allowed for the server's own too: clients say there what they
-// know of a type.
+// UpdateBlockType changes the presentation of a type, including the server's own types, because clients register what
+// they know of a type there.
 func (s *Service) UpdateBlockType(ctx context.Context, r *orchv1.UpdateBlockTypeRequest) (*emptypb.Empty, error) {
 	ws, id, err := s.locate(ctx, r.GetId())
 	if err != nil {
@@ -28,7 +28,7 @@ func (s *Service) UpdateBlockType(ctx context.Context, r *orchv1.UpdateBlockType
 	return &emptypb.Empty{}, nil
 }
 
-// changeType edits a type and tells of it.
+// changeType edits a type and publishes the change.
 func (s *Service) changeType(ctx context.Context, ws, id uuid.UUID, edit func(next *orchv1.BlockType) error) error {
 	_, err := s.types.Mutate(ctx, ws, id, store.Edit(edit, func(_, next *orchv1.BlockType) ([]store.Effect, error) {
 		updated, err := s.typeHappened(ws, next, "updated")

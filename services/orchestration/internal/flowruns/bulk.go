@@ -9,7 +9,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// BulkDeleteFlowRuns deletes runs that match, the newest first.
+// BulkDeleteFlowRuns deletes the matching runs, newest first.
 func (s *Service) BulkDeleteFlowRuns(ctx context.Context, r *orchv1.BulkDeleteFlowRunsRequest) (*orchv1.FlowRunBulkDeleteResponse, error) {
 	response := &orchv1.FlowRunBulkDeleteResponse{}
 	err := s.source.Each(ctx, r.GetQuery(), r.GetQuery().GetLimit(), func(ws, id uuid.UUID) error {
@@ -23,7 +23,7 @@ func (s *Service) BulkDeleteFlowRuns(ctx context.Context, r *orchv1.BulkDeleteFl
 	return response, err
 }
 
-// BulkSetFlowRunState lets the rules judge one proposed state for each of the runs that match, the newest first.
+// BulkSetFlowRunState proposes one state for each of the matching runs, newest first.
 func (s *Service) BulkSetFlowRunState(ctx context.Context, r *orchv1.BulkSetFlowRunStateRequest) (*orchv1.FlowRunBulkSetStateResponse, error) {
 	response := &orchv1.FlowRunBulkSetStateResponse{}
 	wanted := r.GetTransition()

@@ -16,13 +16,12 @@ import (
 const (
 	// cancellingFor is how long a run may take to stop.
 	cancellingFor = 5 * time.Minute
-	// cancelledSince is how far back the task runs of cancelled runs are looked for: they are told of by their clients,
-	// and may come after the cancellation.
+	// cancelledSince is how far back the clean-up looks for task runs of cancelled runs, because clients may report
+	// task runs after the cancellation.
 	cancelledSince = time.Hour
 )
 
-// CleanUpCancellations ends what cancellations left behind: runs that do not stop, subflows of cancelled runs, and
-// their task runs.
+// CleanUpCancellations completes cancellations: runs that do not stop, subflows of cancelled runs, and their task runs.
 func (s *Service) CleanUpCancellations(ctx context.Context) error {
 	return errors.Join(s.endCancellations(ctx), s.cancelSubflows(ctx), s.tellCancelled(ctx))
 }
@@ -74,8 +73,8 @@ func (s *Service) tellCancelled(ctx context.Context) error {
 		if len(found) < sweepBatch {
 			return nil
 		}
-		// Runs that share the moment of the last one and did not fit come with the next batch; more than a batch of one
-		// moment cannot be passed, and are cut.
+		// Runs with the timestamp of the last one that did not fit come with the next batch. More than one batch of
+		// equal timestamps is truncated.
 		next := found[len(found)-1].Message.GetState().GetTimestamp().AsTime().UnixMicro()
 		since = max(next, since+1)
 	}

@@ -14,10 +14,10 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// messageParentCancelled says why a run was cancelled that nobody cancelled itself.
+// messageParentCancelled is the state message of a subflow whose parent was cancelled.
 const messageParentCancelled = "The parent flow run was cancelled."
 
-// unfinished are the types of runs that a cancelled parent takes with it.
+// unfinished are the state types of runs that a cancelled parent cancels.
 func unfinished() bson.A {
 	var vocab bson.A
 	for number := range int32(len(orchv1.StateType_name)) {
@@ -28,8 +28,8 @@ func unfinished() bson.A {
 	return vocab
 }
 
-// cancelSubflows cancels the unfinished subflows of cancelled runs; those of deployments, which have a process of their
-// own, are asked to stop.
+// cancelSubflows cancels the unfinished subflows of cancelled runs. Subflows of deployments have their own process,
+// which is asked to stop.
 func (s *Service) cancelSubflows(ctx context.Context) error {
 	var failures []error
 	after := bson.D{}
@@ -73,7 +73,7 @@ func cancelSubflow(current *orchv1.FlowRun) *orchv1.StateCreate {
 	return &orchv1.StateCreate{Type: to, Message: new(messageParentCancelled)}
 }
 
-// ofCancelled gives the subflows whose parents are cancelled.
+// ofCancelled returns the subflows whose parents are cancelled.
 func (s *Service) ofCancelled(ctx context.Context, subflows []store.Owned[*orchv1.FlowRun]) ([]store.Owned[*orchv1.FlowRun], error) {
 	byWorkspace := map[uuid.UUID][]*orchv1.FlowRun{}
 	for _, one := range subflows {
@@ -94,7 +94,7 @@ func (s *Service) ofCancelled(ctx context.Context, subflows []store.Owned[*orchv
 	return orphans, nil
 }
 
-// cancelledParents are the ids of those parent task runs whose flow runs are cancelled.
+// cancelledParents returns the ids of the parent task runs whose flow runs are cancelled.
 func (s *Service) cancelledParents(ctx context.Context, ws uuid.UUID, subflows []*orchv1.FlowRun) (map[string]bool, error) {
 	var tasks bson.A
 	for _, run := range subflows {
@@ -117,7 +117,7 @@ func (s *Service) cancelledParents(ctx context.Context, ws uuid.UUID, subflows [
 			return nil, err
 		}
 		parent, err := store.UUID(doc.Lookup("flow_run_id"))
-		if err != nil { // A task run may belong to none.
+		if err != nil { // A task run may have no flow run.
 			continue
 		}
 		tasksOf[parent] = append(tasksOf[parent], task.String())

@@ -20,10 +20,10 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// maxParameters bounds a run's parameters, in bytes of JSON.
+// maxParameters is the maximum size of a run's parameters in bytes of JSON.
 const maxParameters = parameters.MaxBytes
 
-// CreateFlowRun stores a run, or answers the run of the same flow and idempotency key as it is: 201 or 200.
+// CreateFlowRun stores a run, or returns the existing run of the same flow and idempotency key: 201 or 200.
 func (s *Service) CreateFlowRun(ctx context.Context, r *orchv1.CreateFlowRunRequest) (*orchv1.FlowRun, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -36,11 +36,11 @@ func (s *Service) CreateFlowRun(ctx context.Context, r *orchv1.CreateFlowRunRequ
 	return run, rpc.SetStatus(ctx, http.StatusCreated)
 }
 
-// Creation is a run to be made.
+// Creation is the input of Create.
 type Creation struct {
-	// Run is what clients may ask for.
+	// Run holds the fields that clients may set.
 	Run *orchv1.FlowRunCreate
-	// The rest only the server itself knows: where the run comes from.
+	// Only the server sets the other fields: the origin of the run.
 	DeploymentVersion *string
 	WorkQueueID       *string
 	WorkPoolName      *string
@@ -48,7 +48,7 @@ type Creation struct {
 	CreatedBy         *orchv1.CreatedBy
 }
 
-// CreatedBy tells of the automation that makes a request; nil when none does.
+// CreatedBy returns the automation behind a request; nil if there is none.
 func CreatedBy(info request.Info) *orchv1.CreatedBy {
 	if info.Automation == (request.Automation{}) {
 		return nil
@@ -56,7 +56,7 @@ func CreatedBy(info request.Info) *orchv1.CreatedBy {
 	return &orchv1.CreatedBy{Id: new(info.Automation.ID.String()), Type: new("AUTOMATION"), DisplayValue: new(info.Automation.Name)}
 }
 
-// Create stores a run and tells so, or answers the run of the same flow and idempotency key as it is.
+// Create stores a run and publishes its events, or returns the existing run of the same flow and idempotency key.
 func (s *Service) Create(ctx context.Context, ws uuid.UUID, c Creation) (run *orchv1.FlowRun, created bool, err error) {
 	if err := check(c.Run); err != nil {
 		return nil, false, err
@@ -75,9 +75,9 @@ func (s *Service) Create(ctx context.Context, ws uuid.UUID, c Creation) (run *or
 	if err := s.checkParent(ctx, ws, c.Run.ParentTaskRunId); err != nil {
 		return nil, false, err
 	}
-	s.relatives.put(flowID, relative{flow.GetName(), flow.GetTags()}, s.runs.Store().Now())
+	s.relatedCache.put(flowID, relatedResource{flow.GetName(), flow.GetTags()}, s.runs.Store().Now())
 
-	// The run of that key may be deleted between the insert that met it and the read that looks for it.
+	// A concurrent call may delete the run of that key between the failed insert and the read.
 	for range 3 {
 		run, err := s.insert(ctx, ws, c, flow)
 		if err == nil {
@@ -100,8 +100,8 @@ func (s *Service) Create(ctx context.Context, ws uuid.UUID, c Creation) (run *or
 	return nil, false, fmt.Errorf("create a flow run: %w", store.ErrContention)
 }
 
-// checkParent refuses a run of a task run that is not there: its states would be copied to nobody. Clients create the task
-// runs that stand for subflows themselves, before the subflow.
+// checkParent refuses an unknown parent task run, because the run's states are copied to it. Clients create parent task
+// runs before the subflow.
 func (s *Service) checkParent(ctx context.Context, ws uuid.UUID, parent *string) error {
 	if parent == nil {
 		return nil
@@ -136,11 +136,11 @@ func (s *Service) insert(ctx context.Context, ws uuid.UUID, c Creation, flow *or
 	}
 	t := rules.Propose(run, proposal, now, of.NewID)
 	rules.MinimalFlowPolicy.Judge(t)
-	kin, err := s.kinOf(ctx, ws, run)
+	related, err := s.relatedOf(ctx, ws, run)
 	if err != nil {
 		return nil, err
 	}
-	effects, err := s.effects(ws, t, kin, 1)
+	effects, err := s.effects(ws, t, related, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (s *Service) insert(ctx context.Context, ws uuid.UUID, c Creation, flow *or
 	return present(t.Run, now), nil
 }
 
-// newRun builds the run from a request, before its first state.
+// newRun builds a run from a request, without a state.
 func (s *Service) newRun(id uuid.UUID, c Creation, flow *orchv1.Flow) *orchv1.FlowRun {
 	create := c.Run
 	run := &orchv1.FlowRun{
@@ -185,7 +185,7 @@ func (s *Service) newRun(id uuid.UUID, c Creation, flow *orchv1.Flow) *orchv1.Fl
 	return run
 }
 
-// policy is a policy as it is kept: the pauses that have fired are a set, of none at first.
+// policy returns a policy as it is stored: the set of passed pauses starts empty.
 func policy(asked *orchv1.FlowRunPolicy) *orchv1.FlowRunPolicy {
 	if asked == nil {
 		return &orchv1.FlowRunPolicy{Resuming: new(false), PauseKeys: &orchv1.StringSet{}}
@@ -197,7 +197,7 @@ func policy(asked *orchv1.FlowRunPolicy) *orchv1.FlowRunPolicy {
 	return kept
 }
 
-// label gives a run the labels of its flow, those of the server, and its own; the later win.
+// label merges the labels of the flow, the server and the run; later ones win.
 func (s *Service) label(run *orchv1.FlowRun, flow, own map[string]*orchv1.Scalar) {
 	text := func(value string) *orchv1.Scalar {
 		return &orchv1.Scalar{Kind: &orchv1.Scalar_StringValue{StringValue: value}}

@@ -25,7 +25,7 @@ const (
 	kindDeleteOfFlow = "flow_runs_delete"
 )
 
-// DeleteFlowRun deletes a run and, after it, its task runs, its artifacts, its history and its logs.
+// DeleteFlowRun deletes a run and then its task runs, artifacts, history and logs.
 func (s *Service) DeleteFlowRun(ctx context.Context, r *orchv1.DeleteFlowRunRequest) (*emptypb.Empty, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
 	return s.deleteIf(ctx, ws, id, func(*orchv1.FlowRun) bool { return true })
 }
 
-// deleteIf deletes a run that still is as it must be to go; errStays when it is not.
+// deleteIf deletes a run that still meets a condition; errStays if it does not.
 func (s *Service) deleteIf(ctx context.Context, ws, id uuid.UUID, goes func(*orchv1.FlowRun) bool) error {
 	of := s.runs.Store()
 	return s.runs.Delete(ctx, ws, id, func(current *orchv1.FlowRun) ([]store.Effect, error) {
@@ -78,7 +78,7 @@ func (s *Service) DeleteRuns(ctx context.Context, effects []store.Effect) error 
 	return s.runs.DrainOf(ctx, effects, "flow_id", func(ws, id uuid.UUID) error { return s.delete(ctx, ws, id) })
 }
 
-// Handlers are the effects that this package carries out, by kind.
+// Handlers returns the effect handlers of this package by kind.
 func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) error {
 	return map[string]func(context.Context, []store.Effect) error{
 		KindHistory:      s.history.Write,

@@ -13,12 +13,12 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/taskruns"
 )
 
-// KindHistory is the effect that writes a row of the history.
+// KindHistory is the effect that writes a history row.
 const KindHistory = "flow_run_state"
 
-// effects are what a written state causes: its row of the history and its event, both known by the state's id, for a
-// subflow the state of the task run that stands for it, and for some retries those of the task runs that failed.
-func (s *Service) effects(ws uuid.UUID, t *rules.Transition, of kin, revision int64) ([]store.Effect, error) {
+// effects returns the effects of a written state: its history row and event, both with the state's id. A subflow's
+// state also changes its parent task run, and some retries change failed task runs.
+func (s *Service) effects(ws uuid.UUID, t *rules.Transition, of related, revision int64) ([]store.Effect, error) {
 	row, err := record(ws, t, revision)
 	if err != nil {
 		return nil, err
@@ -56,8 +56,8 @@ func record(ws uuid.UUID, t *rules.Transition, revision int64) (store.Effect, er
 	})
 }
 
-// event is what the world learns of a written state.
-func (s *Service) event(t *rules.Transition, of kin) *orchv1.ReceivedEvent {
+// event returns the event of a written state.
+func (s *Service) event(t *rules.Transition, of related) *orchv1.ReceivedEvent {
 	run, v := t.Run, s.vocab
 	related := []*orchv1.RelatedResource{events.Related(v, "flow", run.GetFlowId(), "flow", of.flow.name)}
 	if run.DeploymentId != nil {

@@ -6,7 +6,7 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// ReadFlowRuns returns the runs that match, by their own fields and by those of what they belong to.
+// ReadFlowRuns returns the runs that match filters on their own fields and on related resources.
 func (s *Service) ReadFlowRuns(ctx context.Context, r *orchv1.ReadFlowRunsRequest) (*orchv1.FlowRunList, error) {
 	q := r.GetQuery()
 	runs, err := s.source.List(ctx, q, q.GetSort(), q.GetOffset(), q.GetLimit())
@@ -19,14 +19,14 @@ func (s *Service) ListFlowRuns(ctx context.Context, r *orchv1.ListFlowRunsReques
 	return &orchv1.FlowRunList{FlowRuns: s.presentAll(runs)}, err
 }
 
-// PaginateFlowRuns returns one page of the runs that match, and how many there are.
+// PaginateFlowRuns returns one page of the matching runs and their count.
 func (s *Service) PaginateFlowRuns(ctx context.Context, r *orchv1.PaginateFlowRunsRequest) (*orchv1.FlowRunPage, error) {
 	q := r.GetQuery()
 	p, err := s.source.Paginate(ctx, q, q.GetSort(), q.GetPage(), q.GetLimit())
 	return &orchv1.FlowRunPage{Results: s.presentAll(p.Results), Count: p.Count, Limit: p.Limit, Pages: p.Pages, Page: p.Page}, err
 }
 
-// presentAll fills in what runs show at one moment and do not store.
+// presentAll adds computed fields, which are not stored.
 func (s *Service) presentAll(runs []*orchv1.FlowRun) []*orchv1.FlowRun {
 	now := s.runs.Store().Now()
 	for _, run := range runs {

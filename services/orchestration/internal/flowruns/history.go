@@ -10,7 +10,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/runhistogram"
 )
 
-// ReadFlowRunHistory counts the runs that match by time and state.
+// ReadFlowRunHistory counts the matching runs by time and state.
 func (s *Service) ReadFlowRunHistory(ctx context.Context, r *orchv1.ReadFlowRunHistoryRequest) (*orchv1.HistoryList, error) {
 	q := r.GetQuery()
 	span, err := runhistogram.NewSpan(q.GetHistoryStart(), q.GetHistoryEnd(), q.GetHistoryIntervalSeconds())
@@ -24,7 +24,7 @@ func (s *Service) ReadFlowRunHistory(ctx context.Context, r *orchv1.ReadFlowRunH
 	return runhistogram.Buckets(ctx, selection, span, s.runs.Store().Now())
 }
 
-// AverageFlowRunLateness is the mean of what the runs that match show as their lateness; null when none matches.
+// AverageFlowRunLateness returns the mean lateness of the matching runs; null if none matches.
 func (s *Service) AverageFlowRunLateness(ctx context.Context, r *orchv1.AverageFlowRunLatenessRequest) (*orchv1.Lateness, error) {
 	selection, err := s.source.Select(ctx, r.GetQuery())
 	if err != nil {

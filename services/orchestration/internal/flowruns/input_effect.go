@@ -11,11 +11,10 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// kindInput is the effect that writes the input with which a run was resumed: it exists when the run goes on, and only
-// then.
+// kindInput is the effect that writes the input of a resumption, so the input exists exactly when the run resumes.
 const kindInput = "flow_run_input"
 
-// bring is the effect that stores a value under a key of a run.
+// bring returns the effect that stores a value under a key of a run.
 func (s *Service) bring(ws uuid.UUID, run, key string, value []byte) (store.Effect, error) {
 	of := s.inputs.Store()
 	id, now := of.NewID(), of.Now()
@@ -24,12 +23,12 @@ func (s *Service) bring(ws uuid.UUID, run, key string, value []byte) (store.Effe
 	})
 }
 
-// WriteInputs executes effects of that kind. A key that is taken meanwhile keeps its value.
+// WriteInputs executes effects of that kind. An existing key keeps its value.
 func (s *Service) WriteInputs(ctx context.Context, effects []store.Effect) error {
 	return s.inputs.InsertCarried(ctx, effects, nil)
 }
 
-// waitingInputs are those that the relay has not written yet.
+// waitingInputs returns the inputs that are still in the outbox.
 func (s *Service) waitingInputs(ctx context.Context, ws, run uuid.UUID) ([]store.Carried[*orchv1.FlowRunInput], error) {
 	pending, err := s.runs.Store().Pending(ctx, query.FlowRun, run)
 	if err != nil {

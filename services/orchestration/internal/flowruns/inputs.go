@@ -20,7 +20,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// inputNotFound is the answer for an unknown input.
+// inputNotFound is the 404 for an unknown input.
 func inputNotFound(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return rpc.Detail(http.StatusNotFound, "Flow run input not found")
@@ -28,7 +28,7 @@ func inputNotFound(err error) error {
 	return err
 }
 
-// CreateFlowRunInput stores a value under a key of a run that is free.
+// CreateFlowRunInput stores a value under an unused key of a run.
 func (s *Service) CreateFlowRunInput(ctx context.Context, r *orchv1.CreateFlowRunInputRequest) (*emptypb.Empty, error) {
 	ws, run, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Service) CreateFlowRunInput(ctx context.Context, r *orchv1.CreateFlowRu
 	return &emptypb.Empty{}, nil
 }
 
-// ReadFlowRunInputs returns the inputs of a run whose keys begin alike, oldest first.
+// ReadFlowRunInputs returns the inputs of a run with a key prefix, oldest first.
 func (s *Service) ReadFlowRunInputs(ctx context.Context, r *orchv1.ReadFlowRunInputsRequest) (*orchv1.FlowRunInputList, error) {
 	ws, run, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Service) ReadFlowRunInputs(ctx context.Context, r *orchv1.ReadFlowRunIn
 	if q.GetLimit() < 0 {
 		return nil, rpc.Invalid(rpc.BodyError("greater_than_equal", "Input should be greater than or equal to 0", "limit"))
 	}
-	// The outbox first: an input that leaves it meanwhile is found in the collection.
+	// Read the outbox first: an input that leaves it meanwhile is in the collection.
 	waiting, err := s.waitingInputs(ctx, ws, run)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 )
 
-// ExpirePauses fails the runs whose pause is over and that nobody resumed.
+// ExpirePauses fails the runs whose pause timed out.
 func (s *Service) ExpirePauses(ctx context.Context) error {
 	now := s.runs.Store().Now()
 	return s.sweep(ctx, bson.D{

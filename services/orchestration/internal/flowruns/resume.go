@@ -16,10 +16,10 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// nameResuming is the name of the state in which a suspended run waits to be picked up again.
+// nameResuming is the state name of a suspended run that is scheduled to resume.
 const nameResuming = "Resuming"
 
-// refusal is why a resumption is not even judged.
+// refusal is the reason why a resumption is refused before the rules apply.
 type refusal struct {
 	state  *orchv1.State
 	status orchv1.SetStateStatus
@@ -34,8 +34,8 @@ func (r *refusal) result() *orchv1.OrchestrationResult {
 	}}
 }
 
-// ResumeFlowRun lets a paused run go on: a run whose process waits becomes Running, one that was suspended is scheduled.
-// A run that waits for input gets it in the same write, once it fits the schema that the run stored.
+// ResumeFlowRun resumes a paused run: a run with a waiting process becomes Running, a suspended run is scheduled. The
+// same write stores the run's input, if it fits the schema that the run stored.
 func (s *Service) ResumeFlowRun(ctx context.Context, r *orchv1.ResumeFlowRunRequest) (*orchv1.OrchestrationResult, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -68,8 +68,8 @@ func (s *Service) ResumeFlowRun(ctx context.Context, r *orchv1.ResumeFlowRunRequ
 	return answer(ctx, t)
 }
 
-// take returns the effect that stores the input that a pause asked for; none when it asked for none. An input that does
-// not fit is a *refusal.
+// take returns the effect that stores the input that a pause requested, none if it requested none. An invalid input is
+// a *refusal.
 func (s *Service) take(ctx context.Context, ws, run uuid.UUID, state *orchv1.State, given []byte) ([]store.Effect, error) {
 	keys := state.GetStateDetails().GetRunInputKeyset().GetValues()
 	if len(keys) == 0 {

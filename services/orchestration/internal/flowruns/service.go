@@ -1,8 +1,8 @@
-// Package flowruns keeps flow runs and lets the rules judge their states.
+// Package flowruns manages flow runs and their states.
 //
-// A run embeds its current state and a revision. A proposal is judged against what is stored and written where the
-// revision is still the one that was judged; the history row and the event go through the run's outbox, with the
-// state's own id, so that each exists exactly once.
+// A run embeds its current state and a revision. The rules decide on the stored run, and the write succeeds only at
+// that revision. The history row and the event go through the run's outbox with the state's id, so each exists exactly
+// once.
 package flowruns
 
 import (
@@ -42,12 +42,12 @@ type Service struct {
 	hydrator  *parameters.Hydrator
 	slots     slots
 	flush     outbox.Flusher
-	relatives relatives
+	relatedCache relatedCache
 
 	onCancelled CancelTaskRuns
 }
 
-// CancelTaskRuns ends the task runs of flow runs of a workspace that were cancelled. It is called repeatedly for a while.
+// CancelTaskRuns cancels the task runs of cancelled flow runs of a workspace. It is called repeatedly for a while.
 type CancelTaskRuns func(ctx context.Context, ws uuid.UUID, flowRuns []uuid.UUID) error
 
 // Deps are the dependencies of the service.
@@ -55,7 +55,7 @@ type Deps struct {
 	Store      *store.Store
 	Vocabulary vocabulary.Vocabulary
 	Limits     *concurrency.Limits
-	// Variable reads the variables that markers in the inputs of resumed runs name; nil means that there are none.
+	// Variable reads the variables that markers in resumption inputs name; nil means that there are none.
 	Variable parameters.Variable
 	// Flush executes the effects of a write before its call returns.
 	Flush outbox.Flusher
@@ -94,7 +94,7 @@ func translate(err error) error {
 	return err
 }
 
-// unknown says that there is no run of an id, where clients expect another form of that than elsewhere.
+// unknown is the 404 in the form that some clients expect.
 func unknown(id string) error {
 	return rpc.ExceptionMessage(http.StatusNotFound, fmt.Sprintf("Flow run with id %s not found", id))
 }

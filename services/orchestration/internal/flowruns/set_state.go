@@ -14,7 +14,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// SetFlowRunState lets the rules judge a proposed state: 201 when a state was written, 200 when none was.
+// SetFlowRunState applies the rules to a proposed state: 201 if it wrote a state, 200 if not.
 func (s *Service) SetFlowRunState(ctx context.Context, r *orchv1.SetFlowRunStateRequest) (*orchv1.OrchestrationResult, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -34,16 +34,16 @@ func policyOf(force bool) rules.Policy {
 	return rules.CoreFlowPolicy
 }
 
-// proposal is what is proposed to a run as it is at the moment, with what writing it causes besides the history and the
-// event; nil proposes nothing. It may be asked several times.
+// proposal returns the proposed state for the run's current version, and additional effects of writing it; nil proposes
+// nothing. It may be called several times.
 type proposal func(current *orchv1.FlowRun) (*orchv1.StateCreate, []store.Effect, error)
 
-// always proposes one state, whatever the run's state is.
+// always proposes one state for every version of the run.
 func always(state *orchv1.StateCreate) proposal {
 	return func(*orchv1.FlowRun) (*orchv1.StateCreate, []store.Effect, error) { return state, nil, nil }
 }
 
-// transit lets a policy judge a proposal and writes what it lets pass. The transition is nil when nothing was proposed.
+// transit applies a policy to a proposal and writes the accepted state. The transition is nil if nothing was proposed.
 func (s *Service) transit(ctx context.Context, ws, id uuid.UUID, policy rules.Policy, propose proposal) (*rules.Transition, error) {
 	of := s.runs.Store()
 	var t *rules.Transition
@@ -62,11 +62,11 @@ func (s *Service) transit(ctx context.Context, ws, id uuid.UUID, policy rules.Po
 		if !t.Written() {
 			return nil, nil
 		}
-		kin, err := s.kinOf(ctx, ws, current)
+		related, err := s.relatedOf(ctx, ws, current)
 		if err != nil {
 			return nil, err
 		}
-		effects, err := s.effects(ws, t, kin, revision)
+		effects, err := s.effects(ws, t, related, revision)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +83,7 @@ func (s *Service) transit(ctx context.Context, ws, id uuid.UUID, policy rules.Po
 	return t, nil
 }
 
-// answer is what clients read of a judgement, with 201 where a state was written.
+// answer returns the decision as clients read it, with 201 if a state was written.
 func answer(ctx context.Context, t *rules.Transition) (*orchv1.OrchestrationResult, error) {
 	if t.Written() {
 		if err := rpc.SetStatus(ctx, http.StatusCreated); err != nil {
@@ -93,7 +93,7 @@ func answer(ctx context.Context, t *rules.Transition) (*orchv1.OrchestrationResu
 	return t.Result(), nil
 }
 
-// unknownRun is the answer of set_state, which differs from that of the other operations.
+// unknownRun is the 404 of set_state, which differs from that of other operations.
 func unknownRun(err error, id string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return unknown(id)

@@ -17,36 +17,36 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// gracePeriod is how long a slot is kept for a pending run whose deployment does not say.
+// gracePeriod is the default lease duration of a pending run's slot.
 const gracePeriod = 300 * time.Second
 
-// slots are those of the limits that deployments are under.
+// slots acquires the slots of deployments' limits.
 type slots struct {
 	limits      *concurrency.Limits
 	deployments *store.Collection[*orchv1.Deployment]
 }
 
-// attempt tries for one transition to get a slot, before the judgement: rules only look at what came of it. A slot that
-// the written transition does not use is given back; where the process dies before, the lease on it runs out.
+// attempt acquires a slot for one transition, before the rules decide; rules only read the result. An unused slot is
+// released. If the process dies first, its lease expires.
 type attempt struct {
 	slots
 	ws     uuid.UUID
 	client rules.Version
 	api    vocabulary.Version
-	taken  uuid.UUID // The lease of the slot that was taken; the nil UUID when none was.
+	taken  uuid.UUID // The lease of the acquired slot; uuid.Nil if there is none.
 }
 
 func (s slots) attempt(ctx context.Context, ws uuid.UUID) *attempt {
 	a := &attempt{slots: s, ws: ws, client: resourceid.Client(ctx)}
-	// What the server proposes by itself comes without a client.
+	// The server's own proposals have no client.
 	if info, err := request.Incoming(ctx); err == nil {
-		a.api, _ = vocabulary.ParseVersion(info.APIVersion) // The gateway has refused what is none.
+		a.api, _ = vocabulary.ParseVersion(info.APIVersion) // The gateway refused invalid versions.
 	}
 	return a
 }
 
-// make tries what the policy needs, and tells the transition what came of it. It may be called again when another writer
-// won: a slot that is taken stays taken meanwhile.
+// make performs the slot operation that the policy needs and adds the result to the transition. It may run again after
+// a lost race; an acquired slot stays acquired meanwhile.
 func (a *attempt) make(ctx context.Context, policy rules.Policy, t *rules.Transition, run *orchv1.FlowRun, proposal *orchv1.StateCreate) error {
 	t.Client, t.API = a.client, a.api
 	t.Need = policy.NeedsSlot(run, proposal, a.client)
@@ -120,7 +120,7 @@ func (a *attempt) take(ctx context.Context, t *rules.Transition, limit *orchv1.C
 	return nil
 }
 
-// effects are what the written transition means for slots. They come to the same when they are done twice.
+// effects returns the slot changes of a written transition. They are idempotent.
 func (a *attempt) effects(t *rules.Transition) []store.Effect {
 	var effects []store.Effect
 	if lease, err := uuid.Parse(t.Use.ReleasedLease); err == nil && t.Use.Released {
@@ -132,8 +132,8 @@ func (a *attempt) effects(t *rules.Transition) []store.Effect {
 	return effects
 }
 
-// settle gives back what was taken in vain, and at once what the run no longer needs, so that the next run finds it.
-// What cannot be done now the relay does, or the end of the lease.
+// settle releases unused slots, and those that the run no longer needs, so the next run finds them at once. After a
+// failure the relay or the lease's end completes it.
 func (a *attempt) settle(ctx context.Context, t *rules.Transition, err error) {
 	ctx = context.WithoutCancel(ctx)
 	if a.taken != uuid.Nil && !a.used(t, err) {
@@ -147,7 +147,7 @@ func (a *attempt) settle(ctx context.Context, t *rules.Transition, err error) {
 	}
 }
 
-// used reports whether the run may have the slot. Where the database did not answer, the transition may be written.
+// used reports whether the run may hold the slot. After an error in doubt the transition may have been written.
 func (a *attempt) used(t *rules.Transition, err error) bool {
 	if err != nil {
 		return store.InDoubt(err)
@@ -155,7 +155,7 @@ func (a *attempt) used(t *rules.Transition, err error) bool {
 	return t != nil && t.Written() && t.Use.Taken == a.taken.String()
 }
 
-// freedBy are the effects on slots of deleting a run.
+// freedBy returns the slot effects of deleting a run.
 func (s slots) freedBy(ws uuid.UUID, run *orchv1.FlowRun) []store.Effect {
 	lease, err := uuid.Parse(run.GetState().GetStateDetails().GetDeploymentConcurrencyLeaseId())
 	if err != nil {

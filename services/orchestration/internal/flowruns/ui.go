@@ -18,23 +18,23 @@ import (
 )
 
 const (
-	// maxCounted is how many things are asked about at once.
+	// maxCounted is the maximum number of ids per request.
 	maxCounted = 200
-	// maxSimple is how many points a chart has.
+	// maxSimple is the maximum number of points of a chart.
 	maxSimple = 1000
 )
 
-// CountTaskRunsByFlowRun counts the task runs of each run; one that has none counts 0.
+// CountTaskRunsByFlowRun counts the task runs of each run; 0 for a run without any.
 func (s *Service) CountTaskRunsByFlowRun(ctx context.Context, r *orchv1.CountTaskRunsByFlowRunRequest) (*orchv1.CountsById, error) {
 	return s.countBy(ctx, query.TaskRun, "flow_run_id", r.GetQuery().GetFlowRunIds())
 }
 
-// CountDeploymentsByFlow counts the deployments of each flow; one that has none counts 0.
+// CountDeploymentsByFlow counts the deployments of each flow; 0 for a flow without any.
 func (s *Service) CountDeploymentsByFlow(ctx context.Context, r *orchv1.CountDeploymentsByFlowRequest) (*orchv1.CountsById, error) {
 	return s.countBy(ctx, query.Deployment, "flow_id", r.GetQuery().GetFlowIds())
 }
 
-// countBy counts the documents of a collection by the ids that a field holds.
+// countBy counts the documents of a collection by the ids in a field.
 func (s *Service) countBy(ctx context.Context, of query.Collection, field string, ids []string) (*orchv1.CountsById, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Service) countBy(ctx context.Context, of query.Collection, field string
 	return &orchv1.CountsById{Counts: counts}, nil
 }
 
-// NextRunsByFlow returns the run of each flow that is to start next, or should have started.
+// NextRunsByFlow returns each flow's next scheduled run, including overdue ones.
 func (s *Service) NextRunsByFlow(ctx context.Context, r *orchv1.NextRunsByFlowRequest) (*orchv1.NextRuns, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *Service) NextRunsByFlow(ctx context.Context, r *orchv1.NextRunsByFlowRe
 	if missing == 0 {
 		return next, nil
 	}
-	// Only scheduled runs have a next start: those that come first are looked at until every flow has one.
+	// Only scheduled runs have a next start. The earliest ones are read until every flow has one.
 	err = s.runs.Each(ctx, info.Workspace, bson.D{
 		{Key: "next_scheduled_start_time", Value: bson.D{{Key: "$gt", Value: int64(math.MinInt64)}}},
 		{Key: "flow_id", Value: bson.D{{Key: "$in", Value: among}}},
@@ -95,7 +95,7 @@ func (s *Service) NextRunsByFlow(ctx context.Context, r *orchv1.NextRunsByFlowRe
 	return next, err
 }
 
-// several reads the ids that a question is asked about, and names each in its canonical form.
+// several parses the ids of a request and returns each in canonical form.
 func several(ids []string, name func(id string)) (bson.A, error) {
 	if len(ids) > maxCounted {
 		return nil, rpc.Detail(http.StatusUnprocessableEntity, fmt.Sprintf("At most %d ids are asked about at once.", maxCounted))
@@ -112,7 +112,7 @@ func several(ids []string, name func(id string)) (bson.A, error) {
 	return among, nil
 }
 
-// ReadSimpleFlowRuns returns the runs that match as points of a chart. Runs without a state are left out.
+// ReadSimpleFlowRuns returns the matching runs as points of a chart. It skips runs without a state.
 func (s *Service) ReadSimpleFlowRuns(ctx context.Context, r *orchv1.ReadSimpleFlowRunsRequest) (*orchv1.SimpleFlowRunList, error) {
 	q := r.GetQuery()
 	if q.GetLimit() < 0 {

@@ -12,21 +12,21 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// kindUnstarted is the effect that deletes the runs of a deployment that have not begun.
+// kindUnstarted is the effect that deletes a deployment's runs that have not started.
 const kindUnstarted = "flow_runs_unstarted_delete"
 
-// Unstarted says which of the runs that have not begun.
+// Unstarted selects which of the runs that have not started.
 type Unstarted byte
 
 const (
-	// AutoScheduled are those that were made by a schedule.
+	// AutoScheduled selects the runs that a schedule created.
 	AutoScheduled Unstarted = iota
-	// AnyScheduled are all of them.
+	// AnyScheduled selects all of them.
 	AnyScheduled
 )
 
-// DeleteUnstarted is the effect that deletes the runs of a deployment that were there when it was caused and have not
-// begun. Those that wait for a slot stay: they have begun to be started.
+// DeleteUnstarted returns the effect that deletes a deployment's runs that exist when it is caused and have not
+// started. Runs that wait for a slot have started and stay.
 func DeleteUnstarted(of *store.Store, ws, deployment uuid.UUID, which Unstarted) store.Effect {
 	e := of.About(kindUnstarted, ws, deployment)
 	e.Body = append(e.Body, byte(which))
@@ -52,10 +52,10 @@ func (s *Service) DeleteUnstartedRuns(ctx context.Context, effects []store.Effec
 	return nil
 }
 
-// errStays means that a run that was to be deleted is no longer one that goes.
+// errStays reports that a run no longer meets the condition for its deletion.
 var errStays = errors.New("the run stays")
 
-// nameAwaitingSlot is the state of a run that waits for a slot of its deployment's limit.
+// nameAwaitingSlot is the state name of a run that waits for a slot of its deployment's limit.
 const nameAwaitingSlot = "AwaitingConcurrencySlot"
 
 func (s *Service) deleteUnstarted(ctx context.Context, ws, deployment uuid.UUID, which Unstarted, cause store.Effect) error {

@@ -18,7 +18,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// UpdateFlowRun changes the fields that the request contains; the state is not among it.
+// UpdateFlowRun changes the fields that the request contains; it cannot change the state.
 func (s *Service) UpdateFlowRun(ctx context.Context, r *orchv1.UpdateFlowRunRequest) (*emptypb.Empty, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Service) UpdateFlowRun(ctx context.Context, r *orchv1.UpdateFlowRunRequ
 	return &emptypb.Empty{}, nil
 }
 
-// mayUpdate refuses variables of a job for a run whose job has begun, or that no deployment's infrastructure runs.
+// mayUpdate refuses job variables for a run that has started, or that has no deployment.
 func mayUpdate(run *orchv1.FlowRun, update *orchv1.FlowRunUpdate, mask []string) error {
 	if !slices.Contains(mask, "job_variables") || update.JobVariables == nil {
 		return nil
@@ -59,7 +59,7 @@ func overlay(run *orchv1.FlowRun, update *orchv1.FlowRunUpdate, mask []string) {
 	for _, field := range fieldmask.Apply(run, update, mask, "name", "empirical_policy") {
 		switch field {
 		case "name":
-			// A run always has a name; clients send null for one that they do not change.
+			// A run always has a name; clients send null for an unchanged one.
 			if update.Name != nil {
 				run.Name = cmp.Or(update.GetName(), randomname.New())
 			}

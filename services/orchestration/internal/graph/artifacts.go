@@ -10,14 +10,14 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// Types of artifacts that graphs treat in their own way: results are not shown, of progress the data is.
+// Artifact types with special rules: graphs omit results, and include the data of progress artifacts.
 const (
 	result   = "result"
 	progress = "progress"
 )
 
-// artifactsOf are the artifacts of a flow run by their task runs; under the nil UUID are those of no task run. The
-// earliest are shown where there are too many.
+// artifactsOf returns the artifacts of a flow run by task run; uuid.Nil holds those without one. Beyond the bound it
+// returns the earliest.
 func (s *Service) artifactsOf(ctx context.Context, ws, run uuid.UUID) (map[string][]*orchv1.GraphArtifact, error) {
 	found, err := s.artifacts.Find(ctx, ws, bson.D{
 		{Key: "flow_run_id", Value: store.Binary(run)},
@@ -41,7 +41,7 @@ func (s *Service) artifactsOf(ctx context.Context, ws, run uuid.UUID) (map[strin
 	}
 	made := map[string][]*orchv1.GraphArtifact{}
 	for _, a := range found {
-		// A result has a type; what has none is an artifact like any other.
+		// An artifact without a type is not a result.
 		of := uuid.Nil.String()
 		if a.TaskRunId != nil {
 			of = a.GetTaskRunId()

@@ -11,7 +11,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// ReadFlowRunGraphV1 returns the task runs of a flow run with those whose results they took.
+// ReadFlowRunGraphV1 returns the task runs of a flow run with the task runs whose results they used.
 func (s *Service) ReadFlowRunGraphV1(ctx context.Context, r *orchv1.ReadFlowRunGraphV1Request) (*orchv1.DependencyResultList, error) {
 	ws, id, _, err := s.run(ctx, r.GetId())
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Service) ReadFlowRunGraphV1(ctx context.Context, r *orchv1.ReadFlowRunG
 	return list, nil
 }
 
-// upstream are the task runs whose results a task run took, each once, in the order of their ids.
+// upstream returns the task runs whose results a task run used, without duplicates, sorted by id.
 func upstream(run *orchv1.TaskRun) []*orchv1.TaskInputTaskRun {
 	var ids []string
 	for _, sources := range run.GetTaskInputs() {

@@ -16,21 +16,21 @@ import (
 // drawn is a node with the ids that its inputs name.
 type drawn struct {
 	node *orchv1.GraphNode
-	// Took are those whose results it took, inside those that it ran inside of. They may name what is not in the graph.
+	// Took are the runs whose results it used, and inside its enclosing runs. They may lie outside the graph.
 	took, inside []string
 }
 
-// drawBatch is how many task runs are looked up subflows of at a time.
+// drawBatch is the number of task runs per subflow query.
 const drawBatch = 500
 
-// insideOf is the name under which a task run tells what it ran inside of.
+// insideOf is the input name of a task run's enclosing run.
 const insideOf = "__parents__"
 
 func (d *drawn) shown(since time.Time) bool {
 	return d.node.EndTime == nil || !d.node.GetEndTime().AsTime().Before(since)
 }
 
-// drawn makes the nodes of a flow run. It refuses where too many would be shown.
+// drawn returns the nodes of a flow run. It refuses a graph with too many nodes.
 func (s *Service) drawn(ctx context.Context, ws, run uuid.UUID, since time.Time) ([]*drawn, error) {
 	var all []*drawn
 	var shown int64
@@ -66,13 +66,13 @@ func (s *Service) drawn(ctx context.Context, ws, run uuid.UUID, since time.Time)
 	return all, draw()
 }
 
-// subflow is a flow run that a task run stands for, and the name of its flow.
+// subflow is the flow run of a parent task run, and its flow's name.
 type subflow struct {
 	run  *orchv1.FlowRun
 	flow string
 }
 
-// subflows are those of some task runs, by the ids of the task runs.
+// subflows returns the subflows of task runs by task run id.
 func (s *Service) subflows(ctx context.Context, ws uuid.UUID, tasks []*orchv1.TaskRun) (map[string][]subflow, error) {
 	ids, err := binaries(tasks, (*orchv1.TaskRun).GetId)
 	if err != nil || len(ids) == 0 {
@@ -101,7 +101,7 @@ func (s *Service) subflows(ctx context.Context, ws uuid.UUID, tasks []*orchv1.Ta
 	return found, nil
 }
 
-// binaries are ids as they are stored, each once.
+// binaries returns ids as they are stored, without duplicates.
 func binaries[M any](of []M, id func(M) string) (bson.A, error) {
 	known := map[string]bool{}
 	list := bson.A{}
@@ -120,8 +120,8 @@ func binaries[M any](of []M, id func(M) string) (bson.A, error) {
 	return list, nil
 }
 
-// drawTask makes the nodes of a task run: one for itself, or one for each flow run that it stands for. A run of which
-// nobody knows when it starts, or that has no state, is in no place of the picture.
+// drawTask returns the nodes of a task run: itself, or each of its subflows. It omits runs without a state or a start
+// time.
 func drawTask(task *orchv1.TaskRun, subflows []subflow) []*drawn {
 	var took, inside []string
 	for name, sources := range task.GetTaskInputs() {

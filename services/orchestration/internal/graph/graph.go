@@ -15,8 +15,8 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// ReadFlowRunGraphV2 returns the graph of a flow run. With a moment, the nodes that had ended before it are left out; the
-// edges to them are not.
+// ReadFlowRunGraphV2 returns the graph of a flow run. With a time, it omits the nodes that ended earlier but keeps
+// edges to them.
 func (s *Service) ReadFlowRunGraphV2(ctx context.Context, r *orchv1.ReadFlowRunGraphV2Request) (*orchv1.Graph, error) {
 	ws, id, run, err := s.run(ctx, r.GetId())
 	if err != nil {
@@ -52,18 +52,18 @@ func (s *Service) ReadFlowRunGraphV2(ctx context.Context, r *orchv1.ReadFlowRunG
 	return graph, nil
 }
 
-// tooLarge is the answer for a graph that nobody could look at.
+// tooLarge is the response for a graph with too many nodes.
 func (s *Service) tooLarge(run string) error {
 	return rpc.Detail(http.StatusBadRequest, fmt.Sprintf("The graph of flow run %s has more than %d nodes.", run, s.maxNodes))
 }
 
-// nodes are those of a flow run that had not ended before a moment, earliest first, with all their edges.
+// nodes returns a flow run's nodes that had not ended before a time, earliest first, with all their edges.
 func (s *Service) nodes(ctx context.Context, ws, run uuid.UUID, since time.Time) ([]*orchv1.GraphNode, error) {
 	all, err := s.drawn(ctx, ws, run, since)
 	if err != nil {
 		return nil, err
 	}
-	// Every list of edges comes out in the order in which the nodes stand.
+	// Every list of edges has the order of the nodes.
 	slices.SortFunc(all, func(a, b *drawn) int {
 		return cmp.Or(
 			a.node.GetStartTime().AsTime().Compare(b.node.GetStartTime().AsTime()),
@@ -107,7 +107,7 @@ func edges(ids []string) []*orchv1.GraphEdge {
 	return list
 }
 
-// compareEnds puts what has not ended behind what has.
+// compareEnds sorts unfinished nodes last.
 func compareEnds(a, b *timestamppb.Timestamp) int {
 	switch {
 	case a == nil && b == nil:

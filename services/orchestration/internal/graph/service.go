@@ -1,10 +1,10 @@
-// Package graph draws flow runs: their task runs and subflows as nodes, and what took whose result as edges.
+// Package graph builds the graph of a flow run: task runs and subflows are nodes, and used results are edges.
 //
 //	task run ── inputs name another's id ──► edge from that one
 //	   │  └──── inputs named "__parents__" ─► it ran inside of that one
 //	   └─ a flow run names it as its parent task run ──► the node is that flow run, with its id
 //
-// Nothing is stored for it: a graph is made of what the runs say of themselves when it is read.
+// Graphs are not stored: each read builds one from the runs.
 package graph
 
 import (
@@ -34,11 +34,11 @@ type Service struct {
 	artifacts *store.Collection[*orchv1.Artifact]
 	latest    *store.Collection[*orchv1.ArtifactCollection]
 	states    States
-	// MaxNodes and maxArtifacts bound one graph: one with more nodes is refused, later artifacts are left out.
+	// MaxNodes and maxArtifacts bound a graph. A graph with more nodes is refused; later artifacts are omitted.
 	maxNodes, maxArtifacts int64
 }
 
-// maximum is how many nodes and how many artifacts a graph has at most.
+// maximum is the default of both bounds.
 const maximum = 10_000
 
 // New returns the service over a store.
@@ -54,7 +54,7 @@ func New(s *store.Store, states States) *Service {
 	}
 }
 
-// run reads the flow run that a graph is asked for.
+// run reads the flow run of a requested graph.
 func (s *Service) run(ctx context.Context, id string) (ws, parsed uuid.UUID, run *orchv1.FlowRun, err error) {
 	if ws, parsed, err = resourceid.FromRequest(ctx, id); err == nil {
 		run, err = s.runs.Get(ctx, ws, parsed)

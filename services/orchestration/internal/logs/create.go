@@ -16,7 +16,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// CreateLogs stores logs and answers once all of them are durable.
+// CreateLogs stores logs and returns once all of them are durable.
 func (s *Service) CreateLogs(ctx context.Context, r *orchv1.CreateLogsRequest) (*emptypb.Empty, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Service) CreateLogs(ctx context.Context, r *orchv1.CreateLogsRequest) (
 	return &emptypb.Empty{}, nil
 }
 
-// publish shows stored logs to those who watch. What they miss they find in the store.
+// publish sends stored logs to the live feed. Subscribers find missed logs in the store.
 func (s *Service) publish(ctx context.Context, ws uuid.UUID, all []*orchv1.Log) {
 	messages, err := wire.Split(all)
 	for _, message := range messages {
@@ -56,9 +56,9 @@ func (s *Service) publish(ctx context.Context, ws uuid.UUID, all []*orchv1.Log) 
 		}
 	}
 	if err != nil {
-		s.log.WarnContext(ctx, "logs are stored, but not shown to those who watch", "logs", len(all), "error", err)
+		s.log.WarnContext(ctx, "publish stored logs to the live feed", "logs", len(all), "error", err)
 	}
 }
 
-// printable leaves out the NUL bytes of a text, which many programs that read logs cannot hold.
+// printable removes NUL bytes, which many log readers cannot process.
 func printable(text string) string { return strings.ReplaceAll(text, "\x00", "") }

@@ -21,7 +21,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// downloadPart is how many logs are answered at a time.
+// downloadPart is the number of logs per part of a response.
 const downloadPart = 1000
 
 // DownloadFlowRunLogs returns all logs of a flow run as CSV, oldest first, in parts.
@@ -59,7 +59,7 @@ func (s *Service) DownloadFlowRunLogs(ctx context.Context, r *orchv1.DownloadFlo
 	return &httpbody.HttpBody{ContentType: "text/csv; charset=utf-8", Data: file.Bytes()}, nil
 }
 
-// begin writes the first row of the file, and what the client is to call it.
+// begin writes the header row and the suggested file name.
 func (s *Service) begin(ctx context.Context, ws, id uuid.UUID, rows table) error {
 	run, err := s.flowRuns.Get(ctx, ws, id)
 	if err != nil {
@@ -71,21 +71,21 @@ func (s *Service) begin(ctx context.Context, ws, id uuid.UUID, rows table) error
 	return err
 }
 
-// table is a file of comma-separated values. Its rows end as the standard has it (RFC 4180); a line within a message ends as it
-// was written, which csv.Writer does not keep when it ends rows that way.
+// table writes comma-separated values with the line ends of RFC 4180. Line breaks within a message stay unchanged,
+// which csv.Writer does not support.
 type table struct {
 	file *bytes.Buffer
 	rows *csv.Writer
 }
 
 func (t table) add(fields ...string) {
-	_ = t.rows.Write(fields) // A buffer takes everything.
+	_ = t.rows.Write(fields) // A buffer accepts every write.
 	t.rows.Flush()
 	t.file.Truncate(t.file.Len() - len("\n"))
 	t.file.WriteString("\r\n")
 }
 
-// beyond adds to a filter that the logs come after the one that a cursor names.
+// beyond restricts a filter to the logs after a cursor.
 func beyond(filter bson.D, cursor string) (bson.D, error) {
 	at, text, _ := strings.Cut(cursor, "/")
 	micros, err := strconv.ParseInt(at, 10, 64)

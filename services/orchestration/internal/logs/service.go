@@ -1,11 +1,11 @@
-// Package logs stores what runs say, and reads it back.
+// Package logs stores the logs of runs and reads them back.
 //
 //	POST /logs/ ──► store, in one write (durable: the client's 201) ──► filter, download
 //	                  │
-//	                  └──► live feed, for those who watch
+//	                  └──► live feed, for subscribers
 //
-// Logs name runs that need not exist (any more). Those of a deleted flow run are deleted after it; the others when their
-// retention is over.
+// The runs of logs need not exist. Logs of a deleted flow run are deleted after it, the others when their retention
+// ends.
 package logs
 
 import (
@@ -36,9 +36,9 @@ type Service struct {
 // Deps are the dependencies of the service.
 type Deps struct {
 	Store *store.Store
-	// Retention is how long logs are kept; 0 keeps them as long as their flow run.
+	// Retention is how long logs are stored; 0 stores them as long as their flow run.
 	Retention time.Duration
-	// Show hands a message to the live feed of logs.
+	// Show publishes a message to the live feed of logs.
 	Show func(ws uuid.UUID, message []byte) error
 	Log  *slog.Logger
 }
@@ -56,7 +56,7 @@ func New(deps Deps) *Service {
 	}
 }
 
-// Handlers are the effects that this package carries out, by kind.
+// Handlers returns the effect handlers of this package by kind.
 func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) error {
 	return map[string]func(context.Context, []store.Effect) error{kindDeleteOfFlowRun: s.DeleteOfFlowRuns}
 }

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/text/message"
 )
 
-// explain tells of the fault that says most: the first leaf, and of the alternatives of an anyOf the last one, which is
-// what was written where null was only added.
+// explain describes the most useful error of a validation: the first leaf, and for an anyOf its last alternative, which
+// is the declared type where null was added.
 func explain(e *jsonschema.ValidationError, value any) *InvalidError {
 	for len(e.Causes) > 0 {
 		switch e.ErrorKind.(type) {
@@ -29,8 +29,7 @@ func explain(e *jsonschema.ValidationError, value any) *InvalidError {
 	return &InvalidError{Path: path(e.InstanceLocation, value), Reason: reason(e.ErrorKind, at(value, e.InstanceLocation))}
 }
 
-// explainSchema tells why a schema is none: what the schema of schemas has against it, if anything, at the place where a
-// value has no form that is allowed.
+// explainSchema describes why a schema is invalid: the first violation of the meta-schema, if any.
 func explainSchema(err error, doc any) *SchemaError {
 	against, ok := errors.AsType[*jsonschema.SchemaValidationError](err)
 	if !ok {
@@ -92,10 +91,10 @@ func below(value any, step string) any {
 	return nil
 }
 
-// english writes the reasons that have no wording of their own here.
+// english formats errors without a custom text.
 var english = message.NewPrinter(language.English)
 
-// maxShown bounds how much of a value is shown, in characters.
+// maxShown bounds the displayed part of a value in characters.
 const maxShown = 200
 
 func reason(k jsonschema.ErrorKind, value any) string {
@@ -155,7 +154,7 @@ func quoted(vocab []string) string {
 	return strings.Join(out, ", ")
 }
 
-// show writes a value as the authors of flows write it: in Python.
+// show writes a value as flow authors write it: in Python syntax.
 func show(value any) string {
 	switch value := value.(type) {
 	case nil:

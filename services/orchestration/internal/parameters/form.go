@@ -16,21 +16,22 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// form is what somebody filled in, as far as it is known. In the places of markers without a value stand blanks.
+// form is a partially filled form. Blanks stand in for markers without a value.
 type form struct {
 	value any
-	// Blanks are why there is no value, by what stands in its place; an empty text means that it will come later.
+	// Blanks are the reasons for missing values by placeholder; an empty reason means that the value will be known
+	// later.
 	blanks map[string]string
 }
 
-// blank is what a marker stands for in a form that has no value yet: a text that nobody else writes.
+// blank returns a unique placeholder for a marker without a value.
 func (f *form) blank(why string) ([]byte, error) {
 	name := uuid.NewString()
 	f.blanks[name] = why
 	return text(name)
 }
 
-// form reads values and puts in what markers stand for. It errs only when the server is at fault.
+// form hydrates values. Its error reports an internal failure.
 func (h *Hydrator) form(ctx context.Context, ws uuid.UUID, values []byte) (*form, error) {
 	f := &form{blanks: map[string]string{}}
 	raw, err := hydration{h, ctx, ws, f}.value(values)
@@ -46,7 +47,7 @@ func (h *Hydrator) form(ctx context.Context, ws uuid.UUID, values []byte) (*form
 	return f, nil
 }
 
-// fault is what is wrong with one value.
+// fault is one invalid value.
 type fieldError struct {
 	location []step
 	reason   string
@@ -55,10 +56,10 @@ type fieldError struct {
 // step leads into a value: to a member of an object, or to an element of a list.
 type step struct {
 	key   string
-	index int64 // Below 0 for a member.
+	index int64 // Negative for a member.
 }
 
-// faults are everything that is wrong with a form, in the order of its places.
+// faults are all errors of a form in the order of their locations.
 func (s *Schema) fieldErrors(f *form) ([]fieldError, error) {
 	var found []fieldError
 	err := s.compiled.Validate(f.value)
@@ -84,7 +85,7 @@ func (s *Schema) fieldErrors(f *form) ([]fieldError, error) {
 	return found, nil
 }
 
-// leaves are the faults that an error tells of. Of alternatives the last one speaks, as explain has it.
+// leaves returns the individual errors of a validation. Of alternatives it returns the last one's, as explain does.
 func (f *form) leaves(e *jsonschema.ValidationError) []fieldError {
 	causes := e.Causes
 	switch e.ErrorKind.(type) {
@@ -112,7 +113,7 @@ func (f *form) leaves(e *jsonschema.ValidationError) []fieldError {
 	return []fieldError{{location, reason(e.ErrorKind, at(f.value, e.InstanceLocation))}}
 }
 
-// steps reads a location, and reports whether it leads to a blank.
+// steps parses a location and reports whether it leads to a blank.
 func (f *form) steps(location []string) (steps []step, blank bool) {
 	value := f.value
 	for _, name := range location {
@@ -129,7 +130,7 @@ func (f *form) steps(location []string) (steps []step, blank bool) {
 	return steps, blank
 }
 
-// missing are the places that will never have a value, and why.
+// missing returns the locations that will never have a value, and why.
 func (f *form) missing(value any, location []step) []fieldError {
 	var found []fieldError
 	switch value := value.(type) {
@@ -149,7 +150,7 @@ func (f *form) missing(value any, location []step) []fieldError {
 	return found
 }
 
-// nest puts faults into the parts of the value that they are in.
+// nest groups errors by the parts of the value.
 func nest(fieldErrors []fieldError) []*orchv1.SchemaValueError {
 	var root []*orchv1.SchemaValueError
 	for _, f := range fieldErrors {
@@ -162,7 +163,7 @@ func nest(fieldErrors []fieldError) []*orchv1.SchemaValueError {
 	return root
 }
 
-// in is the list of what is wrong with the part that a step leads to. The last step of a fault has an entry of its own.
+// in returns the error list of the part that a step leads to. The last step of an error has an entry of its own.
 func (s step) in(list *[]*orchv1.SchemaValueError, last bool) *[]*orchv1.SchemaValueError {
 	for _, e := range *list {
 		switch {
@@ -183,7 +184,7 @@ func (s step) in(list *[]*orchv1.SchemaValueError, last bool) *[]*orchv1.SchemaV
 	return &entry.Errors
 }
 
-// filled is what a marker of a form stands for: a blank where it has no value.
+// filled returns the value of a form's marker, or a blank if it has none.
 func (f *form) filled(value []byte, err error) ([]byte, error) {
 	if refused, ok := errors.AsType[*HydrationError](err); ok {
 		return f.blank(refused.Reason)

@@ -12,19 +12,19 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 )
 
-// Variable reads a variable of a workspace: its value as JSON, and whether there is one of that name.
+// Variable reads a variable of a workspace: its JSON value and whether it exists.
 type Variable func(ctx context.Context, ws uuid.UUID, name string) (value []byte, found bool, err error)
 
 // NoVariables is a workspace without variables.
 func NoVariables(context.Context, uuid.UUID, string) ([]byte, bool, error) { return nil, false, nil }
 
-// Hydrator puts values where markers stand.
+// Hydrator replaces markers by values.
 type Hydrator struct {
 	variable  Variable
 	templates *jinja.Engine
 }
 
-// maxRange bounds range() in a template of a parameter.
+// maxRange bounds range() in a parameter template.
 const maxRange = 100
 
 // NewHydrator returns a hydrator that reads variables with the given function.
@@ -35,16 +35,15 @@ func NewHydrator(variable Variable) *Hydrator {
 	}
 }
 
-// HydrationError is what keeps a marker from being replaced; its text is for the client.
+// HydrationError reports why a marker cannot be replaced; its text is for the client.
 type HydrationError struct{ Reason string }
 
 func (e *HydrationError) Error() string { return e.Reason }
 
 func refuse(format string, args ...any) error { return &HydrationError{fmt.Sprintf(format, args...)} }
 
-// Hydrate returns the parameters with values in the places of markers; without a marker they are returned as they are.
-// A marker that lacks its value is left out together with its key. The error is a *HydrationError when the parameters
-// are at fault.
+// Hydrate returns the parameters with markers replaced by values, or unchanged if they contain no marker. It omits a
+// marker without a value together with its key. A *HydrationError reports invalid parameters.
 func (h *Hydrator) Hydrate(ctx context.Context, ws uuid.UUID, params []byte) ([]byte, error) {
 	value, err := hydration{h, ctx, ws, nil}.value(params)
 	if err != nil {
@@ -59,16 +58,16 @@ func (h *Hydrator) Hydrate(ctx context.Context, ws uuid.UUID, params []byte) ([]
 	return value, nil
 }
 
-// hydration is one run over parameters. Values are nil where there is none.
+// hydration is one pass over parameters. A nil value means that there is none.
 type hydration struct {
 	*Hydrator
 	ctx context.Context
 	ws  uuid.UUID
-	// Form is nil where every marker must have its value.
+	// Form is nil if every marker must have a value.
 	form *form
 }
 
-// mayHoldMarker is false for most parameters, which are not looked into any further then.
+// mayHoldMarker is false for most parameters, which need no further inspection.
 func mayHoldMarker(raw []byte) bool {
 	return bytes.Contains(raw, []byte("_kind")) || bytes.Contains(raw, []byte(`\u`))
 }
@@ -132,7 +131,7 @@ func (h hydration) list(raw []byte) ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-// marker reports whether an object is a marker, by which key, and its kind; the kind null is "none".
+// marker reports whether an object is a marker, its key, and its kind; the kind null is "none".
 func marker(list []member) (key, kind string, marked bool) {
 	for _, key := range []string{vocabulary.Orch.KindKey(), vocabulary.Prefect.KindKey()} {
 		raw := find(list, key)
@@ -157,8 +156,8 @@ func find(list []member, key string) json.RawMessage {
 	return nil
 }
 
-// marked is what a marker stands for. Forms of user interfaces leave out the value of JSON and the name of a variable while
-// nobody has filled them in; every other kind has what it needs.
+// marked returns the value of a marker. Forms omit the JSON value and the variable name until they are filled in; every
+// other kind is complete.
 func (h hydration) marked(key, kind string, list []member) ([]byte, error) {
 	switch kind {
 	case "none":
@@ -175,7 +174,7 @@ func (h hydration) marked(key, kind string, list []member) ([]byte, error) {
 		value, err := h.value(value)
 		var source string
 		if err != nil || value == nil || bytes.Equal(bytes.TrimSpace(value), []byte("null")) || json.Unmarshal(value, &source) != nil {
-			return value, err // It is no text, but what the text would say.
+			return value, err // The value is the parsed text.
 		}
 		return parse(source)
 	case "jinja":
@@ -204,7 +203,7 @@ func (h hydration) marked(key, kind string, list []member) ([]byte, error) {
 	return nil, refuse("Unknown kind '%s' of a value", kind)
 }
 
-// text reads the string that a marker needs; it may be a marker itself. Without the key there is none.
+// text returns the string of a marker, which may be a marker itself. Without the key there is none.
 func (h hydration) text(list []member, key, otherwise string) (value string, ok bool, err error) {
 	raw := find(list, key)
 	if raw == nil {
@@ -220,7 +219,7 @@ func (h hydration) text(list []member, key, otherwise string) (value string, ok 
 	return value, true, nil
 }
 
-// parse reads JSON text; numbers stay as they are written.
+// parse parses JSON text and preserves the notation of numbers.
 func parse(source string) ([]byte, error) {
 	var value bytes.Buffer
 	if err := json.Compact(&value, []byte(source)); err != nil {
@@ -235,7 +234,7 @@ func (h hydration) render(source string) ([]byte, error) {
 		return nil, refuse("Invalid jinja: %s", err)
 	}
 	if h.form != nil {
-		return h.form.blank("") // What it will give is not known yet.
+		return h.form.blank("") // The result is not known yet.
 	}
 	rendered, err := template.Render(h.ctx, nil)
 	if err != nil {

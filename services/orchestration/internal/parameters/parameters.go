@@ -1,12 +1,11 @@
-// Package parameters makes the parameters of a run: JSON objects, kept as they were written wherever nothing changes.
+// Package parameters builds the parameters of runs: JSON objects whose unchanged parts keep their notation.
 //
 //	deployment's ─┐
 //	              ├─ Merge ─► Hydrator.Hydrate ─► Schema.Validate ─► the run's
 //	request's ────┘
 //
-// Hydrating puts values where markers stand: objects whose "__orch_kind" (or, as other clients spell it,
-// "__prefect_kind") says how the value is found: parsed from JSON text, rendered from a Jinja2 template, or read from a
-// variable of the workspace.
+// Hydrating replaces markers by values. A marker is an object whose "__orch_kind" (or "__prefect_kind") defines the
+// source: JSON text, a Jinja2 template, or a variable of the workspace.
 package parameters
 
 import (
@@ -17,19 +16,20 @@ import (
 	"slices"
 )
 
-// MaxBytes bounds a run's parameters, in bytes of JSON.
+// MaxBytes is the maximum size of a run's parameters in bytes of JSON.
 const MaxBytes = 512 << 10
 
-// ErrTooLarge means that parameters take more than MaxBytes.
+// ErrTooLarge reports parameters above MaxBytes.
 var ErrTooLarge = errors.New("parameters are larger than 512 KiB")
 
-// member is one member of a JSON object, as it was written.
+// member is one member of a JSON object in its original notation.
 type member struct {
 	key   string
 	value json.RawMessage
 }
 
-// Merge lays one object over another, key by key. Keys keep their places; new ones follow. No bytes are no keys.
+// Merge overlays one object on another by key. Keys keep their positions; new ones follow. Empty input means an empty
+// object.
 func Merge(base, over []byte) ([]byte, error) {
 	if len(over) == 0 {
 		return base, nil
@@ -56,7 +56,7 @@ func Merge(base, over []byte) ([]byte, error) {
 	return object(below)
 }
 
-// members reads an object. No bytes are an object without members.
+// members parses an object. Empty input means an object without members.
 func members(raw []byte) ([]member, error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -100,7 +100,7 @@ func object(list []member) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// text writes a string as JSON, without escapes that only HTML needs.
+// text writes a string as JSON, without HTML escapes.
 func text(s string) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)

@@ -11,24 +11,24 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// ErrSchema means that a schema is no JSON schema.
+// ErrSchema reports an invalid JSON schema.
 var ErrSchema = errors.New("the schema is not valid")
 
-// SchemaError says why a schema is none; its text is for the client. It is an ErrSchema.
+// SchemaError reports why a schema is invalid; its text is for the client. It matches ErrSchema.
 type SchemaError struct{ Reason string }
 
 func (e *SchemaError) Error() string { return ErrSchema.Error() + ": " + e.Reason }
 
 func (*SchemaError) Unwrap() error { return ErrSchema }
 
-// errCircular is a schema that leads back to itself without going into the value, so that checking would never end.
+// errCircular reports a schema that references itself without descending into the value.
 var errCircular = &SchemaError{"Unable to validate schema with circular references."}
 
-// InvalidError says which parameter does not fit the schema; its text is for the client.
+// InvalidError reports a parameter that violates the schema; its text is for the client.
 type InvalidError struct {
-	// Path leads to the value, such as "a.b[0]"; empty for the parameters as a whole.
+	// Path is the location of the value, such as "a.b[0]"; empty for the parameters as a whole.
 	Path string
-	// Reason says what is wrong with it.
+	// Reason describes the violation.
 	Reason string
 }
 
@@ -42,11 +42,11 @@ func (e *InvalidError) Error() string {
 // Schema is a compiled JSON schema of parameters.
 type Schema struct{ compiled *jsonschema.Schema }
 
-// location is where a schema is for its own references; nothing is loaded from elsewhere.
+// location is the base of a schema's own references; nothing is loaded from elsewhere.
 const location = "urn:orch:parameters"
 
-// CompileSchema compiles a schema. It returns a *SchemaError when it is none, or refers to what is outside of it.
-// Partial schemas ask for nothing to be there, on no level: they are for parameters that others complete.
+// CompileSchema compiles a schema. It returns a *SchemaError for an invalid schema and for external references. A
+// partial schema requires no properties at any level, for parameters that others complete.
 func CompileSchema(raw []byte, partial bool) (*Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
@@ -76,7 +76,7 @@ func CompileSchema(raw []byte, partial bool) (*Schema, error) {
 	return &Schema{compiled}, nil
 }
 
-// check finds what is wrong with a schema as it was written.
+// check validates a schema in its original notation.
 func check(root map[string]any) error {
 	_, err := compile(root)
 	return err
@@ -95,7 +95,7 @@ func compile(doc any) (*jsonschema.Schema, error) {
 	return compiled, nil
 }
 
-// withoutRequired takes the lists of what must be there out of a schema. A property may be named "required"; it is no list.
+// withoutRequired removes the required lists from a schema, but not a property named "required".
 func withoutRequired(schema any) {
 	switch schema := schema.(type) {
 	case map[string]any:
@@ -112,14 +112,14 @@ func withoutRequired(schema any) {
 	}
 }
 
-// noLoader keeps a schema from reading files and addresses.
+// noLoader prevents a schema from reading files and URLs.
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("%s is outside of the schema", url)
 }
 
-// nullable lets properties be null that may be absent and have no default: clients send null for what is not set.
+// nullable permits null for optional properties without a default, because clients send null for unset ones.
 func nullable(schema map[string]any) {
 	properties, _ := schema["properties"].(map[string]any)
 	required, _ := schema["required"].([]any)
@@ -140,7 +140,7 @@ func nullable(schema map[string]any) {
 	}
 }
 
-// Validate returns an *InvalidError when parameters do not fit, and a *SchemaError when that cannot be told.
+// Validate returns an *InvalidError for invalid parameters, and a *SchemaError if validation is impossible.
 func (s *Schema) Validate(params []byte) error {
 	if len(params) == 0 {
 		params = []byte("{}")
@@ -160,13 +160,13 @@ func (s *Schema) Validate(params []byte) error {
 	return explain(invalid, value)
 }
 
-// circular reports whether checking came back to where it was.
+// circular reports whether validation returned to the same place.
 func circular(e *jsonschema.ValidationError) bool {
 	_, cycle := e.ErrorKind.(*kind.RefCycle)
 	return cycle || slices.ContainsFunc(e.Causes, circular)
 }
 
-// WithoutMarkers leaves out the parameters that hold markers: what they will be is not known yet.
+// WithoutMarkers omits the parameters that contain markers, whose values are not known yet.
 func WithoutMarkers(params []byte) ([]byte, error) {
 	if !mayHoldMarker(params) {
 		return params, nil

@@ -10,17 +10,17 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Service checks what somebody fills into a form, before it becomes the parameters of anything.
+// Service validates the values of forms.
 type Service struct {
 	orchv1.UnimplementedUiSchemaServiceServer
 	hydrator *Hydrator
 }
 
-// NewService returns the service with what puts values into markers.
+// NewService returns the service with a hydrator.
 func NewService(h *Hydrator) *Service { return &Service{hydrator: h} }
 
-// ValidateObj tells everything that is wrong with values that are to fit a schema. Variables are looked up; what a template
-// will give is not known yet, so that only its grammar is checked.
+// ValidateObj returns all violations of a schema by a form's values. It reads variables; of templates it checks only
+// the syntax, because their results are not known yet.
 func (s *Service) ValidateObj(ctx context.Context, r *orchv1.ValidateObjRequest) (*orchv1.SchemaValuesValidationResponse, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Service) ValidateObj(ctx context.Context, r *orchv1.ValidateObjRequest)
 	return &orchv1.SchemaValuesValidationResponse{Errors: list, Valid: len(list) == 0}, nil
 }
 
-// invalidSchema answers that a schema is none; other errors stay what they are.
+// invalidSchema converts a schema error to a response; other errors stay unchanged.
 func invalidSchema(err error) error {
 	if e, ok := errors.AsType[*SchemaError](err); ok {
 		return rpc.Detail(http.StatusUnprocessableEntity, "Invalid schema: "+e.Reason)

@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// expected is what JSON text lacks where the standard library stops, by what its message ends with, as the authors of flows
-// know it: from Python.
+// expected maps the standard library's JSON errors, by suffix, to the wording of Python, which flow authors know.
 var expected = []struct{ message, vocab string }{
 	{"looking for beginning of object key string", "Expecting property name enclosed in double quotes"},
 	{"after object key", "Expecting ':' delimiter"},
@@ -20,9 +19,9 @@ var expected = []struct{ message, vocab string }{
 	{"in string escape code", "Invalid \\escape"},
 }
 
-// syntax says where a text that is no JSON stops to be any, and what was expected there: the line, the column, and the characters before.
+// syntax locates a JSON syntax error: line, column, offset, and what was expected there.
 func syntax(source string) string {
-	// Only this way of reading counts how far it came.
+	// Only the streaming decoder reports its position.
 	err := json.Unmarshal([]byte(source), new(json.RawMessage))
 	message, vocab := fmt.Sprint(err), "Expecting value"
 	for _, e := range expected {
@@ -31,7 +30,7 @@ func syntax(source string) string {
 		}
 	}
 	before := source
-	// The offset counts the byte that was not expected; at the end of the text there is none.
+	// The offset includes the unexpected byte; at the end of the text there is none.
 	if fieldError, ok := errors.AsType[*json.SyntaxError](err); ok && !strings.HasPrefix(message, "unexpected end") {
 		before = source[:min(max(0, int(fieldError.Offset)-1), len(source))]
 	}

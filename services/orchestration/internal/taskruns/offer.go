@@ -8,13 +8,13 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 )
 
-// Show fills in what a run shows and does not store.
+// Show adds a run's computed fields, which are not stored.
 func (s *Service) Show(run *orchv1.TaskRun) *orchv1.TaskRun {
 	return present(run, s.runs.Store().Now())
 }
 
-// offer queues a run for task workers when its state was deferred to them, and takes it out of the queue when it goes
-// on: the queue is a part of the run, so that neither is stored without the other.
+// offer queues a deferred run for task workers, and dequeues it when it leaves that state. The queue is a field of the
+// run, so one write changes both.
 func offer(t *rules.TaskTransition) {
 	state := t.Run.GetState()
 	t.Run.OfferAt, t.Run.Claim = nil, nil
@@ -23,7 +23,7 @@ func offer(t *rules.TaskTransition) {
 	}
 }
 
-// announce wakes a task worker when a run that is stored waits for one.
+// announce wakes a task worker for a stored run.
 func (s *Service) announce(ws uuid.UUID, run *orchv1.TaskRun) {
 	if run.OfferAt != nil && s.offered != nil {
 		s.offered(ws, run.GetTaskKey())

@@ -7,7 +7,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/runtiming"
 )
 
-// present fills in what a run shows and does not store.
+// present adds a run's computed fields, which are not stored.
 func present(run *orchv1.TaskRun, now time.Time) *orchv1.TaskRun {
 	state := run.GetState()
 	if state != nil {
@@ -20,7 +20,7 @@ func present(run *orchv1.TaskRun, now time.Time) *orchv1.TaskRun {
 	return run
 }
 
-// summary is what a numbered page tells of a run.
+// summary is a run as a numbered page shows it.
 func summary(run *orchv1.TaskRun) *orchv1.TaskRunSummary {
 	return &orchv1.TaskRunSummary{
 		Id:                      run.GetId(),

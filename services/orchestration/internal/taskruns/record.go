@@ -16,13 +16,13 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// recordAttempts bounds how often runs are read and merged anew because another writer won.
+// recordAttempts bounds the attempts to read and merge runs under concurrent writes.
 const recordAttempts = 10
 
-// Record stores the runs and the states that events of clients tell of: clients judge the states of their task runs by
-// themselves, and these events are all that the server hears. Events may come late, again, and to several processes at
-// once; see [merge]. The error names events that should tell of a task run and do not, as a *broker.Rejected; after
-// any other error nothing is lost if all of the batch comes again.
+// Record stores the runs and states of client events. Clients decide on the states of their task runs themselves, and
+// the server only receives these events. Events may arrive late, repeatedly, and at several processes; see [merge]. A
+// *broker.Rejected names the events that are invalid. After any other error, redelivery of the whole batch loses
+// nothing.
 func (s *Service) Record(ctx context.Context, batch []events.Received) error {
 	byWorkspace := map[uuid.UUID][]*recorded{}
 	rejected := &broker.Rejected{}
@@ -32,7 +32,7 @@ func (s *Service) Record(ctx context.Context, batch []events.Received) error {
 		}
 		r, err := readRecorded(s.vocab, e.Event)
 		if err != nil {
-			id, _ := uuid.Parse(e.Event.GetId()) // A batch has no event without one.
+			id, _ := uuid.Parse(e.Event.GetId()) // Every event of a batch has an id.
 			rejected.Reject(broker.Key{Workspace: e.Workspace, ID: id}, err)
 			continue
 		}
@@ -47,7 +47,7 @@ func (s *Service) Record(ctx context.Context, batch []events.Received) error {
 }
 
 func (s *Service) record(ctx context.Context, ws uuid.UUID, all []*recorded) error {
-	// In the order of the states, so that of several ids that one key is given the oldest stays.
+	// The order of the states decides which of several ids of one key wins: the oldest.
 	slices.SortStableFunc(all, func(a, b *recorded) int { return order(a.state, b.state) })
 	var work *ledger
 	var filed filing
@@ -59,7 +59,7 @@ func (s *Service) record(ctx context.Context, ws uuid.UUID, all []*recorded) err
 		for _, r := range all {
 			work.enter(r)
 		}
-		// The history first: who reads of a run's state finds it there, and all that were before it.
+		// The history comes first, so a reader of a run's state finds that state and all earlier ones in the history.
 		if attempt == 0 {
 			if filed, err = s.file(ctx, ws, work); err != nil {
 				return err
@@ -79,8 +79,8 @@ func (s *Service) record(ctx context.Context, ws uuid.UUID, all []*recorded) err
 	return s.refile(ctx, ws, work, filed)
 }
 
-// open reads the runs that events speak of: by their ids and, asked to be thorough, by their keys too. Nearly always
-// the ids do, since a client keeps to one id; where they do not, the first attempt to write meets a taken key.
+// open reads the runs of events by id and, if thorough, also by key. Ids suffice almost always, because a client keeps
+// to one id. Otherwise the first write meets a taken key.
 func (s *Service) open(ctx context.Context, ws uuid.UUID, all []*recorded, thorough bool) (*ledger, error) {
 	work := newLedger()
 	var ids bson.A
@@ -125,8 +125,8 @@ func (s *Service) open(ctx context.Context, ws uuid.UUID, all []*recorded, thoro
 	return work, nil
 }
 
-// write stores what the ledger changed; complete is false when another writer was in the way, or a key is taken that
-// was not looked for.
+// write stores the changes of the ledger. complete is false if a concurrent write won, or if an unexpected run has a
+// key.
 func (s *Service) write(ctx context.Context, ws uuid.UUID, work *ledger, thorough bool) (complete bool, err error) {
 	if err := s.adopt(ctx, ws, work); err != nil {
 		return false, err
@@ -163,7 +163,7 @@ func (s *Service) write(ctx context.Context, ws uuid.UUID, work *ledger, thoroug
 	return complete, nil
 }
 
-// adopt gives runs what they have of their flow runs, and names those that nobody named.
+// adopt copies fields of flow runs into their task runs, and names unnamed runs.
 func (s *Service) adopt(ctx context.Context, ws uuid.UUID, work *ledger) error {
 	var ids bson.A
 	asked := map[string]bool{}
@@ -205,7 +205,7 @@ func (s *Service) adopt(ctx context.Context, ws uuid.UUID, work *ledger) error {
 	return nil
 }
 
-// ledger is what the runs of one batch are and become.
+// ledger holds the runs of one batch, as stored and as changed.
 type ledger struct {
 	entries []*entry
 	byID    map[string]*entry
@@ -214,16 +214,16 @@ type ledger struct {
 
 // entry is one run.
 type entry struct {
-	// Read is what is stored; its message is nil when nothing is.
+	// Read is the stored run; its message is nil if there is none.
 	read store.Version[*orchv1.TaskRun]
-	// Run is what is to be stored.
+	// Run is the run to store.
 	run     *orchv1.TaskRun
 	changed bool
-	// Said are the events about the run.
+	// Said are the events of the run.
 	said []*recorded
 	// Flow is the flow that an event named.
 	flow *string
-	// Gone is set when the run's id is that of a deleted run, or of one in another workspace: nothing is recorded.
+	// Gone reports that the id belongs to a deleted run or to another workspace, so nothing is recorded.
 	gone bool
 }
 
@@ -231,7 +231,7 @@ func newLedger() *ledger {
 	return &ledger{byID: map[string]*entry{}, byKey: map[naturalKey]*entry{}}
 }
 
-// add takes in a run as it is stored. One that is there already stays.
+// add registers a stored run, unless it is registered already.
 func (l *ledger) add(version store.Version[*orchv1.TaskRun]) {
 	if l.byID[version.Message.GetId()] == nil {
 		l.index(&entry{read: version, run: proto.Clone(version.Message).(*orchv1.TaskRun)})
@@ -243,7 +243,7 @@ func (l *ledger) index(e *entry) {
 	l.byID[e.run.GetId()], l.byKey[keyOf(e.run)] = e, e
 }
 
-// enter merges an event into the run of its key or, where there is none, of its id. The run's id stays.
+// enter merges an event into the run of its key or, failing that, of its id. The run keeps its id.
 func (l *ledger) enter(r *recorded) {
 	e := l.byKey[r.key()]
 	if e == nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// filing tells under which run each state of a batch was filed in the history, by the state's id.
+// filing maps each state of a batch to the run in whose history it was written.
 type filing map[string]string
 
-// file writes the history of the runs in a ledger: every state once, known by the id of its event. The ids of new runs
-// are not certain yet, since a run may have their key under another id.
+// file writes the history of the runs in a ledger, each state once, with the id of its event. The ids of new runs are
+// provisional, because another run may hold their key.
 func (s *Service) file(ctx context.Context, ws uuid.UUID, work *ledger) (filing, error) {
 	filed := filing{}
 	var rows []bson.Raw
@@ -33,9 +33,8 @@ func (s *Service) file(ctx context.Context, ws uuid.UUID, work *ledger) (filing,
 	return filed, s.states.InsertNew(ctx, rows)
 }
 
-// refile puts right what was filed under ids that proved to be wrong: a state whose run has another id moves there, one
-// whose run is gone is taken out. After a crash between the two the batch comes again, and is filed wrongly and put
-// right once more.
+// refile corrects history rows with provisional run ids: it moves rows to the run's final id and deletes rows of
+// deleted runs. After a crash in between, redelivery repeats both steps.
 func (s *Service) refile(ctx context.Context, ws uuid.UUID, work *ledger, filed filing) error {
 	var misfiled bson.A
 	var rows []bson.Raw

@@ -16,22 +16,22 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/rules"
 )
 
-// errUnrecordable is wrapped when an event that should tell of a task run's state does not.
-var errUnrecordable = errors.New("the event tells of no state of a task run")
+// errUnrecordable reports an event that does not describe a task run's state.
+var errUnrecordable = errors.New("the event describes no task run state")
 
-// recorded is what an event says of a task run that its client judges.
+// recorded is the content of a client's task run event.
 type recorded struct {
 	event uuid.UUID
-	// Run has the fields that the event carries, and its ids.
+	// Run has the event's fields and the run's ids.
 	run *orchv1.TaskRun
 	// Carried names those fields.
 	carried map[protoreflect.Name]bool
 	state   *orchv1.State
-	// Flow is the flow that the event names; nil where it names none.
+	// Flow is the flow that the event names; nil if it names none.
 	flow *string
 }
 
-// key is what tells the run from others besides its id.
+// key identifies the run apart from its id.
 func (r *recorded) key() naturalKey { return keyOf(r.run) }
 
 // naturalKey is unique over the runs of a workspace.
@@ -41,7 +41,7 @@ func keyOf(run *orchv1.TaskRun) naturalKey {
 	return naturalKey{run.GetFlowRunId(), run.GetTaskKey(), run.GetDynamicKey()}
 }
 
-// recordable are the fields that events of clients carry. The flow run is a related resource, the others are in the payload.
+// recordable are the fields of client events. The flow run is a related resource; the others are in the payload.
 var recordable = func() []protoreflect.FieldDescriptor {
 	fields := (&orchv1.TaskRun{}).ProtoReflect().Descriptor().Fields()
 	var list []protoreflect.FieldDescriptor
@@ -55,13 +55,13 @@ var recordable = func() []protoreflect.FieldDescriptor {
 	return list
 }()
 
-// ofClient reports whether an event is the state of a task run that its client judged.
+// ofClient reports whether a client published the event for a task run state that it decided on.
 func ofClient(v vocabulary.Vocabulary, e *orchv1.ReceivedEvent) bool {
 	return strings.HasPrefix(e.GetEvent(), v.Name("task-run")+".") &&
 		e.GetResource().GetLabels()[v.Name("orchestration")] == "client"
 }
 
-// readRecorded reads such an event. Its id and its moment are those of the state.
+// readRecorded parses such an event. Its id and time are those of the state.
 func readRecorded(v vocabulary.Vocabulary, e *orchv1.ReceivedEvent) (*recorded, error) {
 	id, err := uuid.Parse(e.GetId())
 	if err != nil {
@@ -83,7 +83,7 @@ func readRecorded(v vocabulary.Vocabulary, e *orchv1.ReceivedEvent) (*recorded, 
 		return nil, fmt.Errorf("%w: its task run: %w", errUnrecordable, err)
 	}
 	r.run.Id = run
-	// The first in a role counts: a client that runs flow after flow in one process may add those of before behind it.
+	// The first resource of a role counts: a client that runs several flows in one process may append earlier ones.
 	for _, related := range e.GetRelated() {
 		labels := related.GetLabels()
 		switch labels[v.ResourceRole()] {
@@ -108,7 +108,7 @@ func readRecorded(v vocabulary.Vocabulary, e *orchv1.ReceivedEvent) (*recorded, 
 	return r, nil
 }
 
-// object is the id of the server's own resource that labels speak of.
+// object returns the id of one of the server's resources from its label.
 func object(v vocabulary.Vocabulary, labels map[string]string, kind string) (string, error) {
 	text, ok := strings.CutPrefix(labels[v.ResourceID()], v.Name(kind)+".")
 	if !ok {
@@ -121,7 +121,7 @@ func object(v vocabulary.Vocabulary, labels map[string]string, kind string) (str
 	return id.String(), nil
 }
 
-// member decodes one member of the payload into the message that describes it, with the mask of what was there.
+// member decodes one member of the payload into its message, with the mask of present fields.
 func member(text json.RawMessage, m proto.Message, name protoreflect.Name) error {
 	if len(text) == 0 {
 		return fmt.Errorf("%s is missing", name)
@@ -142,7 +142,7 @@ func (r *recorded) readRun(text json.RawMessage) error {
 	r.run = &orchv1.TaskRun{}
 	from, to := said.GetTaskRun().ProtoReflect(), r.run.ProtoReflect()
 	for _, fd := range recordable {
-		// A null says as little as an absent field.
+		// A null means the same as an absent field.
 		if !there[string(fd.Name())] || (fd.HasPresence() && !from.Has(fd)) {
 			continue
 		}

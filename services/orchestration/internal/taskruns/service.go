@@ -1,15 +1,15 @@
-// Package taskruns keeps task runs and lets the rules judge their states.
+// Package taskruns manages task runs and their states.
 //
-// It works as flowruns does: a run embeds its current state and a revision, a proposal is judged against what is stored
-// and written where the revision is still the one that was judged. What the rules must know of other documents (the
-// flow run, a cached state) is read before the judgement; what a judgement causes goes through the run's outbox:
+// It works like flowruns: a run embeds its current state and a revision. The rules decide on the stored run, and the
+// write succeeds only at that revision. Data of other documents (the flow run, a cached state) is read before the
+// decision; effects of the decision go through the run's outbox:
 //
 //	proposal ──► flow run, cached state ──► rules ──► task run ──► outbox ──┬─► history
 //	                                                     ▲                  ├─► event
 //	flow run with a parent task run ──► outbox ──────────┘                  └─► cache
 //
-// Most task runs are judged by their clients, and all that the server hears of them are events. Record makes runs and
-// history out of those, in whatever order and however often they come:
+// Clients decide on the states of most task runs, and the server only receives events. Record derives runs and history
+// from those events, in any order and with duplicates:
 //
 //	event of a client ──► broker ──► persister ──► merge ──┬─► task run
 //	                                                       └─► history
@@ -48,7 +48,7 @@ type Service struct {
 	source   pagination.Source[*orchv1.TaskRun]
 	vocab    vocabulary.Vocabulary
 	random   func() float64
-	offered  func(ws uuid.UUID, taskKey string) // Nil: nobody is told.
+	offered  func(ws uuid.UUID, taskKey string) // May be nil.
 	limits   *concurrency.Limits
 	flush    outbox.Flusher
 }
@@ -88,7 +88,7 @@ func New(d Deps) *Service {
 	}
 }
 
-// Handlers are the effects that this package carries out, by kind.
+// Handlers returns the effect handlers of this package by kind.
 func (s *Service) Handlers() map[string]func(context.Context, []store.Effect) error {
 	return map[string]func(context.Context, []store.Effect) error{
 		KindHistory:         s.WriteHistory,
@@ -120,7 +120,7 @@ func (s *Service) ReadTaskRun(ctx context.Context, r *orchv1.ReadTaskRunRequest)
 	return present(run, s.runs.Store().Now()), nil
 }
 
-// flowRun reads the flow run that a task run belongs to; nil when it belongs to none, or that one is gone.
+// flowRun reads the flow run of a task run; nil if it has none or the flow run was deleted.
 func (s *Service) flowRun(ctx context.Context, ws uuid.UUID, run *orchv1.TaskRun) (*orchv1.FlowRun, error) {
 	if run.FlowRunId == nil {
 		return nil, nil

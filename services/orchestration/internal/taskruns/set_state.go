@@ -18,7 +18,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// SetTaskRunState lets the rules judge a proposed state: 201 when a state was written, 200 when none was.
+// SetTaskRunState applies the rules to a proposed state: 201 if it wrote a state, 200 if not.
 func (s *Service) SetTaskRunState(ctx context.Context, r *orchv1.SetTaskRunStateRequest) (*orchv1.OrchestrationResult, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Service) SetTaskRunState(ctx context.Context, r *orchv1.SetTaskRunState
 	return t.Result(), nil
 }
 
-// policyOf gives the policy that judges a proposal, which depends on the run as it is stored.
+// policyOf returns the policy for a proposal, which depends on the stored run.
 func policyOf(r *orchv1.TaskRunTransition) func(*orchv1.TaskRun) rules.TaskPolicy {
 	return func(current *orchv1.TaskRun) rules.TaskPolicy {
 		switch {
@@ -56,16 +56,15 @@ func policyOf(r *orchv1.TaskRunTransition) func(*orchv1.TaskRun) rules.TaskPolic
 	}
 }
 
-// background reports whether no flow run waits for a run, as it was deferred to whoever takes it. Who took it may not say so
-// again; that its parameters are kept somewhere does.
+// background reports whether the run was deferred to a task worker, so no flow run waits for it. The stored parameters
+// show it even if the worker's states do not.
 func background(run *orchv1.TaskRun, proposal *orchv1.StateCreate) bool {
 	details := run.GetState().GetStateDetails()
 	return details.GetDeferred() || details.TaskParametersId != nil || proposal.GetStateDetails().GetDeferred()
 }
 
-// transition judges a proposal by the policy that fits the run as it is stored, and writes what the judgement says;
-// where no policy fits, nothing,
-// and the transition is nil.
+// transition applies the policy of the stored run to a proposal and writes the result. Without a policy it writes
+// nothing and returns a nil transition.
 func (s *Service) transition(
 	ctx context.Context, ws, id uuid.UUID, proposal *orchv1.StateCreate, policy func(*orchv1.TaskRun) rules.TaskPolicy,
 ) (*rules.TaskTransition, error) {
@@ -104,7 +103,7 @@ func (s *Service) transition(
 	return t, err
 }
 
-// facts reads what the rules must know, and what the event tells of the flow run.
+// facts reads the data that the rules and the event need.
 func (s *Service) facts(
 	ctx context.Context, ws uuid.UUID, run *orchv1.TaskRun, proposal *orchv1.StateCreate, now time.Time,
 ) (facts rules.TaskFacts, err error) {
@@ -128,7 +127,7 @@ func (s *Service) facts(
 	return facts, err
 }
 
-// unknownRun is the answer of set_state, which differs from that of the other operations.
+// unknownRun is the 404 of set_state, which differs from that of other operations.
 func unknownRun(err error, id string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return rpc.ExceptionMessage(http.StatusNotFound, fmt.Sprintf("Task run with id %s not found", id))

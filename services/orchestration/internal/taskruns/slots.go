@@ -15,20 +15,19 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// provisional is how long slots are kept for a transition that is not written yet. Where the process dies before, they
-// come back after it; a written transition makes them the run's.
+// provisional is the lease duration of slots for a transition that is not written yet. If the process dies first, the
+// slots return after it; a written transition takes them over.
 const provisional = 5 * time.Minute
 
-// attempt tries for one transition to get the slots of the run's tags, before the judgement: rules only look at what
-// came of it.
+// attempt acquires the slots of the run's tags for one transition, before the rules decide. Rules only read the result.
 type attempt struct {
 	limits *concurrency.Limits
 	ws     uuid.UUID
-	taken  uuid.UUID // The lease of the slots that were taken; the nil UUID when none were.
+	taken  uuid.UUID // The lease of the acquired slots; uuid.Nil if there are none.
 }
 
-// ask gets what the policy wants, and tells the facts what came of it. It may be called again when another writer won:
-// slots that are taken stay taken meanwhile.
+// ask acquires the slots that the policy needs and adds the result to the facts. It may run again after a lost race;
+// acquired slots stay acquired meanwhile.
 func (a *attempt) ask(
 	ctx context.Context, policy rules.TaskPolicy, run *orchv1.TaskRun, proposal *orchv1.StateCreate, facts *rules.TaskFacts, of *store.Store,
 ) error {
@@ -59,7 +58,7 @@ func (a *attempt) ask(
 	return nil
 }
 
-// slotEffects are what the written transition means for slots. They come to the same when they are done twice.
+// slotEffects returns the slot changes of a written transition as effects. They are idempotent.
 func (s *Service) slotEffects(ws uuid.UUID, use rules.TaskUse) []store.Effect {
 	var effects []store.Effect
 	if lease, err := uuid.Parse(use.Taken); err == nil {
@@ -68,7 +67,7 @@ func (s *Service) slotEffects(ws uuid.UUID, use rules.TaskUse) []store.Effect {
 	return append(effects, s.released(ws, use.Released)...)
 }
 
-// released are the effects that give back the slots of leases.
+// released returns the effects that release the slots of leases.
 func (s *Service) released(ws uuid.UUID, leases []string) []store.Effect {
 	var effects []store.Effect
 	for _, text := range leases {
@@ -79,8 +78,8 @@ func (s *Service) released(ws uuid.UUID, leases []string) []store.Effect {
 	return effects
 }
 
-// settle gives back what was taken in vain, and at once what the run no longer needs, so that the next run finds it; what
-// the run takes is made its own. What cannot be done now the relay does, or the end of the lease.
+// settle releases unused slots, and those that the run no longer needs, so the next run finds them at once. It also
+// assigns the acquired slots to the run. After a failure the relay or the lease's end completes it.
 func (a *attempt) settle(ctx context.Context, t *rules.TaskTransition, err error) {
 	ctx = context.WithoutCancel(ctx)
 	written := err == nil && t != nil && t.Written()
@@ -101,7 +100,7 @@ func (a *attempt) settle(ctx context.Context, t *rules.TaskTransition, err error
 	}
 }
 
-// held are the leases under which a run holds slots of its tags.
+// held returns the leases of the tag slots that a run holds.
 func (s *Service) held(ctx context.Context, ws uuid.UUID, run *orchv1.TaskRun) ([]string, error) {
 	if len(run.GetTags()) == 0 {
 		return nil, nil

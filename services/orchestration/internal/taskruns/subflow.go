@@ -14,10 +14,10 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// kindSubflow is the effect that gives a task run the state of the flow run that it stands for.
+// kindSubflow is the effect that copies a flow run's state to its parent task run.
 const kindSubflow = "task_run_subflow_state"
 
-// SubflowState is the effect that a state of a flow run has on the task run that stands for it.
+// SubflowState returns the effect of a flow run's state on its parent task run.
 func SubflowState(ws uuid.UUID, run *orchv1.FlowRun, state *orchv1.State, at time.Time) (store.Effect, error) {
 	id, err := uuid.Parse(state.GetId())
 	if err != nil {
@@ -28,8 +28,8 @@ func SubflowState(ws uuid.UUID, run *orchv1.FlowRun, state *orchv1.State, at tim
 	})
 }
 
-// FollowSubflow forces copies of flow runs' states onto the task runs that stand for them. A copy's id follows from the
-// state's, so that one that is there already is known again; a task run that is gone has nothing to follow.
+// FollowSubflow forces copies of flow runs' states onto their parent task runs. A copy's id derives from the state's
+// id, which makes the effect idempotent. Deleted task runs are skipped.
 func (s *Service) FollowSubflow(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		of := &orchv1.SubflowState{}

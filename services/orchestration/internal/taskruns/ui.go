@@ -17,8 +17,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/runhistogram"
 )
 
-// ReadDashboardTaskRunCounts counts the runs that match and have ended, from the minute in which the query begins to the
-// end of the one in which it ends, which is now unless it says so. The query's own filter of states is not looked at.
+// ReadDashboardTaskRunCounts counts the matching ended runs per minute of the query's time range, which ends now by
+// default. It ignores the query's own filter of states.
 func (s *Service) ReadDashboardTaskRunCounts(ctx context.Context, r *orchv1.ReadDashboardTaskRunCountsRequest) (*orchv1.TaskRunOutcomesList, error) {
 	span := r.GetQuery().GetTaskRuns().GetStartTime()
 	if span == nil || span.After_ == nil {
@@ -38,7 +38,7 @@ func (s *Service) ReadDashboardTaskRunCounts(ctx context.Context, r *orchv1.Read
 	return runhistogram.Outcomes(ctx, selection, start, end)
 }
 
-// ended are the types of state in which a run has ended.
+// ended are the state types of ended runs.
 func ended() []orchv1.StateType {
 	var types []orchv1.StateType
 	for number := range int32(len(orchv1.StateType_name)) {
@@ -49,7 +49,7 @@ func ended() []orchv1.StateType {
 	return types
 }
 
-// ReadTaskRunCountsByState counts the runs that match by the type of their state. Runs without a state are not counted.
+// ReadTaskRunCountsByState counts the matching runs by state type. It skips runs without a state.
 func (s *Service) ReadTaskRunCountsByState(ctx context.Context, r *orchv1.ReadTaskRunCountsByStateRequest) (*orchv1.CountByState, error) {
 	selection, err := s.source.Select(ctx, r.GetQuery())
 	if err != nil {
@@ -79,7 +79,7 @@ func (s *Service) ReadTaskRunCountsByState(ctx context.Context, r *orchv1.ReadTa
 	return counts, err
 }
 
-// ReadTaskRunWithFlowRunName returns a run with the name of its flow run, null when it has none.
+// ReadTaskRunWithFlowRunName returns a run with the name of its flow run, null if it has none.
 func (s *Service) ReadTaskRunWithFlowRunName(ctx context.Context, r *orchv1.ReadTaskRunWithFlowRunNameRequest) (*orchv1.UiTaskRun, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Service) ReadTaskRunWithFlowRunName(ctx context.Context, r *orchv1.Read
 	return shown, nil
 }
 
-// withFlowRun copies what both messages have: the fields of one name are the same.
+// withFlowRun copies the fields that both messages have.
 func withFlowRun(run *orchv1.TaskRun) *orchv1.UiTaskRun {
 	shown := &orchv1.UiTaskRun{}
 	fields := shown.ProtoReflect().Descriptor().Fields()

@@ -15,7 +15,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// UpdateTaskRun changes the name; the state is not changed so.
+// UpdateTaskRun changes the name; it cannot change the state.
 func (s *Service) UpdateTaskRun(ctx context.Context, r *orchv1.UpdateTaskRunRequest) (*emptypb.Empty, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err == nil {

@@ -9,10 +9,10 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/namecheck"
 )
 
-// maxValue bounds a value, in bytes of JSON without spaces.
+// maxValue is the maximum size of a value in bytes of JSON without spaces.
 const maxValue = 5000
 
-// check refuses a name or a value that clients could not read again: they would refuse every list that it is in.
+// check refuses a name or value that clients could not read, because they would fail on every list that contains it.
 func check(name string, value []byte) error {
 	if err := namecheck.DashedOrUnderscored(name, "Variable name", "name"); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// CreateVariable stores a variable. A name that another one has is refused.
+// CreateVariable stores a variable. It refuses a duplicate name.
 func (s *Service) CreateVariable(ctx context.Context, r *orchv1.CreateVariableRequest) (*orchv1.Variable, error) {
 	info, err := request.Incoming(ctx)
 	if err != nil {

@@ -1,0 +1,96 @@
+package flowruns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// relatedResource is the flow or the deployment of a run, as the run's events name it. It is zero for a deleted one.
+type relatedResource struct {
+	name string
+	tags []string
+}
+
+// related holds the flow and the deployment of a run.
+type related struct{ flow, deployment relatedResource }
+
+// relatedCache caches flows and deployments by id for the events of their runs.
+type relatedCache struct {
+	mu    sync.Mutex
+	known map[uuid.UUID]remembered
+}
+
+type remembered struct {
+	relatedResource
+	until time.Time
+}
+
+const (
+	// relatedCacheSize bounds the cache, which is cleared when it is full.
+	relatedCacheSize = 10_000
+	// relatedTTL is the lifetime of an entry; flows and deployments rarely change.
+	relatedTTL = time.Minute
+)
+
+func (r *relatedCache) get(id uuid.UUID, now time.Time) (relatedResource, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known, ok := r.known[id]
+	return known.relatedResource, ok && now.Before(known.until)
+}
+
+func (r *relatedCache) put(id uuid.UUID, one relatedResource, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known == nil || len(r.known) >= relatedCacheSize {
+		r.known = map[uuid.UUID]remembered{}
+	}
+	r.known[id] = remembered{one, now.Add(relatedTTL)}
+}
+
+// relatedOf reads the flow and the deployment of a run.
+func (s *Service) relatedOf(ctx context.Context, ws uuid.UUID, run *orchv1.FlowRun) (r related, err error) {
+	if r.flow, err = recall(ctx, s, ws, s.flows, run.GetFlowId()); err != nil || run.DeploymentId == nil {
+		return r, err
+	}
+	r.deployment, err = recall(ctx, s, ws, s.slots.deployments, run.GetDeploymentId())
+	return r, err
+}
+
+// named is a document that events name.
+type named interface {
+	proto.Message
+	GetName() string
+	GetTags() []string
+}
+
+// recall reads a document from the cache or from its collection.
+func recall[M named](ctx context.Context, s *Service, ws uuid.UUID, collection *store.Collection[M], id string) (relatedResource, error) {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return relatedResource{}, fmt.Errorf("parse id of a related resource: %w", err)
+	}
+	now := s.runs.Store().Now()
+	if known, ok := s.relatedCache.get(parsed, now); ok {
+		return known, nil
+	}
+	found, err := collection.Get(ctx, ws, parsed)
+	if errors.Is(err, store.ErrNotFound) {
+		return relatedResource{}, nil
+	}
+	if err != nil {
+		return relatedResource{}, err
+	}
+	one := relatedResource{found.GetName(), found.GetTags()}
+	s.relatedCache.put(parsed, one, now)
+	return one, nil
+}
