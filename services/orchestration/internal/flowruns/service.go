@@ -32,16 +32,16 @@ type Service struct {
 	orchv1.UnimplementedFlowRunStateServiceServer
 	orchv1.UnimplementedFlowRunInputServiceServer
 	orchv1.UnimplementedUiFlowServiceServer
-	runs      *store.Collection[*orchv1.FlowRun]
-	history   statehistory.Log[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]
-	inputs    *store.Collection[*orchv1.FlowRunInput]
-	flows     *store.Collection[*orchv1.Flow]
-	tasks     *store.Collection[*orchv1.TaskRun]
-	source    pagination.Source[*orchv1.FlowRun]
-	vocab     vocabulary.Vocabulary
-	hydrator  *parameters.Hydrator
-	slots     slots
-	flush     outbox.Flusher
+	runs         *store.Collection[*orchv1.FlowRun]
+	history      statehistory.Log[*orchv1.FlowRun, *orchv1.FlowRunStateRecord]
+	inputs       *store.Collection[*orchv1.FlowRunInput]
+	flows        *store.Collection[*orchv1.Flow]
+	tasks        *store.Collection[*orchv1.TaskRun]
+	source       pagination.Source[*orchv1.FlowRun]
+	vocab        vocabulary.Vocabulary
+	hydrator     *parameters.Hydrator
+	slots        slots
+	flush        outbox.Flusher
 	relatedCache relatedCache
 
 	onCancelled CancelTaskRuns
