@@ -88,7 +88,7 @@ func everyQuery(t *testing.T, ws uuid.UUID) []asked {
 		}
 	}
 	all = append(all, eventQueries(t, ws)...)
-	return append(all, serviceQueries(ws)...)
+	return slices.Concat(all, serviceQueries(ws), backgroundQueries(ws))
 }
 
 // ordered is a value of a sort.

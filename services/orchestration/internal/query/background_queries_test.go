@@ -1,0 +1,44 @@
+package query
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+)
+
+// backgroundQueries are the queries of the scheduler, of the status services of work pools, and of automations. A query counts once
+// its index exists, so a service and its index may come in either order.
+func backgroundQueries(ws uuid.UUID) []asked {
+	some := binary(numbered(5))
+	var all []asked
+	add := func(q asked, fields ...string) {
+		if slices.ContainsFunc(Indexes(), func(ix Index) bool { return ix.Collection == q.in && slices.Equal(names(ix.Keys), fields) }) {
+			all = append(all, q)
+		}
+	}
+	// due is a poll of all workspaces by one field.
+	due := func(label string, c Collection, field string) {
+		filter := bson.D{{Key: field, Value: bson.D{{Key: "$lte", Value: fieldValue(field, 50)}}}}
+		add(find(label, c, filter, nil, 100), field)
+	}
+	for _, c := range []Collection{Deployment, WorkPool, WorkQueue, "worker"} {
+		q := find("documents of a status", c, bson.D{{Key: "status", Value: bson.D{{Key: "$in", Value: bson.A{"status5"}}}}}, nil, 100)
+		add(q, "status")
+	}
+	due("deployments that the scheduler examines", Deployment, "schedule_due")
+	due("timers of proactive triggers", "automation_bucket", "due")
+	due("unsettled firings", "automation_bucket", "unsettled")
+	due("old buckets", "automation_bucket", "expires")
+	due("due actions", "automation_action", "next")
+	due("old actions", "automation_action", "expires")
+
+	ofPool := bson.D{{Key: "work_pool_id", Value: some}}
+	online := append(slices.Clone(ofPool), bson.E{Key: "status", Value: "status5"},
+		bson.E{Key: "last_heartbeat_time", Value: bson.D{{Key: "$gte", Value: int64(1)}}})
+	add(find("workers of a pool", "worker", Scope(ws, ofPool), bson.D{{Key: "last_heartbeat_time", Value: -1}, {Key: "_id", Value: -1}}, pageSize),
+		workspaceKey, "work_pool_id", "last_heartbeat_time", "_id")
+	add(count("workers of a pool that are online", "worker", Scope(ws, online)), workspaceKey, "work_pool_id", "status", "last_heartbeat_time")
+	add(find("buckets of an automation", "automation_bucket", Scope(ws, bson.D{{Key: "automation_id", Value: some}}), nil, 0), workspaceKey, "automation_id")
+	return all
+}
