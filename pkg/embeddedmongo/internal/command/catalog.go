@@ -136,7 +136,7 @@ func (s *Service) createIndexes(r *request) (*value.Builder, error) {
 			return nil, err
 		}
 		// All specifications are checked before the first index is built.
-		if _, err := storage.OpenIndex(spec); err != nil {
+		if _, err := storage.NewIndex(spec); err != nil {
 			return nil, err
 		}
 		specs = append(specs, spec)

@@ -15,7 +15,7 @@ import (
 // CreateIndex builds an index over the existing documents and adds it to the collection. It blocks writes meanwhile. It reports
 // false when an equal index exists already.
 func (c *Collection) CreateIndex(spec IndexSpec) (created bool, err error) {
-	ix, err := OpenIndex(spec)
+	ix, err := NewIndex(spec)
 	if err != nil {
 		return false, err
 	}

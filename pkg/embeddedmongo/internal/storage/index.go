@@ -55,6 +55,15 @@ func newIDIndex() *Index {
 	return &Index{Spec: IndexSpec{Name: "_id_", Key: key}, Fields: []index.Field{index.NewField("_id", false)}}
 }
 
+// NewIndex is OpenIndex for an index that does not exist yet: MongoDB accepts fewer conditions of a partial index than OpenIndex.
+func NewIndex(spec IndexSpec) (*Index, error) {
+	ix, err := OpenIndex(spec)
+	if err == nil && ix.Partial != nil && !filter.Partial(ix.Partial.Conjuncts()) {
+		return nil, mongoerr.New(mongoerr.CannotCreateIndex, "unsupported expression in partial index: %s", value.Format(value.OfDoc(value.Doc(spec.Partial))))
+	}
+	return ix, err
+}
+
 // OpenIndex checks a specification and compiles it.
 func OpenIndex(spec IndexSpec) (*Index, error) {
 	ix := &Index{Spec: spec, counts: map[string]int64{}}
@@ -104,9 +113,6 @@ func OpenIndex(spec IndexSpec) (*Index, error) {
 		f, err := filter.Compile(value.Doc(spec.Partial), 0)
 		if err != nil {
 			return nil, err
-		}
-		if !filter.Partial(f.Conjuncts()) {
-			return nil, mongoerr.New(mongoerr.CannotCreateIndex, "unsupported expression in partial index: %s", value.Format(value.OfDoc(value.Doc(spec.Partial))))
 		}
 		ix.Partial = f
 	}
