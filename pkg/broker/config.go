@@ -20,6 +20,8 @@ const (
 	StreamDeadLetters = "DLQ"
 	// DurablePersist is the durable consumer that writes events to the store.
 	DurablePersist = "persist"
+	// DurableAutomations is the durable consumer that evaluates automations.
+	DurableAutomations = "automations"
 )
 
 // Limits of the wire.
@@ -46,7 +48,7 @@ type Config struct {
 	Name string
 
 	// Durables are the consumers that must have handled an event before it leaves the stream. Every publisher and
-	// consumer of a cluster names the same. Default: DurablePersist.
+	// consumer of a cluster names the same. Default: DurablePersist and DurableAutomations.
 	Durables []string
 	// Shards is the number of subjects, hence of committers per process. Default 1.
 	Shards int
@@ -87,7 +89,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	setDefault(&c.Name, "orch")
 	if len(c.Durables) == 0 {
-		c.Durables = []string{DurablePersist}
+		c.Durables = []string{DurablePersist, DurableAutomations}
 	}
 	c.Durables = slices.Clone(c.Durables)
 	for _, name := range c.Durables {

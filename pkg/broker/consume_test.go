@@ -13,10 +13,15 @@ import (
 // consumeOne handles events until the first has come.
 func consumeOne(t *testing.T, c *Conn) Event {
 	t.Helper()
+	return consumeOneOf(t, c, DurablePersist)
+}
+
+func consumeOneOf(t *testing.T, c *Conn, durable string) Event {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var got Event
-	require.NoError(t, c.Consume(ctx, DurablePersist, ConsumeOptions{}, func(_ context.Context, batch []Event) error {
+	require.NoError(t, c.Consume(ctx, durable, ConsumeOptions{}, func(_ context.Context, batch []Event) error {
 		got = batch[0]
 		cancel()
 		return nil
@@ -30,7 +35,9 @@ func TestHandledEventsLeaveTheStream(t *testing.T) {
 	c := connectInProcess(t)
 	require.NoError(t, c.Publisher().Publish(t.Context(), testEvent()))
 	require.EqualValues(t, 1, storedFrames(t, c))
-	consumeOne(t, c)
+	for _, durable := range c.cfg.Durables {
+		consumeOneOf(t, c, durable)
+	}
 	require.NoError(t, c.nc.Flush())
 	for deadline := time.Now().Add(20 * time.Second); storedFrames(t, c) != 0; { // The server removes it in its own time.
 		require.True(t, time.Now().Before(deadline), "still in the stream")

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/orch-project/orch/pkg/restjson"
 	"github.com/orch-project/orch/pkg/rpc"
@@ -194,13 +195,15 @@ func TestAutomationsAreReplacedSwitchedAndDeleted(t *testing.T) {
 	replacement := &orchv1.AutomationUpdate{}
 	require.NoError(t, restjson.Unmarshal([]byte(`{"name":"b",`+simple+`}`), replacement))
 	put := func(id string) error {
-		_, err := tryIgnored(d, orchv1.AutomationService_UpdateAutomation_FullMethodName, &orchv1.UpdateAutomationRequest{Id: id, Automation: replacement})
+		_, err := tryIgnored(d, orchv1.AutomationService_UpdateAutomation_FullMethodName, &orchv1.UpdateAutomationRequest{
+			Id: id, Automation: replacement, UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"name", "trigger", "actions"}},
+		})
 		return err
 	}
 	require.NoError(t, put(id))
 	read, err = d.tryReadAutomation(id)
 	require.NoError(t, err)
-	want := map[string]any{"name": "b", "description": "", "enabled": true, "tags": []any{}}
+	want := map[string]any{"name": "b", "description": "d", "enabled": false, "tags": []any{"t"}} // What was not sent stays.
 	have := asSent(t, read)
 	maps.DeleteFunc(have, func(key string, _ any) bool { _, ok := want[key]; return !ok })
 	require.Equal(t, want, have)

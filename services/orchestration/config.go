@@ -7,6 +7,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/config"
+	"github.com/orch-project/orch/pkg/safedial"
 	"github.com/orch-project/orch/pkg/secrets"
 	"github.com/orch-project/orch/pkg/vocabulary"
 )
@@ -33,6 +34,15 @@ type Config struct {
 	DeliveriesRetention time.Duration `env:"ORCH_DELIVERIES_RETENTION" envDefault:"168h" desc:"How long the log of deliveries holds them."`
 
 	Timers Timers
+
+	Automations Automations
+}
+
+// Automations bound what automations do.
+type Automations struct {
+	FiringsPerMinute int    `env:"ORCH_AUTOMATIONS_FIRINGS_PER_MINUTE" envDefault:"6000" desc:"How often one automation may fire in a minute; further firings cause nothing. 0 means no limit."`
+	AllowedNetworks  string `env:"ORCH_AUTOMATIONS_ALLOWED_NETWORKS" desc:"Networks and addresses that notifications and webhook calls may connect to though they are not public, separated by commas; * allows all."`
+	UIURL            string `env:"ORCH_UI_URL" desc:"The address of the dashboard, for links in notifications, such as https://orch.example.com."`
 }
 
 // Validate implements config.Validator.
@@ -49,6 +59,12 @@ func (c *Config) Validate() error {
 	}
 	if c.Timers.PauseExpirations < 0 || c.Timers.LateRuns < 0 || c.Timers.CancellationCleanup < 0 {
 		errs = append(errs, errors.New("ORCH_PAUSE_EXPIRATIONS_EVERY, ORCH_LATE_RUNS_EVERY, ORCH_CANCELLATION_CLEANUP_EVERY: must not be negative"))
+	}
+	if c.Automations.FiringsPerMinute < 0 {
+		errs = append(errs, errors.New("ORCH_AUTOMATIONS_FIRINGS_PER_MINUTE: must not be negative"))
+	}
+	if _, err := safedial.ParsePolicy(c.Automations.AllowedNetworks); err != nil {
+		errs = append(errs, fmt.Errorf("ORCH_AUTOMATIONS_ALLOWED_NETWORKS: %w", err))
 	}
 	if c.DeliveriesKept < 0 || c.DeliveriesRetention < 0 {
 		errs = append(errs, errors.New("ORCH_DELIVERIES_KEPT, ORCH_DELIVERIES_RETENTION: must not be negative"))

@@ -38,6 +38,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/admin"
 	"github.com/orch-project/orch/services/orchestration/internal/artifacts"
 	"github.com/orch-project/orch/services/orchestration/internal/automations"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/action"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
 	"github.com/orch-project/orch/services/orchestration/internal/blocks"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/deployments"
@@ -116,6 +118,8 @@ type Orchestration struct {
 	searches    *savedsearches.Service
 	blocks      *blocks.Service
 	automations *automations.Service
+	evaluator   *engine.Engine
+	actions     *action.Runner
 	admin       *admin.Service
 	hosted      *hosted
 	every       Timers
@@ -174,7 +178,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.artifacts = artifacts.New(artifacts.Deps{Store: o.store, Flush: flush, Vocabulary: cfg.Vocabulary})
 	o.searches = savedsearches.New(o.store)
 	o.blocks = blocks.New(blocks.Deps{Store: o.store, Keys: cfg.Secrets, Flush: flush, Vocabulary: cfg.Vocabulary})
-	o.automations = automations.New(o.store, cfg.Vocabulary)
+	o.automations = automations.New(o.store, cfg.Vocabulary, flush)
 	o.admin = admin.New(o.store, o.blocks.Capabilities)
 	o.flows = flows.New(o.store, cfg.Vocabulary, flush)
 	o.schemas = parameters.NewService(parameters.NewHydrator(o.variables.Lookup))
@@ -219,7 +223,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	); err != nil {
 		return nil, err
 	}
-	return o, nil
+	return o, o.evaluation(cfg, deps)
 }
 
 // collections are those whose documents have effects, besides hostedCollections.
@@ -275,6 +279,8 @@ func (o *Orchestration) Workers() []run.Worker {
 		webhooks.Reconciler{Service: o.webhooks},
 		webhooks.Recorder{Service: o.webhooks},
 		events.Persister{Service: o.events},
+		o.evaluator,
+		o.actions,
 		concurrency.Repossessor{Limits: o.limits.Limits, Log: o.log},
 	}, o.timers(o.every)...)
 }

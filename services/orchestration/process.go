@@ -40,6 +40,7 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 	}
 	group := run.NewGroup(run.Options{Logger: log})
 	registry := telemetry.NewRegistry("orchestration", version)
+	registry.MustRegister(o.AutomationMetrics())
 	internal, err := telemetry.NewInternal(cfg.InternalListen, registry, group.Health())
 	if err != nil {
 		_ = ln.Close() // The error at hand says more.

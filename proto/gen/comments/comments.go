@@ -565,6 +565,30 @@ func Of(fullName string) string {
 		return "Condition on events that fires the automation."
 	case "orch.v1.Automation.updated":
 		return "Time of the last change, in UTC."
+	case "orch.v1.AutomationActionRun":
+		return "AutomationActionRun is an action that a firing causes. It is stored and never shown."
+	case "orch.v1.AutomationActionRun.action":
+		return "The action."
+	case "orch.v1.AutomationActionRun.attempts":
+		return "How often execution has begun."
+	case "orch.v1.AutomationActionRun.automation":
+		return "The automation as it was when it fired."
+	case "orch.v1.AutomationActionRun.expires":
+		return "When the record may be removed, in microseconds since 1970; absent before the end."
+	case "orch.v1.AutomationActionRun.firing":
+		return "The firing of the automation's trigger."
+	case "orch.v1.AutomationActionRun.id":
+		return "The action run's id, made of the firing and the action's place: the invocation."
+	case "orch.v1.AutomationActionRun.index":
+		return "The place of the action among all of the firing, from 0."
+	case "orch.v1.AutomationActionRun.next":
+		return "When execution is due, or due again if its process died, in microseconds since 1970; absent once it is over."
+	case "orch.v1.AutomationActionRun.on_state":
+		return "Whether the action is one of those for the firing itself, and infers from the event that says so."
+	case "orch.v1.AutomationActionRun.reason":
+		return "Why the last attempt failed; empty if it did not."
+	case "orch.v1.AutomationActionRun.triggered_event_id":
+		return "The event that says that the automation fired."
 	case "orch.v1.AutomationBucket":
 		return "AutomationBucket is the stored count of a trigger for one group of events; it is never published."
 	case "orch.v1.AutomationBucket.automation_id":
@@ -575,6 +599,8 @@ func Of(fullName string) string {
 		return "Next time-driven evaluation, in microseconds since 1970; absent when only events matter."
 	case "orch.v1.AutomationBucket.end":
 		return "End of the window, exclusive, in microseconds since 1970."
+	case "orch.v1.AutomationBucket.expires":
+		return "When the bucket may be removed, in microseconds since 1970."
 	case "orch.v1.AutomationBucket.id":
 		return "UUID derived from the trigger's id and the group's key."
 	case "orch.v1.AutomationBucket.key":
@@ -591,6 +617,8 @@ func Of(fullName string) string {
 		return "Start of the window, inclusive, in microseconds since 1970."
 	case "orch.v1.AutomationBucket.trigger_id":
 		return "UUID of the trigger that counts."
+	case "orch.v1.AutomationBucket.unsettled":
+		return "True while firings are pending; absent otherwise."
 	case "orch.v1.AutomationBucket.waiting":
 		return "Child firings that wait for others, oldest first."
 	case "orch.v1.AutomationCountQuery":
@@ -655,6 +683,16 @@ func Of(fullName string) string {
 		return "Time of the firing, in microseconds since 1970."
 	case "orch.v1.AutomationFiring.value":
 		return "Value of the metric that caused the firing of a metric trigger."
+	case "orch.v1.AutomationHold":
+		return "AutomationHold is an event that waits for the one that it follows. It is stored and never shown."
+	case "orch.v1.AutomationHold.event":
+		return "The event that waits."
+	case "orch.v1.AutomationHold.follows":
+		return "The id of the event that it follows."
+	case "orch.v1.AutomationHold.id":
+		return "The hold's id, made of the workspace and the event's id."
+	case "orch.v1.AutomationHold.received":
+		return "When it was received, in microseconds since 1970."
 	case "orch.v1.AutomationList":
 		return "AutomationList is a JSON array of automations."
 	case "orch.v1.AutomationPartialUpdate":
@@ -4531,6 +4569,8 @@ func Of(fullName string) string {
 		return "UUID of the artifact."
 	case "orch.v1.UpdateAutomationRequest.id":
 		return "UUID of the automation."
+	case "orch.v1.UpdateAutomationRequest.update_mask":
+		return "Names of the fields that were sent; the others keep their values."
 	case "orch.v1.UpdateBlockDocumentRequest.id":
 		return "UUID of the block document."
 	case "orch.v1.UpdateBlockTypeRequest.id":

@@ -3356,8 +3356,10 @@ func (x *ReadAutomationsRelatedToResourceRequest) GetResourceId() string {
 type UpdateAutomationRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// UUID of the automation.
-	Id            string            `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Automation    *AutomationUpdate `protobuf:"bytes,2,opt,name=automation,proto3" json:"automation,omitempty"`
+	Id         string            `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Automation *AutomationUpdate `protobuf:"bytes,2,opt,name=automation,proto3" json:"automation,omitempty"`
+	// Names of the fields that were sent; the others keep their values.
+	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,3,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3402,6 +3404,13 @@ func (x *UpdateAutomationRequest) GetId() string {
 func (x *UpdateAutomationRequest) GetAutomation() *AutomationUpdate {
 	if x != nil {
 		return x.Automation
+	}
+	return nil
+}
+
+func (x *UpdateAutomationRequest) GetUpdateMask() *fieldmaskpb.FieldMask {
+	if x != nil {
+		return x.UpdateMask
 	}
 	return nil
 }
@@ -3675,7 +3684,11 @@ type AutomationBucket struct {
 	// Committed firings that may not have been forwarded.
 	Pending []*AutomationFiring `protobuf:"bytes,12,rep,name=pending,proto3" json:"pending,omitempty"`
 	// Next time-driven evaluation, in microseconds since 1970; absent when only events matter.
-	Due           *int64 `protobuf:"varint,13,opt,name=due,proto3,oneof" json:"due,omitempty"`
+	Due *int64 `protobuf:"varint,13,opt,name=due,proto3,oneof" json:"due,omitempty"`
+	// True while firings are pending; absent otherwise.
+	Unsettled *bool `protobuf:"varint,14,opt,name=unsettled,proto3,oneof" json:"unsettled,omitempty"`
+	// When the bucket may be removed, in microseconds since 1970.
+	Expires       int64 `protobuf:"varint,15,opt,name=expires,proto3" json:"expires,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3801,6 +3814,229 @@ func (x *AutomationBucket) GetDue() int64 {
 	return 0
 }
 
+func (x *AutomationBucket) GetUnsettled() bool {
+	if x != nil && x.Unsettled != nil {
+		return *x.Unsettled
+	}
+	return false
+}
+
+func (x *AutomationBucket) GetExpires() int64 {
+	if x != nil {
+		return x.Expires
+	}
+	return 0
+}
+
+// AutomationHold is an event that waits for the one that it follows. It is stored and never shown.
+type AutomationHold struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The hold's id, made of the workspace and the event's id.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The event that waits.
+	Event *ReceivedEvent `protobuf:"bytes,2,opt,name=event,proto3" json:"event,omitempty"`
+	// The id of the event that it follows.
+	Follows string `protobuf:"bytes,3,opt,name=follows,proto3" json:"follows,omitempty"`
+	// When it was received, in microseconds since 1970.
+	Received      int64 `protobuf:"varint,4,opt,name=received,proto3" json:"received,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AutomationHold) Reset() {
+	*x = AutomationHold{}
+	mi := &file_orch_v1_automations_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AutomationHold) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AutomationHold) ProtoMessage() {}
+
+func (x *AutomationHold) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AutomationHold.ProtoReflect.Descriptor instead.
+func (*AutomationHold) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *AutomationHold) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *AutomationHold) GetEvent() *ReceivedEvent {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
+func (x *AutomationHold) GetFollows() string {
+	if x != nil {
+		return x.Follows
+	}
+	return ""
+}
+
+func (x *AutomationHold) GetReceived() int64 {
+	if x != nil {
+		return x.Received
+	}
+	return 0
+}
+
+// AutomationActionRun is an action that a firing causes. It is stored and never shown.
+type AutomationActionRun struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The action run's id, made of the firing and the action's place: the invocation.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The automation as it was when it fired.
+	Automation *Automation `protobuf:"bytes,2,opt,name=automation,proto3" json:"automation,omitempty"`
+	// The firing of the automation's trigger.
+	Firing *AutomationFiring `protobuf:"bytes,3,opt,name=firing,proto3" json:"firing,omitempty"`
+	// The event that says that the automation fired.
+	TriggeredEventId string `protobuf:"bytes,4,opt,name=triggered_event_id,json=triggeredEventId,proto3" json:"triggered_event_id,omitempty"`
+	// Whether the action is one of those for the firing itself, and infers from the event that says so.
+	OnState bool `protobuf:"varint,5,opt,name=on_state,json=onState,proto3" json:"on_state,omitempty"`
+	// The place of the action among all of the firing, from 0.
+	Index int32 `protobuf:"varint,6,opt,name=index,proto3" json:"index,omitempty"`
+	// The action.
+	Action *Action `protobuf:"bytes,7,opt,name=action,proto3" json:"action,omitempty"`
+	// How often execution has begun.
+	Attempts int32 `protobuf:"varint,8,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	// When execution is due, or due again if its process died, in microseconds since 1970; absent once it is over.
+	Next *int64 `protobuf:"varint,9,opt,name=next,proto3,oneof" json:"next,omitempty"`
+	// Why the last attempt failed; empty if it did not.
+	Reason string `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
+	// When the record may be removed, in microseconds since 1970; absent before the end.
+	Expires       *int64 `protobuf:"varint,11,opt,name=expires,proto3,oneof" json:"expires,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AutomationActionRun) Reset() {
+	*x = AutomationActionRun{}
+	mi := &file_orch_v1_automations_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AutomationActionRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AutomationActionRun) ProtoMessage() {}
+
+func (x *AutomationActionRun) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_automations_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AutomationActionRun.ProtoReflect.Descriptor instead.
+func (*AutomationActionRun) Descriptor() ([]byte, []int) {
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *AutomationActionRun) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *AutomationActionRun) GetAutomation() *Automation {
+	if x != nil {
+		return x.Automation
+	}
+	return nil
+}
+
+func (x *AutomationActionRun) GetFiring() *AutomationFiring {
+	if x != nil {
+		return x.Firing
+	}
+	return nil
+}
+
+func (x *AutomationActionRun) GetTriggeredEventId() string {
+	if x != nil {
+		return x.TriggeredEventId
+	}
+	return ""
+}
+
+func (x *AutomationActionRun) GetOnState() bool {
+	if x != nil {
+		return x.OnState
+	}
+	return false
+}
+
+func (x *AutomationActionRun) GetIndex() int32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *AutomationActionRun) GetAction() *Action {
+	if x != nil {
+		return x.Action
+	}
+	return nil
+}
+
+func (x *AutomationActionRun) GetAttempts() int32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
+func (x *AutomationActionRun) GetNext() int64 {
+	if x != nil && x.Next != nil {
+		return *x.Next
+	}
+	return 0
+}
+
+func (x *AutomationActionRun) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *AutomationActionRun) GetExpires() int64 {
+	if x != nil && x.Expires != nil {
+		return *x.Expires
+	}
+	return 0
+}
+
 // AutomationFiring is one firing of a trigger; it is stored and never published.
 type AutomationFiring struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3834,7 +4070,7 @@ type AutomationFiring struct {
 
 func (x *AutomationFiring) Reset() {
 	*x = AutomationFiring{}
-	mi := &file_orch_v1_automations_proto_msgTypes[48]
+	mi := &file_orch_v1_automations_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3846,7 +4082,7 @@ func (x *AutomationFiring) String() string {
 func (*AutomationFiring) ProtoMessage() {}
 
 func (x *AutomationFiring) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_automations_proto_msgTypes[48]
+	mi := &file_orch_v1_automations_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3859,7 +4095,7 @@ func (x *AutomationFiring) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AutomationFiring.ProtoReflect.Descriptor instead.
 func (*AutomationFiring) Descriptor() ([]byte, []int) {
-	return file_orch_v1_automations_proto_rawDescGZIP(), []int{48}
+	return file_orch_v1_automations_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *AutomationFiring) GetId() string {
@@ -4188,12 +4424,14 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"\x05query\x18\x01 \x01(\v2\x1d.orch.v1.AutomationCountQueryR\x05query\"J\n" +
 	"'ReadAutomationsRelatedToResourceRequest\x12\x1f\n" +
 	"\vresource_id\x18\x01 \x01(\tR\n" +
-	"resourceId\"l\n" +
+	"resourceId\"\xa9\x01\n" +
 	"\x17UpdateAutomationRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x129\n" +
 	"\n" +
 	"automation\x18\x02 \x01(\v2\x19.orch.v1.AutomationUpdateR\n" +
-	"automation\"\xaf\x01\n" +
+	"automation\x12;\n" +
+	"\vupdate_mask\x18\x03 \x01(\v2\x1a.google.protobuf.FieldMaskR\n" +
+	"updateMask\"\xaf\x01\n" +
 	"\x16PatchAutomationRequest\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12@\n" +
 	"\n" +
@@ -4209,7 +4447,7 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	"!ValidateAutomationTemplateRequest\x12$\n" +
 	"\btemplate\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\"\x02\"\"R\btemplate\"?\n" +
 	"\x17ValidateTemplateRequest\x12$\n" +
-	"\btemplate\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\"\x02\"\"R\btemplate\"\xbd\x03\n" +
+	"\btemplate\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\"\x02\"\"R\btemplate\"\x88\x04\n" +
 	"\x10AutomationBucket\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12+\n" +
 	"\rautomation_id\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\fautomationId\x12%\n" +
@@ -4225,9 +4463,36 @@ const file_orch_v1_automations_proto_rawDesc = "" +
 	" \x01(\fR\x06ledger\x123\n" +
 	"\awaiting\x18\v \x03(\v2\x19.orch.v1.AutomationFiringR\awaiting\x123\n" +
 	"\apending\x18\f \x03(\v2\x19.orch.v1.AutomationFiringR\apending\x12\x15\n" +
-	"\x03due\x18\r \x01(\x03H\x01R\x03due\x88\x01\x01B\a\n" +
+	"\x03due\x18\r \x01(\x03H\x01R\x03due\x88\x01\x01\x12!\n" +
+	"\tunsettled\x18\x0e \x01(\bH\x02R\tunsettled\x88\x01\x01\x12\x18\n" +
+	"\aexpires\x18\x0f \x01(\x03R\aexpiresB\a\n" +
 	"\x05_lastB\x06\n" +
-	"\x04_due\"\x88\x04\n" +
+	"\x04_dueB\f\n" +
+	"\n" +
+	"_unsettled\"\x94\x01\n" +
+	"\x0eAutomationHold\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12,\n" +
+	"\x05event\x18\x02 \x01(\v2\x16.orch.v1.ReceivedEventR\x05event\x12 \n" +
+	"\afollows\x18\x03 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\afollows\x12\x1a\n" +
+	"\breceived\x18\x04 \x01(\x03R\breceived\"\xa6\x03\n" +
+	"\x13AutomationActionRun\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x123\n" +
+	"\n" +
+	"automation\x18\x02 \x01(\v2\x13.orch.v1.AutomationR\n" +
+	"automation\x121\n" +
+	"\x06firing\x18\x03 \x01(\v2\x19.orch.v1.AutomationFiringR\x06firing\x124\n" +
+	"\x12triggered_event_id\x18\x04 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x10triggeredEventId\x12\x19\n" +
+	"\bon_state\x18\x05 \x01(\bR\aonState\x12\x14\n" +
+	"\x05index\x18\x06 \x01(\x05R\x05index\x12'\n" +
+	"\x06action\x18\a \x01(\v2\x0f.orch.v1.ActionR\x06action\x12\x1a\n" +
+	"\battempts\x18\b \x01(\x05R\battempts\x12\x17\n" +
+	"\x04next\x18\t \x01(\x03H\x00R\x04next\x88\x01\x01\x12\x16\n" +
+	"\x06reason\x18\n" +
+	" \x01(\tR\x06reason\x12\x1d\n" +
+	"\aexpires\x18\v \x01(\x03H\x01R\aexpires\x88\x01\x01B\a\n" +
+	"\x05_nextB\n" +
+	"\n" +
+	"\b_expires\"\x88\x04\n" +
 	"\x10AutomationFiring\x12\x16\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\x12%\n" +
 	"\n" +
@@ -4316,7 +4581,7 @@ func file_orch_v1_automations_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_automations_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_orch_v1_automations_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_orch_v1_automations_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
 var file_orch_v1_automations_proto_goTypes = []any{
 	(Posture)(0),                                    // 0: orch.v1.Posture
 	(RequirementWord)(0),                            // 1: orch.v1.RequirementWord
@@ -4374,25 +4639,27 @@ var file_orch_v1_automations_proto_goTypes = []any{
 	(*ValidateAutomationTemplateRequest)(nil),       // 53: orch.v1.ValidateAutomationTemplateRequest
 	(*ValidateTemplateRequest)(nil),                 // 54: orch.v1.ValidateTemplateRequest
 	(*AutomationBucket)(nil),                        // 55: orch.v1.AutomationBucket
-	(*AutomationFiring)(nil),                        // 56: orch.v1.AutomationFiring
-	nil,                                             // 57: orch.v1.AutomationFiring.LabelsEntry
-	(*timestamppb.Timestamp)(nil),                   // 58: google.protobuf.Timestamp
-	(*ResourceSpecification)(nil),                   // 59: orch.v1.ResourceSpecification
-	(*durationpb.Duration)(nil),                     // 60: google.protobuf.Duration
-	(StateType)(0),                                  // 61: orch.v1.StateType
-	(Operator)(0),                                   // 62: orch.v1.Operator
-	(*AnyUuidFilter)(nil),                           // 63: orch.v1.AnyUuidFilter
-	(*AnyStringFilter)(nil),                         // 64: orch.v1.AnyStringFilter
-	(*TagsFilter)(nil),                              // 65: orch.v1.TagsFilter
-	(*PageLimit)(nil),                               // 66: orch.v1.PageLimit
-	(*fieldmaskpb.FieldMask)(nil),                   // 67: google.protobuf.FieldMask
-	(*ReceivedEvent)(nil),                           // 68: orch.v1.ReceivedEvent
-	(*CountResponse)(nil),                           // 69: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),                           // 70: google.protobuf.Empty
+	(*AutomationHold)(nil),                          // 56: orch.v1.AutomationHold
+	(*AutomationActionRun)(nil),                     // 57: orch.v1.AutomationActionRun
+	(*AutomationFiring)(nil),                        // 58: orch.v1.AutomationFiring
+	nil,                                             // 59: orch.v1.AutomationFiring.LabelsEntry
+	(*timestamppb.Timestamp)(nil),                   // 60: google.protobuf.Timestamp
+	(*ResourceSpecification)(nil),                   // 61: orch.v1.ResourceSpecification
+	(*durationpb.Duration)(nil),                     // 62: google.protobuf.Duration
+	(StateType)(0),                                  // 63: orch.v1.StateType
+	(Operator)(0),                                   // 64: orch.v1.Operator
+	(*AnyUuidFilter)(nil),                           // 65: orch.v1.AnyUuidFilter
+	(*AnyStringFilter)(nil),                         // 66: orch.v1.AnyStringFilter
+	(*TagsFilter)(nil),                              // 67: orch.v1.TagsFilter
+	(*PageLimit)(nil),                               // 68: orch.v1.PageLimit
+	(*fieldmaskpb.FieldMask)(nil),                   // 69: google.protobuf.FieldMask
+	(*ReceivedEvent)(nil),                           // 70: orch.v1.ReceivedEvent
+	(*CountResponse)(nil),                           // 71: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),                           // 72: google.protobuf.Empty
 }
 var file_orch_v1_automations_proto_depIdxs = []int32{
-	58,  // 0: orch.v1.Automation.created:type_name -> google.protobuf.Timestamp
-	58,  // 1: orch.v1.Automation.updated:type_name -> google.protobuf.Timestamp
+	60,  // 0: orch.v1.Automation.created:type_name -> google.protobuf.Timestamp
+	60,  // 1: orch.v1.Automation.updated:type_name -> google.protobuf.Timestamp
 	13,  // 2: orch.v1.Automation.trigger:type_name -> orch.v1.Trigger
 	22,  // 3: orch.v1.Automation.actions:type_name -> orch.v1.Action
 	22,  // 4: orch.v1.Automation.actions_on_trigger:type_name -> orch.v1.Action
@@ -4410,27 +4677,27 @@ var file_orch_v1_automations_proto_depIdxs = []int32{
 	17,  // 16: orch.v1.Trigger.compound:type_name -> orch.v1.CompoundTrigger
 	19,  // 17: orch.v1.Trigger.sequence:type_name -> orch.v1.SequenceTrigger
 	20,  // 18: orch.v1.Trigger.metric:type_name -> orch.v1.MetricTrigger
-	59,  // 19: orch.v1.EventTrigger.match:type_name -> orch.v1.ResourceSpecification
+	61,  // 19: orch.v1.EventTrigger.match:type_name -> orch.v1.ResourceSpecification
 	15,  // 20: orch.v1.EventTrigger.match_related:type_name -> orch.v1.RelatedMatch
 	0,   // 21: orch.v1.EventTrigger.posture:type_name -> orch.v1.Posture
-	60,  // 22: orch.v1.EventTrigger.within:type_name -> google.protobuf.Duration
-	59,  // 23: orch.v1.RelatedMatch.one:type_name -> orch.v1.ResourceSpecification
+	62,  // 22: orch.v1.EventTrigger.within:type_name -> google.protobuf.Duration
+	61,  // 23: orch.v1.RelatedMatch.one:type_name -> orch.v1.ResourceSpecification
 	16,  // 24: orch.v1.RelatedMatch.all:type_name -> orch.v1.ResourceSpecifications
-	59,  // 25: orch.v1.ResourceSpecifications.values:type_name -> orch.v1.ResourceSpecification
+	61,  // 25: orch.v1.ResourceSpecifications.values:type_name -> orch.v1.ResourceSpecification
 	13,  // 26: orch.v1.CompoundTrigger.triggers:type_name -> orch.v1.Trigger
-	60,  // 27: orch.v1.CompoundTrigger.within:type_name -> google.protobuf.Duration
+	62,  // 27: orch.v1.CompoundTrigger.within:type_name -> google.protobuf.Duration
 	18,  // 28: orch.v1.CompoundTrigger.require:type_name -> orch.v1.Requirement
 	1,   // 29: orch.v1.Requirement.word:type_name -> orch.v1.RequirementWord
 	13,  // 30: orch.v1.SequenceTrigger.triggers:type_name -> orch.v1.Trigger
-	60,  // 31: orch.v1.SequenceTrigger.within:type_name -> google.protobuf.Duration
-	59,  // 32: orch.v1.MetricTrigger.match:type_name -> orch.v1.ResourceSpecification
+	62,  // 31: orch.v1.SequenceTrigger.within:type_name -> google.protobuf.Duration
+	61,  // 32: orch.v1.MetricTrigger.match:type_name -> orch.v1.ResourceSpecification
 	15,  // 33: orch.v1.MetricTrigger.match_related:type_name -> orch.v1.RelatedMatch
 	2,   // 34: orch.v1.MetricTrigger.posture:type_name -> orch.v1.MetricPosture
 	21,  // 35: orch.v1.MetricTrigger.metric:type_name -> orch.v1.MetricTriggerQuery
 	3,   // 36: orch.v1.MetricTriggerQuery.name:type_name -> orch.v1.MetricName
 	4,   // 37: orch.v1.MetricTriggerQuery.operator:type_name -> orch.v1.MetricOperator
-	60,  // 38: orch.v1.MetricTriggerQuery.range:type_name -> google.protobuf.Duration
-	60,  // 39: orch.v1.MetricTriggerQuery.firing_for:type_name -> google.protobuf.Duration
+	62,  // 38: orch.v1.MetricTriggerQuery.range:type_name -> google.protobuf.Duration
+	62,  // 39: orch.v1.MetricTriggerQuery.firing_for:type_name -> google.protobuf.Duration
 	23,  // 40: orch.v1.Action.do_nothing:type_name -> orch.v1.DoNothing
 	24,  // 41: orch.v1.Action.run_deployment:type_name -> orch.v1.RunDeployment
 	25,  // 42: orch.v1.Action.pause_deployment:type_name -> orch.v1.PauseDeployment
@@ -4449,66 +4716,71 @@ var file_orch_v1_automations_proto_depIdxs = []int32{
 	38,  // 55: orch.v1.Action.pause_work_pool:type_name -> orch.v1.PauseWorkPool
 	39,  // 56: orch.v1.Action.resume_work_pool:type_name -> orch.v1.ResumeWorkPool
 	5,   // 57: orch.v1.RunDeployment.source:type_name -> orch.v1.ActionSource
-	60,  // 58: orch.v1.RunDeployment.schedule_after:type_name -> google.protobuf.Duration
+	62,  // 58: orch.v1.RunDeployment.schedule_after:type_name -> google.protobuf.Duration
 	5,   // 59: orch.v1.PauseDeployment.source:type_name -> orch.v1.ActionSource
 	5,   // 60: orch.v1.ResumeDeployment.source:type_name -> orch.v1.ActionSource
-	61,  // 61: orch.v1.ChangeFlowRunState.state:type_name -> orch.v1.StateType
+	63,  // 61: orch.v1.ChangeFlowRunState.state:type_name -> orch.v1.StateType
 	5,   // 62: orch.v1.PauseWorkQueue.source:type_name -> orch.v1.ActionSource
 	5,   // 63: orch.v1.ResumeWorkQueue.source:type_name -> orch.v1.ActionSource
 	5,   // 64: orch.v1.PauseAutomation.source:type_name -> orch.v1.ActionSource
 	5,   // 65: orch.v1.ResumeAutomation.source:type_name -> orch.v1.ActionSource
 	5,   // 66: orch.v1.PauseWorkPool.source:type_name -> orch.v1.ActionSource
 	5,   // 67: orch.v1.ResumeWorkPool.source:type_name -> orch.v1.ActionSource
-	62,  // 68: orch.v1.AutomationFilter.operator:type_name -> orch.v1.Operator
-	63,  // 69: orch.v1.AutomationFilter.id:type_name -> orch.v1.AnyUuidFilter
-	64,  // 70: orch.v1.AutomationFilter.name:type_name -> orch.v1.AnyStringFilter
+	64,  // 68: orch.v1.AutomationFilter.operator:type_name -> orch.v1.Operator
+	65,  // 69: orch.v1.AutomationFilter.id:type_name -> orch.v1.AnyUuidFilter
+	66,  // 70: orch.v1.AutomationFilter.name:type_name -> orch.v1.AnyStringFilter
 	41,  // 71: orch.v1.AutomationFilter.created:type_name -> orch.v1.BeforeFilter
-	65,  // 72: orch.v1.AutomationFilter.tags:type_name -> orch.v1.TagsFilter
-	58,  // 73: orch.v1.BeforeFilter.before_:type_name -> google.protobuf.Timestamp
+	67,  // 72: orch.v1.AutomationFilter.tags:type_name -> orch.v1.TagsFilter
+	60,  // 73: orch.v1.BeforeFilter.before_:type_name -> google.protobuf.Timestamp
 	40,  // 74: orch.v1.AutomationQuery.automations:type_name -> orch.v1.AutomationFilter
 	6,   // 75: orch.v1.AutomationQuery.sort:type_name -> orch.v1.AutomationSort
-	66,  // 76: orch.v1.AutomationQuery.limit:type_name -> orch.v1.PageLimit
+	68,  // 76: orch.v1.AutomationQuery.limit:type_name -> orch.v1.PageLimit
 	40,  // 77: orch.v1.AutomationCountQuery.automations:type_name -> orch.v1.AutomationFilter
 	9,   // 78: orch.v1.CreateAutomationRequest.automation:type_name -> orch.v1.AutomationCreate
 	42,  // 79: orch.v1.ReadAutomationsRequest.query:type_name -> orch.v1.AutomationQuery
 	43,  // 80: orch.v1.CountAutomationsRequest.query:type_name -> orch.v1.AutomationCountQuery
 	10,  // 81: orch.v1.UpdateAutomationRequest.automation:type_name -> orch.v1.AutomationUpdate
-	11,  // 82: orch.v1.PatchAutomationRequest.automation:type_name -> orch.v1.AutomationPartialUpdate
-	67,  // 83: orch.v1.PatchAutomationRequest.update_mask:type_name -> google.protobuf.FieldMask
-	68,  // 84: orch.v1.AutomationBucket.last:type_name -> orch.v1.ReceivedEvent
-	56,  // 85: orch.v1.AutomationBucket.waiting:type_name -> orch.v1.AutomationFiring
-	56,  // 86: orch.v1.AutomationBucket.pending:type_name -> orch.v1.AutomationFiring
-	7,   // 87: orch.v1.AutomationFiring.state:type_name -> orch.v1.TriggerState
-	68,  // 88: orch.v1.AutomationFiring.event:type_name -> orch.v1.ReceivedEvent
-	57,  // 89: orch.v1.AutomationFiring.labels:type_name -> orch.v1.AutomationFiring.LabelsEntry
-	56,  // 90: orch.v1.AutomationFiring.children:type_name -> orch.v1.AutomationFiring
-	44,  // 91: orch.v1.AutomationService.CreateAutomation:input_type -> orch.v1.CreateAutomationRequest
-	45,  // 92: orch.v1.AutomationService.ReadAutomation:input_type -> orch.v1.ReadAutomationRequest
-	46,  // 93: orch.v1.AutomationService.ReadAutomations:input_type -> orch.v1.ReadAutomationsRequest
-	47,  // 94: orch.v1.AutomationService.CountAutomations:input_type -> orch.v1.CountAutomationsRequest
-	48,  // 95: orch.v1.AutomationService.ReadAutomationsRelatedToResource:input_type -> orch.v1.ReadAutomationsRelatedToResourceRequest
-	49,  // 96: orch.v1.AutomationService.UpdateAutomation:input_type -> orch.v1.UpdateAutomationRequest
-	50,  // 97: orch.v1.AutomationService.PatchAutomation:input_type -> orch.v1.PatchAutomationRequest
-	51,  // 98: orch.v1.AutomationService.DeleteAutomation:input_type -> orch.v1.DeleteAutomationRequest
-	52,  // 99: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:input_type -> orch.v1.DeleteAutomationsOwnedByResourceRequest
-	53,  // 100: orch.v1.AutomationService.ValidateAutomationTemplate:input_type -> orch.v1.ValidateAutomationTemplateRequest
-	54,  // 101: orch.v1.AutomationService.ValidateTemplate:input_type -> orch.v1.ValidateTemplateRequest
-	8,   // 102: orch.v1.AutomationService.CreateAutomation:output_type -> orch.v1.Automation
-	8,   // 103: orch.v1.AutomationService.ReadAutomation:output_type -> orch.v1.Automation
-	12,  // 104: orch.v1.AutomationService.ReadAutomations:output_type -> orch.v1.AutomationList
-	69,  // 105: orch.v1.AutomationService.CountAutomations:output_type -> orch.v1.CountResponse
-	12,  // 106: orch.v1.AutomationService.ReadAutomationsRelatedToResource:output_type -> orch.v1.AutomationList
-	70,  // 107: orch.v1.AutomationService.UpdateAutomation:output_type -> google.protobuf.Empty
-	70,  // 108: orch.v1.AutomationService.PatchAutomation:output_type -> google.protobuf.Empty
-	70,  // 109: orch.v1.AutomationService.DeleteAutomation:output_type -> google.protobuf.Empty
-	70,  // 110: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:output_type -> google.protobuf.Empty
-	70,  // 111: orch.v1.AutomationService.ValidateAutomationTemplate:output_type -> google.protobuf.Empty
-	70,  // 112: orch.v1.AutomationService.ValidateTemplate:output_type -> google.protobuf.Empty
-	102, // [102:113] is the sub-list for method output_type
-	91,  // [91:102] is the sub-list for method input_type
-	91,  // [91:91] is the sub-list for extension type_name
-	91,  // [91:91] is the sub-list for extension extendee
-	0,   // [0:91] is the sub-list for field type_name
+	69,  // 82: orch.v1.UpdateAutomationRequest.update_mask:type_name -> google.protobuf.FieldMask
+	11,  // 83: orch.v1.PatchAutomationRequest.automation:type_name -> orch.v1.AutomationPartialUpdate
+	69,  // 84: orch.v1.PatchAutomationRequest.update_mask:type_name -> google.protobuf.FieldMask
+	70,  // 85: orch.v1.AutomationBucket.last:type_name -> orch.v1.ReceivedEvent
+	58,  // 86: orch.v1.AutomationBucket.waiting:type_name -> orch.v1.AutomationFiring
+	58,  // 87: orch.v1.AutomationBucket.pending:type_name -> orch.v1.AutomationFiring
+	70,  // 88: orch.v1.AutomationHold.event:type_name -> orch.v1.ReceivedEvent
+	8,   // 89: orch.v1.AutomationActionRun.automation:type_name -> orch.v1.Automation
+	58,  // 90: orch.v1.AutomationActionRun.firing:type_name -> orch.v1.AutomationFiring
+	22,  // 91: orch.v1.AutomationActionRun.action:type_name -> orch.v1.Action
+	7,   // 92: orch.v1.AutomationFiring.state:type_name -> orch.v1.TriggerState
+	70,  // 93: orch.v1.AutomationFiring.event:type_name -> orch.v1.ReceivedEvent
+	59,  // 94: orch.v1.AutomationFiring.labels:type_name -> orch.v1.AutomationFiring.LabelsEntry
+	58,  // 95: orch.v1.AutomationFiring.children:type_name -> orch.v1.AutomationFiring
+	44,  // 96: orch.v1.AutomationService.CreateAutomation:input_type -> orch.v1.CreateAutomationRequest
+	45,  // 97: orch.v1.AutomationService.ReadAutomation:input_type -> orch.v1.ReadAutomationRequest
+	46,  // 98: orch.v1.AutomationService.ReadAutomations:input_type -> orch.v1.ReadAutomationsRequest
+	47,  // 99: orch.v1.AutomationService.CountAutomations:input_type -> orch.v1.CountAutomationsRequest
+	48,  // 100: orch.v1.AutomationService.ReadAutomationsRelatedToResource:input_type -> orch.v1.ReadAutomationsRelatedToResourceRequest
+	49,  // 101: orch.v1.AutomationService.UpdateAutomation:input_type -> orch.v1.UpdateAutomationRequest
+	50,  // 102: orch.v1.AutomationService.PatchAutomation:input_type -> orch.v1.PatchAutomationRequest
+	51,  // 103: orch.v1.AutomationService.DeleteAutomation:input_type -> orch.v1.DeleteAutomationRequest
+	52,  // 104: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:input_type -> orch.v1.DeleteAutomationsOwnedByResourceRequest
+	53,  // 105: orch.v1.AutomationService.ValidateAutomationTemplate:input_type -> orch.v1.ValidateAutomationTemplateRequest
+	54,  // 106: orch.v1.AutomationService.ValidateTemplate:input_type -> orch.v1.ValidateTemplateRequest
+	8,   // 107: orch.v1.AutomationService.CreateAutomation:output_type -> orch.v1.Automation
+	8,   // 108: orch.v1.AutomationService.ReadAutomation:output_type -> orch.v1.Automation
+	12,  // 109: orch.v1.AutomationService.ReadAutomations:output_type -> orch.v1.AutomationList
+	71,  // 110: orch.v1.AutomationService.CountAutomations:output_type -> orch.v1.CountResponse
+	12,  // 111: orch.v1.AutomationService.ReadAutomationsRelatedToResource:output_type -> orch.v1.AutomationList
+	72,  // 112: orch.v1.AutomationService.UpdateAutomation:output_type -> google.protobuf.Empty
+	72,  // 113: orch.v1.AutomationService.PatchAutomation:output_type -> google.protobuf.Empty
+	72,  // 114: orch.v1.AutomationService.DeleteAutomation:output_type -> google.protobuf.Empty
+	72,  // 115: orch.v1.AutomationService.DeleteAutomationsOwnedByResource:output_type -> google.protobuf.Empty
+	72,  // 116: orch.v1.AutomationService.ValidateAutomationTemplate:output_type -> google.protobuf.Empty
+	72,  // 117: orch.v1.AutomationService.ValidateTemplate:output_type -> google.protobuf.Empty
+	107, // [107:118] is the sub-list for method output_type
+	96,  // [96:107] is the sub-list for method input_type
+	96,  // [96:96] is the sub-list for extension type_name
+	96,  // [96:96] is the sub-list for extension extendee
+	0,   // [0:96] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_automations_proto_init() }
@@ -4572,14 +4844,15 @@ func file_orch_v1_automations_proto_init() {
 	file_orch_v1_automations_proto_msgTypes[34].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[35].OneofWrappers = []any{}
 	file_orch_v1_automations_proto_msgTypes[47].OneofWrappers = []any{}
-	file_orch_v1_automations_proto_msgTypes[48].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[49].OneofWrappers = []any{}
+	file_orch_v1_automations_proto_msgTypes[50].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_automations_proto_rawDesc), len(file_orch_v1_automations_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   50,
+			NumMessages:   52,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -3,8 +3,11 @@ package automations
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"github.com/orch-project/orch/pkg/request"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
 // CreateAutomation stores an automation.
@@ -26,5 +29,16 @@ func (s *Service) CreateAutomation(ctx context.Context, r *orchv1.CreateAutomati
 	if err != nil {
 		return nil, err
 	}
-	return automation, s.automations.Insert(ctx, info.Workspace, automation, created)
+	if err := s.automations.Insert(ctx, info.Workspace, automation, created); err != nil {
+		return nil, err
+	}
+	s.published(ctx, automation.GetId())
+	return automation, nil
+}
+
+// published waits until the change of an automation is in the stream of events.
+func (s *Service) published(ctx context.Context, automation string) {
+	if id, err := uuid.Parse(automation); err == nil {
+		s.flush.Flush(ctx, query.Automation, id)
+	}
 }

@@ -46,8 +46,12 @@ func (s *Service) DeleteAutomationsOwnedByResource(
 }
 
 func (s *Service) delete(ctx context.Context, ws, id uuid.UUID) error {
-	return s.automations.Delete(ctx, ws, id, func(current *orchv1.Automation) ([]store.Effect, error) {
+	err := s.automations.Delete(ctx, ws, id, func(current *orchv1.Automation) ([]store.Effect, error) {
 		deleted, err := s.lifecycle(ws, current, nil, "deleted")
 		return []store.Effect{deleted}, err
 	})
+	if err == nil {
+		s.published(ctx, id.String())
+	}
+	return err
 }

@@ -2,7 +2,7 @@
 //
 //	request ──► defaults, ids ──► check: triggers, actions, templates, loops ──► store, with what it relates to
 //
-// Here automations are stored and checked; nothing here fires them. Ids of triggers are the server's: each write gives
+// Here automations are stored and checked; package engine evaluates them, and package action does what they say. Ids of triggers are the server's: each write gives
 // every trigger a new one, so that what was counted for an older form of it is not counted for the newer.
 package automations
 
@@ -16,6 +16,7 @@ import (
 	"github.com/orch-project/orch/pkg/vocabulary"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
 	"github.com/orch-project/orch/services/orchestration/internal/pagination"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
@@ -28,15 +29,18 @@ type Service struct {
 	automations *store.Collection[*orchv1.Automation]
 	source      pagination.Source[*orchv1.Automation]
 	*Checker
+	flush outbox.Flusher
 }
 
-// New returns the service over a store.
-func New(s *store.Store, vocab vocabulary.Vocabulary) *Service {
+// New returns the service over a store. Changes are published before calls return, so events that a client sends
+// afterwards meet the changed automations.
+func New(s *store.Store, vocab vocabulary.Vocabulary, flush outbox.Flusher) *Service {
 	automations := store.NewCollection(s, query.Automation, &orchv1.Automation{})
 	return &Service{
 		automations: automations,
 		source:      pagination.NewSource(automations, orchv1.AutomationSort_AUTOMATION_SORT_NAME_ASC),
 		Checker:     newChecker(vocab, s.NewID),
+		flush:       flush,
 	}
 }
 

@@ -8,22 +8,43 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/orch-project/orch/pkg/rpc"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// UpdateAutomation replaces an automation; whose it is stays.
+// UpdateAutomation replaces the parts of an automation that were sent: name, trigger and actions always are. Its triggers
+// get new ids, so what they had counted is forgotten.
 func (s *Service) UpdateAutomation(ctx context.Context, r *orchv1.UpdateAutomationRequest) (*emptypb.Empty, error) {
 	ws, id, err := resourceid.FromRequest(ctx, r.GetId())
 	if err != nil {
 		return nil, translate(err)
 	}
+	sent := r.GetUpdateMask().GetPaths()
+	found := &fieldErrors{}
+	for _, name := range []string{"name", "trigger", "actions"} {
+		if !slices.Contains(sent, name) {
+			found.list = append(found.list, rpc.BodyError("missing", "Field required", name))
+		}
+	}
+	if len(found.list) > 0 {
+		return nil, rpc.Invalid(found.list...)
+	}
 	return s.change(ctx, ws, id, func(next *orchv1.Automation) error {
 		u := proto.CloneOf(r.GetAutomation())
-		next.Name, next.Description, next.Enabled, next.Tags = u.GetName(), u.GetDescription(), u.GetEnabled(), u.GetTags()
-		next.Trigger, next.Actions = u.GetTrigger(), u.GetActions()
-		next.ActionsOnTrigger, next.ActionsOnResolve = u.GetActionsOnTrigger(), u.GetActionsOnResolve()
+		next.Name, next.Trigger, next.Actions = u.GetName(), u.GetTrigger(), u.GetActions()
+		for name, take := range map[string]func(){
+			"description":        func() { next.Description = u.GetDescription() },
+			"enabled":            func() { next.Enabled = u.GetEnabled() },
+			"tags":               func() { next.Tags = u.GetTags() },
+			"actions_on_trigger": func() { next.ActionsOnTrigger = u.GetActionsOnTrigger() },
+			"actions_on_resolve": func() { next.ActionsOnResolve = u.GetActionsOnResolve() },
+		} {
+			if slices.Contains(sent, name) {
+				take()
+			}
+		}
 		return s.Prepare(next)
 	})
 }
@@ -52,5 +73,6 @@ func (s *Service) change(ctx context.Context, ws, id uuid.UUID, edit func(next *
 	if err != nil {
 		return nil, translate(err)
 	}
+	s.published(ctx, id.String())
 	return &emptypb.Empty{}, nil
 }

@@ -33,6 +33,12 @@ const (
 	BlockSchema    Collection = "block_schema"
 	BlockDocument  Collection = "block_document"
 	Automation     Collection = "automation"
+	// AutomationBucket has what triggers have counted.
+	AutomationBucket Collection = "automation_bucket"
+	// AutomationHold has the events that wait for those that they follow.
+	AutomationHold Collection = "automation_hold"
+	// AutomationAction has the actions that firings cause.
+	AutomationAction Collection = "automation_action"
 	// Configuration has the documents that administrators set, one of each kind in a workspace.
 	Configuration Collection = "configuration"
 

@@ -202,6 +202,13 @@ func Indexes() []Index {
 		{Collection: Automation, Keys: scoped("related_resources"), For: "automations of a resource, or that run it"},
 		{Collection: Automation, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
 
+		{Collection: AutomationBucket, Keys: keys("due"), Sparse: true, For: "timers of proactive triggers"},
+		{Collection: AutomationBucket, Keys: keys("unsettled"), Sparse: true, For: "firings that a crash left behind"},
+		{Collection: AutomationBucket, Keys: keys("expires"), For: "retention of buckets"},
+		{Collection: AutomationBucket, Keys: scoped("automation_id"), For: "buckets of an automation that was deleted"},
+		{Collection: AutomationAction, Keys: keys("next"), Sparse: true, For: "actions that are due"},
+		{Collection: AutomationAction, Keys: keys("expires"), Sparse: true, For: "retention of actions"},
+
 		{Collection: Webhook, Keys: keys("slug"), Unique: true, For: "one webhook per address; look-up by address"},
 		{Collection: Webhook, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},
 		{Collection: Webhook, Keys: scoped("created", "_id"), For: "CREATED_DESC"},

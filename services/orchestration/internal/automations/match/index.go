@@ -88,6 +88,21 @@ func (x *Index[T]) prefix(text string) *labels[T] {
 	return x.prefixes[i].texts[text]
 }
 
+// MayTake reports whether a filter may take events of a name.
+func (x *Index[T]) MayTake(name string) bool {
+	if x.exact[name] != nil || !x.any.empty() {
+		return true
+	}
+	for _, p := range x.prefixes {
+		if len(name) >= p.length && p.texts[name[:p.length]] != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *labels[T]) empty() bool { return len(l.own) == 0 && len(l.related) == 0 && len(l.rest) == 0 }
+
 // Takers returns the values whose filters take an event, each once, in no order.
 func (x *Index[T]) Takers(e *orchv1.ReceivedEvent) []T {
 	if IsLogWrite(e.GetEvent()) {

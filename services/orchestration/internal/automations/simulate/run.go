@@ -28,6 +28,7 @@ type run struct {
 	automation *orchv1.Automation // nil once deleted.
 	set        *trigger.Set
 	memory     *trigger.Memory
+	backend    trigger.Backend // The memory, or what lies before it.
 	order      *trigger.Order
 	step       int
 	firings    []Firing
@@ -38,12 +39,9 @@ func (c *Case) Run() ([]Firing, error) {
 	if len(c.Steps) > maxSteps {
 		return nil, fmt.Errorf("read a case: %d steps are more than %d", len(c.Steps), maxSteps)
 	}
-	r := &run{
-		ctx: context.Background(), checker: automations.NewChecker(vocabularyOf(c.Automation)), workspace: uuid.New(),
-		memory: trigger.NewMemory(), order: trigger.NewOrder(nil), firings: []Firing{},
-	}
-	if err := r.create(c.Automation); err != nil {
-		return nil, fmt.Errorf("read the automation: %w", err)
+	r, err := c.begin()
+	if err != nil {
+		return nil, err
 	}
 	for i := range c.Steps {
 		r.step = i
@@ -52,6 +50,18 @@ func (c *Case) Run() ([]Firing, error) {
 		}
 	}
 	return r.firings, nil
+}
+
+func (c *Case) begin() (*run, error) {
+	r := &run{
+		ctx: context.Background(), checker: automations.NewChecker(vocabularyOf(c.Automation)), workspace: uuid.New(),
+		memory: trigger.NewMemory(), order: trigger.NewOrder(nil), firings: []Firing{},
+	}
+	r.backend = r.memory
+	if err := r.create(c.Automation); err != nil {
+		return nil, fmt.Errorf("read the automation: %w", err)
+	}
+	return r, nil
 }
 
 func (r *run) create(text []byte) error {
@@ -143,7 +153,7 @@ func (r *run) tick(now time.Time) error {
 
 // evaluate applies events, and the clock to triggers.
 func (r *run) evaluate(events []*orchv1.ReceivedEvent, now time.Time, due []*trigger.Node) error {
-	session := trigger.NewSession(r.memory, now)
+	session := trigger.NewSession(r.backend, now)
 	for _, e := range events {
 		for _, n := range r.set.Takers(e) {
 			if err := session.Event(r.ctx, n, e); err != nil {

@@ -75,3 +75,14 @@ func (m *Memory) Open(n *Node) []*orchv1.AutomationBucket {
 	}
 	return open
 }
+
+// Unsettled returns the buckets whose firings may not have been passed on.
+func (m *Memory) Unsettled() map[uuid.UUID]*orchv1.AutomationBucket {
+	found := map[uuid.UUID]*orchv1.AutomationBucket{}
+	for id, r := range m.records {
+		if len(r.Bucket.GetPending()) > 0 {
+			found[id] = r.Bucket
+		}
+	}
+	return found
+}

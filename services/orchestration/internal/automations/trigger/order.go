@@ -141,12 +141,17 @@ func (o *Order) finish(id uuid.UUID, now time.Time) {
 	}
 }
 
-// Forget takes back that events were done, after their evaluation was not committed: they will come again.
-func (o *Order) Forget(events []*orchv1.ReceivedEvent) {
-	for _, e := range events {
+// Done notes that an event was done which nothing waits for and which waits for nothing.
+func (o *Order) Done(id uuid.UUID, now time.Time) { o.finish(id, now) }
+
+// Undo takes back that events were released, and which events are held, after an evaluation was not committed: its events
+// will come again.
+func (o *Order) Undo(released []*orchv1.ReceivedEvent, held map[uuid.UUID]*Held) {
+	for _, e := range released {
 		if id, err := uuid.Parse(e.GetId()); err == nil {
 			delete(o.done, id)
 		}
 	}
 	o.queue = slices.DeleteFunc(o.queue, func(id uuid.UUID) bool { _, ok := o.done[id]; return !ok })
+	o.held = held
 }

@@ -18,6 +18,8 @@ type Record struct {
 	ID        uuid.UUID
 	Bucket    *orchv1.AutomationBucket
 	Revision  int64
+	// Stored is the bucket as the backend has it, nil if it does not; it is the backend's.
+	Stored *orchv1.AutomationBucket
 }
 
 // Emission is a firing of an automation's root, which causes its actions.
@@ -119,12 +121,27 @@ func (s *Session) adopt(ctx context.Context, r *Record, n *Node) error {
 	return s.pass(ctx, e, r.Bucket.GetPending())
 }
 
-// Recover passes on what a stored record has pending.
-func (s *Session) Recover(ctx context.Context, r *Record, n *Node) error {
-	if _, loaded := s.records[r.ID]; loaded {
-		return nil
+// PreloadTimers reads buckets of triggers, together, and passes on what they have pending.
+func (s *Session) PreloadTimers(ctx context.Context, ws uuid.UUID, nodes map[uuid.UUID]*Node) error {
+	ids := make([]uuid.UUID, 0, len(nodes))
+	for id := range nodes {
+		ids = append(ids, id)
 	}
-	return s.adopt(ctx, r, n)
+	return s.load(ctx, ws, ids, nodes)
+}
+
+// Keep drops the firings of roots that a test does not accept. They have happened, and cause nothing.
+func (s *Session) Keep(accept func(Emission) bool) {
+	s.emission = slices.DeleteFunc(s.emission, func(e Emission) bool { return !accept(e) })
+}
+
+// Begin opens the window of a trigger that misses events from now on, unless it has one.
+func (s *Session) Begin(ctx context.Context, n *Node) error {
+	b, err := s.bucket(ctx, n, nil)
+	if err != nil || b.Bucket.GetOpen() {
+		return err
+	}
+	return s.change(ctx, b, func(w *window) { w.open(s.now, s.now+n.Within, nil) })
 }
 
 func (s *Session) bucket(ctx context.Context, n *Node, key []string) (*entry, error) {
@@ -174,8 +191,7 @@ func (s *Session) Tick(ctx context.Context, n *Node, key []string) error {
 		return err
 	}
 	if n.Proactive && !n.After && len(n.forEach) == 0 && !b.Bucket.GetOpen() {
-		// Silence is missed without any event.
-		return s.change(ctx, b, func(w *window) { w.open(s.now, s.now+n.Within, nil) })
+		return s.Begin(ctx, n) // Silence is missed without any event.
 	}
 	before := proto.CloneOf(b.Bucket)
 	if err := s.change(ctx, b, (*window).tick); err != nil {

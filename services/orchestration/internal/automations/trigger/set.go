@@ -54,6 +54,9 @@ func (s *Set) Takers(e *orchv1.ReceivedEvent) []*Node {
 	return found
 }
 
+// MayTake reports whether some trigger may take events of a name.
+func (s *Set) MayTake(name string) bool { return s.index.MayTake(name) }
+
 // Proactive returns the enabled leaves for which the clock counts.
 func (s *Set) Proactive() []*Node { return s.proactive }
 

@@ -1,0 +1,63 @@
+package safedial_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/orch-project/orch/pkg/safedial"
+	"github.com/orch-project/orch/pkg/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for address, public := range map[string]bool{
+		"1.1.1.1": true, "93.184.216.34": true, "2606:4700::1111": true,
+		"127.0.0.1": false, "127.1.2.3": false, "::1": false, "0.0.0.0": false, "::": false, "10.0.0.1": false, "172.16.3.4": false,
+		"192.168.1.1": false, "169.254.169.254": false, "fe80::1": false, "fd00:ec2::254": false, "100.100.100.200": false,
+		"::ffff:127.0.0.1": false, "::ffff:169.254.169.254": false, "64:ff9b::7f00:1": false, "2002:7f00:1::": false,
+		"224.0.0.1": false, "255.255.255.255": false, "198.18.0.1": false,
+	} {
+		err := safedial.Policy{}.Check(netip.MustParseAddr(address))
+		if public {
+			require.NoError(t, err, address)
+		} else {
+			require.ErrorIs(t, err, safedial.ErrForbidden, address)
+		}
+	}
+	p, err := safedial.ParsePolicy(" 10.1.0.0/16, ::1")
+	require.NoError(t, err)
+	require.NoError(t, p.Check(netip.MustParseAddr("10.1.2.3")))
+	require.NoError(t, p.Check(netip.MustParseAddr("::1")))
+	require.ErrorIs(t, p.Check(netip.MustParseAddr("10.2.0.1")), safedial.ErrForbidden)
+	_, err = safedial.ParsePolicy("nowhere")
+	require.Error(t, err)
+}
+
+func TestClientChecksTheAddressItConnectsTo(t *testing.T) {
+	t.Parallel()
+	inner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	t.Cleanup(inner.Close)
+	get := func(p safedial.Policy, url string) error {
+		response, err := p.Client(10 * time.Second).Get(url)
+		if err == nil {
+			err = response.Body.Close()
+		}
+		return err
+	}
+	require.ErrorIs(t, get(safedial.Policy{}, inner.URL), safedial.ErrForbidden)
+	loopback, err := safedial.ParsePolicy("127.0.0.1")
+	require.NoError(t, err)
+	require.NoError(t, get(loopback, inner.URL))
+
+	// A redirect is checked like any other address.
+	outer := httptest.NewServer(http.RedirectHandler("http://[::1]:1/", http.StatusFound))
+	t.Cleanup(outer.Close)
+	require.ErrorIs(t, get(loopback, outer.URL), safedial.ErrForbidden)
+}

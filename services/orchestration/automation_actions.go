@@ -1,0 +1,56 @@
+package orchestration
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/safedial"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/action"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// evaluation wires what evaluates automations, and what does what they say. Actions call the services of this process as
+// a client would, so the services must be there.
+func (o *Orchestration) evaluation(cfg Config, deps Deps) error {
+	dial, err := safedial.ParsePolicy(cfg.Automations.AllowedNetworks)
+	if err != nil {
+		return fmt.Errorf("configure the orchestration service: %w", err)
+	}
+	local := rpc.NewLocal(o.Interceptors()...)
+	o.Register(local)
+	metrics := engine.NewMetrics()
+	o.actions = action.New(action.Deps{
+		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Caller: local, Account: o.accountOf, Dial: dial,
+		UIURL: cfg.Automations.UIURL, Random: deps.Random, Log: o.log,
+		Count: func(kind, outcome string) { metrics.Actions.WithLabelValues(kind, outcome).Inc() },
+	})
+	o.evaluator = engine.New(engine.Deps{
+		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Log: o.log, Wake: o.actions.Wake,
+		FiringsPerMinute: cfg.Automations.FiringsPerMinute, Metrics: metrics,
+	})
+	return nil
+}
+
+// AutomationMetrics are the metrics of automations.
+func (o *Orchestration) AutomationMetrics() *engine.Metrics { return o.evaluator.Metrics }
+
+// accountOf returns the account of a workspace.
+func (o *Orchestration) accountOf(ctx context.Context, ws uuid.UUID) (uuid.UUID, error) {
+	found, err := o.hosted.registry.Workspaces.FirstOfAll(ctx, bson.D{{Key: "_id", Value: store.Binary(ws)}}, bson.D{{Key: "_id", Value: 1}}, 1)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	if len(found) == 0 {
+		return uuid.Nil, fmt.Errorf("read the workspace %s: %w", ws, store.ErrNotFound)
+	}
+	account, err := uuid.Parse(found[0].Message.GetAccountId())
+	if err != nil {
+		return uuid.Nil, fmt.Errorf("read the account of a workspace: %w", err)
+	}
+	return account, nil
+}

@@ -1,0 +1,68 @@
+package action
+
+import (
+	"context"
+	"encoding/json"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// block is a block document with its secrets, as an action uses it.
+type block struct {
+	id, name string
+	kind     string // The slug of its type.
+	data     map[string]any
+}
+
+// readBlock reads a block document, or says in the result why it cannot be used.
+func (r *Runner) readBlock(ctx context.Context, o *result, run *orchv1.AutomationActionRun, id string) (*block, bool) {
+	action := actionType(run.GetAction())
+	response, ok := r.call(ctx, o, orchv1.BlockDocumentService_ReadBlockDocument_FullMethodName,
+		&orchv1.ReadBlockDocumentRequest{Id: id, IncludeSecrets: true}, action)
+	if !ok {
+		return nil, false
+	}
+	delete(o.details, "status_code")
+	document, ok := response.(*orchv1.BlockDocument)
+	if !ok {
+		o.fail("The server has no such block document.")
+		return nil, false
+	}
+	b := &block{id: id, name: document.GetName(), kind: document.GetBlockType().GetSlug(), data: map[string]any{}}
+	if err := json.Unmarshal(document.GetData(), &b.data); err != nil {
+		o.fail("The block document cannot be read.")
+		return nil, false
+	}
+	r.relate(o, "block-document", id, "block", b.name)
+	r.relate(o, "block-type", b.kind, "block-type", "")
+	return b, true
+}
+
+// text returns a text of the block's data, empty if there is none.
+func (b *block) text(key string) string {
+	text, _ := b.data[key].(string)
+	return text
+}
+
+// texts returns a list of texts of the block's data.
+func (b *block) texts(key string) []string {
+	list, _ := b.data[key].([]any)
+	var texts []string
+	for _, one := range list {
+		if text, ok := one.(string); ok && text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// object returns an object of the block's data.
+func (b *block) object(key string) map[string]any {
+	object, _ := b.data[key].(map[string]any)
+	return object
+}
+
+func (b *block) flag(key string) bool {
+	flag, _ := b.data[key].(bool)
+	return flag
+}

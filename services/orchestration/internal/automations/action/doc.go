@@ -1,0 +1,98 @@
+// Package action does what firings of automations cause.
+//
+//	action run: due ──claim──► executing ──┬─ done ─────────────► action.triggered, action.executed
+//	             ▲                         ├─ refused ──────────► action.triggered, action.failed
+//	             └── backoff, 4 attempts ──┴─ failed for now ───► … then action.failed
+//
+// A claim is a compare-and-set that moves the time at which the run is due, so a replica that dies leaves the run to
+// another one. Events have ids made of the run's, so they happen once. What an action does to the server is idempotent:
+// a deployment run has an idempotency key. A notification or a call may be sent again after a crash.
+package action
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/jinja"
+	"github.com/orch-project/orch/pkg/request"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/safedial"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// callTimeout bounds one call to another server.
+const callTimeout = 30 * time.Second
+
+// Deps are what a runner works with.
+type Deps struct {
+	Store      *store.Store
+	Broker     *broker.Conn
+	Vocabulary vocabulary.Vocabulary
+	// Caller calls the services of this process.
+	Caller rpc.Caller
+	// Account returns the account of a workspace.
+	Account func(ctx context.Context, ws uuid.UUID) (uuid.UUID, error)
+	// Dial says which addresses notifications and calls may connect to.
+	Dial safedial.Policy
+	// UIURL is the address of the dashboard, empty if it is not known.
+	UIURL string
+	// Random gives numbers in [0, 1), which spread retries.
+	Random func() float64
+	// Count counts an outcome; nil counts nothing.
+	Count func(action, outcome string)
+	Log   *slog.Logger
+}
+
+// Runner executes action runs.
+type Runner struct {
+	Deps
+
+	runs   *store.Collection[*orchv1.AutomationActionRun]
+	engine *jinja.Engine
+	client *http.Client
+	woken  chan struct{}
+}
+
+// New returns a runner.
+func New(deps Deps) *Runner {
+	if deps.Count == nil {
+		deps.Count = func(string, string) {}
+	}
+	r := &Runner{
+		Deps:   deps,
+		runs:   store.NewCollection(deps.Store, query.AutomationAction, &orchv1.AutomationActionRun{}),
+		client: deps.Dial.Client(callTimeout),
+		woken:  make(chan struct{}, 1),
+	}
+	r.engine = newEngine(deps.UIURL, deps.Vocabulary)
+	return r
+}
+
+// Wake makes the runner look for due runs at once.
+func (r *Runner) Wake() {
+	select {
+	case r.woken <- struct{}{}:
+	default:
+	}
+}
+
+// outgoing is the context of calls that an automation makes in its workspace.
+func (r *Runner) outgoing(ctx context.Context, ws uuid.UUID, a *orchv1.Automation) (context.Context, error) {
+	account, err := r.Account(ctx, ws)
+	if err != nil {
+		return nil, err
+	}
+	info := request.Info{Account: account, Workspace: ws, ID: uuid.NewString()}
+	if id, err := uuid.Parse(a.GetId()); err == nil {
+		info.Automation = request.Automation{ID: id, Name: a.GetName()}
+	}
+	return request.Outgoing(ctx, info), nil
+}

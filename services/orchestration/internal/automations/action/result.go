@@ -1,0 +1,176 @@
+package action
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/google/uuid"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/broker"
+	wire "github.com/orch-project/orch/pkg/events"
+	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
+)
+
+// result is how an execution ended.
+type result struct {
+	// reason says why the action failed; it is empty if it did not.
+	reason string
+	// transient failures are worth another attempt.
+	transient bool
+	// details are members of the payload of the action's events.
+	details map[string]any
+	// related are the resources that the action concerned.
+	related []*orchv1.RelatedResource
+}
+
+func newResult() *result { return &result{details: map[string]any{}} }
+
+// fail makes the result a refusal that another attempt would meet too.
+func (o *result) fail(format string, args ...any) *result {
+	o.reason = fmt.Sprintf(format, args...)
+	return o
+}
+
+// later makes the result a failure that another attempt may not meet.
+func (o *result) later(err error) *result {
+	o.reason, o.transient = err.Error(), true
+	return o
+}
+
+// relate adds a resource of the server to the action's events.
+func (r *Runner) relate(o *result, kind, id, role, name string) {
+	v := r.Vocabulary
+	labels := map[string]string{v.ResourceID(): v.Name(kind, id), v.ResourceRole(): role}
+	if name != "" {
+		labels[v.ResourceName()] = name
+	}
+	o.related = append(o.related, &orchv1.RelatedResource{Labels: labels})
+}
+
+// call calls a service of the server. It returns nil when the call succeeded, and else notes in the result why not.
+func (r *Runner) call(ctx context.Context, o *result, method string, request proto.Message, action string) (proto.Message, bool) {
+	response, reply, err := r.Caller.Call(ctx, method, request)
+	if err == nil {
+		o.details["status_code"] = reply.Status
+		if reply.Status == 0 {
+			o.details["status_code"] = http.StatusNoContent
+		}
+		return response, true
+	}
+	code := httpStatus(err)
+	if code >= http.StatusInternalServerError {
+		o.later(err)
+		return nil, false
+	}
+	o.details["status_code"] = code
+	detail := refusal(err)
+	if code == http.StatusUnprocessableEntity || (code == http.StatusConflict && detail != "") {
+		o.details["validation_error"] = detail
+		o.fail("Validation error occurred for '%s' - %s", action, detail)
+		return nil, false
+	}
+	o.fail("Unexpected status from '%s' action: %d", action, code)
+	return nil, false
+}
+
+// httpStatus is the status that a client would see.
+func httpStatus(err error) int {
+	if e := rpc.HTTPError(err); e.GetStatus() > 0 {
+		return int(e.GetStatus())
+	}
+	switch status.Code(err) {
+	case codes.NotFound, codes.Unimplemented:
+		return http.StatusNotFound
+	case codes.InvalidArgument:
+		return http.StatusUnprocessableEntity
+	case codes.AlreadyExists:
+		return http.StatusConflict
+	case codes.PermissionDenied:
+		return http.StatusForbidden
+	}
+	return http.StatusInternalServerError
+}
+
+// refusal is why the server refused a call.
+func refusal(err error) string {
+	e := rpc.HTTPError(err)
+	if list := e.GetFieldErrors().GetErrors(); len(list) > 0 {
+		return list[0].GetMsg()
+	}
+	if text := e.GetDetail() + e.GetExceptionMessage(); text != "" {
+		return text
+	}
+	return status.Convert(err).Message()
+}
+
+// followWithin is how long after an event another one may say that it follows it.
+const followWithin = 5 * 60
+
+// publish publishes the action's events, which have ids made of the run's.
+func (r *Runner) publish(ctx context.Context, ws, id uuid.UUID, run *orchv1.AutomationActionRun, o *result) error {
+	v, a := r.Vocabulary, run.GetAutomation()
+	payload := map[string]any{
+		"action_index": run.GetIndex(), "action_type": actionType(run.GetAction()), "invocation": id.String(),
+	}
+	for name, value := range o.details {
+		payload[name] = value
+	}
+	related := append(append([]*orchv1.RelatedResource(nil), o.related...),
+		engine.RelatedEvent(v, run.GetTriggeredEventId(), "automation-triggered-event"))
+	reason := run.GetFiring().GetEvent()
+	if reason != nil {
+		related = append(related, engine.RelatedEvent(v, reason.GetId(), "triggering-event"))
+	}
+	triggered := timestamppb.New(microTime(run.GetFiring().GetTriggered()))
+	began := &orchv1.ReceivedEvent{
+		Id: uuid.NewSHA1(id, []byte("triggered")).String(), Occurred: triggered, Received: timestamppb.New(r.Store.Now()),
+		Event: v.Name("automation", "action", "triggered"), Resource: engine.AutomationResource(v, a, true), Related: related,
+	}
+	if reason != nil && abs(triggered.GetSeconds()-reason.GetOccurred().GetSeconds()) < followWithin {
+		began.Follows = proto.String(reason.GetId())
+	}
+	ended := proto.CloneOf(began)
+	ended.Id, ended.Follows = uuid.NewSHA1(id, []byte("ended")).String(), proto.String(began.GetId())
+	ended.Occurred, ended.Event = timestamppb.New(r.Store.Now()), v.Name("automation", "action", "executed")
+	var err error
+	if began.Payload, err = json.Marshal(payload); err != nil {
+		return fmt.Errorf("write the payload of an action: %w", err)
+	}
+	if o.reason != "" {
+		payload["reason"] = o.reason
+		ended.Event = v.Name("automation", "action", "failed")
+	}
+	if ended.Payload, err = json.Marshal(payload); err != nil {
+		return fmt.Errorf("write the payload of an action: %w", err)
+	}
+	batch := make([]broker.Event, 0, 2)
+	for _, e := range []*orchv1.ReceivedEvent{began, ended} {
+		sent, err := wire.ToBroker(v, e, ws)
+		if err != nil {
+			return fmt.Errorf("publish the event of an action: %w", err)
+		}
+		batch = append(batch, sent)
+	}
+	return r.Broker.Publisher().PublishAll(ctx, batch)
+}
+
+func abs(n int64) int64 { return max(n, -n) }
+
+// actionType is the word for an action's kind in REST.
+func actionType(a *orchv1.Action) string {
+	m := a.ProtoReflect()
+	set := m.WhichOneof(m.Descriptor().Oneofs().ByName("kind"))
+	if set == nil {
+		return ""
+	}
+	return restjson.Shape(set.Message()).GetTag()
+}

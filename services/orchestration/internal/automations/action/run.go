@@ -1,0 +1,160 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+const (
+	// pollEvery is how often due runs are looked for that nobody woke the runner for.
+	pollEvery = time.Second
+	// claimFor is how long a claimed run is left alone. It exceeds what an execution may take.
+	claimFor  = 2 * time.Minute
+	timeLimit = 90 * time.Second
+	// maxAttempts bounds executions, and the others are spread over the time between firstRetry and its multiples.
+	maxAttempts = 4
+	firstRetry  = time.Second
+	// parallel bounds executions at once in this process, and each workspace's share of them.
+	parallel, share = 32, 8
+	// keepFor is how long a run is kept after its end: until then its firing is recognised as a duplicate.
+	keepFor = 24 * time.Hour
+	look    = 200
+)
+
+// Name implements run.Worker.
+func (r *Runner) Name() string { return "automation actions" }
+
+// Run executes due runs until the context ends.
+func (r *Runner) Run(ctx context.Context) error {
+	var group sync.WaitGroup
+	defer group.Wait()
+	busy := newShares()
+	for {
+		due, err := r.runs.FirstOfAll(ctx, bson.D{{Key: "next", Value: bson.D{{Key: "$gt", Value: int64(0)}, {Key: "$lte", Value: r.Store.Now().UnixMicro()}}}},
+			bson.D{{Key: "next", Value: 1}}, look)
+		if err != nil && ctx.Err() == nil {
+			r.Log.WarnContext(ctx, "look for actions that are due", "error", err)
+		}
+		for _, one := range due {
+			if !busy.take(one.Workspace, one.Message.GetId()) {
+				continue
+			}
+			group.Go(func() {
+				again := r.execute(ctx, one.Workspace, one.Message)
+				busy.give(one.Workspace, one.Message.GetId())
+				if again {
+					r.Wake()
+				}
+			})
+		}
+		timer := time.NewTimer(pollEvery)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-r.woken:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// shares bound how many runs are executed at once, so that no workspace takes all of the process.
+type shares struct {
+	mu   sync.Mutex
+	runs map[string]bool
+	used map[uuid.UUID]int
+}
+
+func newShares() *shares { return &shares{runs: map[string]bool{}, used: map[uuid.UUID]int{}} }
+
+func (s *shares) take(ws uuid.UUID, run string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.runs[run] || len(s.runs) >= parallel || s.used[ws] >= share {
+		return false
+	}
+	s.runs[run] = true
+	s.used[ws]++
+	return true
+}
+
+func (s *shares) give(ws uuid.UUID, run string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.runs, run)
+	if s.used[ws]--; s.used[ws] == 0 {
+		delete(s.used, ws)
+	}
+}
+
+var errTaken = errors.New("another replica executes the action")
+
+// execute claims a run, does what it says and settles it. It reports whether others may be waiting for the share.
+func (r *Runner) execute(ctx context.Context, ws uuid.UUID, due *orchv1.AutomationActionRun) bool {
+	id, err := uuid.Parse(due.GetId())
+	if err != nil {
+		return false
+	}
+	run, err := r.runs.Mutate(ctx, ws, id, store.Edit(func(next *orchv1.AutomationActionRun) error {
+		now := r.Store.Now()
+		if next.Next == nil || next.GetNext() > now.UnixMicro() {
+			return errTaken
+		}
+		next.Attempts++
+		next.Next = proto.Int64(now.Add(claimFor).UnixMicro())
+		return nil
+	}, nil))
+	if err != nil {
+		if ctx.Err() == nil && !errors.Is(err, errTaken) && !errors.Is(err, store.ErrNotFound) {
+			r.Log.WarnContext(ctx, "claim an action", "action", id, "error", err)
+		}
+		return false
+	}
+	within, cancel := context.WithTimeout(ctx, timeLimit)
+	defer cancel()
+	result := r.act(within, ws, run)
+	if ctx.Err() != nil {
+		return false // The process ends; the run is due again when the claim is over.
+	}
+	if err := r.settle(ctx, ws, id, run, result); err != nil && ctx.Err() == nil {
+		r.Log.WarnContext(ctx, "settle an action", "action", id, "error", err)
+	}
+	return true
+}
+
+// settle publishes how an execution ended, and ends the run; or makes it due again.
+func (r *Runner) settle(ctx context.Context, ws, id uuid.UUID, run *orchv1.AutomationActionRun, result *result) error {
+	if result.transient && run.GetAttempts() < maxAttempts {
+		wait := firstRetry << (2 * (run.GetAttempts() - 1)) // 1 s, 4 s, 16 s.
+		wait += time.Duration(r.Random() * float64(wait) / 2)
+		_, err := r.runs.Mutate(ctx, ws, id, store.Edit(func(next *orchv1.AutomationActionRun) error {
+			next.Next, next.Reason = proto.Int64(r.Store.Now().Add(wait).UnixMicro()), result.reason
+			return nil
+		}, nil))
+		return err
+	}
+	if err := r.publish(ctx, ws, id, run, result); err != nil {
+		return err
+	}
+	outcome := "executed"
+	if result.reason != "" {
+		outcome = "failed"
+	}
+	r.Count(actionType(run.GetAction()), outcome)
+	_, err := r.runs.Mutate(ctx, ws, id, store.Edit(func(next *orchv1.AutomationActionRun) error {
+		next.Next, next.Reason = nil, result.reason
+		next.Expires = proto.Int64(r.Store.Now().Add(keepFor).UnixMicro())
+		return nil
+	}, nil))
+	return err
+}

@@ -1,0 +1,99 @@
+package action
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// maxAnswer bounds what is read of an answer, in bytes.
+const maxAnswer = 64 << 10
+
+// message is a request to another server.
+type message struct {
+	method, url string
+	header      http.Header
+	body        []byte
+}
+
+func newMessage(method, address string) *message {
+	return &message{method: method, url: address, header: http.Header{}}
+}
+
+// json makes a value the body.
+func (m *message) json(v any) *message {
+	m.body, _ = json.Marshal(v)
+	m.header.Set("Content-Type", "application/json")
+	return m
+}
+
+// form makes values the body.
+func (m *message) form(values url.Values) *message {
+	m.body = []byte(values.Encode())
+	m.header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return m
+}
+
+// answer is what another server answered.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// send sends a request. Errors do not hold the address, which may be a secret.
+func (r *Runner) send(ctx context.Context, m *message) (*answer, error) {
+	target, err := url.Parse(m.url)
+	if err != nil || (target.Scheme != "http" && target.Scheme != "https") || target.Host == "" {
+		return nil, fmt.Errorf("the address is not one of http or https")
+	}
+	request, err := http.NewRequestWithContext(ctx, m.method, target.String(), bytes.NewReader(m.body))
+	if err != nil {
+		return nil, fmt.Errorf("build the request: %w", withoutAddress(err))
+	}
+	request.Header = m.header
+	if request.Header.Get("User-Agent") == "" {
+		request.Header.Set("User-Agent", "orch-automations")
+	}
+	response, err := r.client.Do(request)
+	if err != nil {
+		return nil, withoutAddress(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("read the answer: %w", withoutAddress(err))
+	}
+	return &answer{response.StatusCode, response.Header, body}, nil
+}
+
+// withoutAddress is an error of net/http without the address that it quotes.
+func withoutAddress(err error) error {
+	if u, ok := err.(*url.Error); ok { //nolint:errorlint // Only the outermost quotes it.
+		return u.Err
+	}
+	return err
+}
+
+// forwarded are headers of answers that are not shown: they say how the answer came here.
+var forwarded = []string{"authorization", "set-cookie", "traceparent", "via", "x-forwarded", "x-b3", "x-cloud-trace", "x-envoy"}
+
+func shownHeaders(header http.Header) map[string]string {
+	shown := map[string]string{}
+	for name, values := range header {
+		lower := strings.ToLower(name)
+		hidden := false
+		for _, prefix := range forwarded {
+			hidden = hidden || strings.HasPrefix(lower, prefix)
+		}
+		if !hidden {
+			shown[lower] = strings.Join(values, ", ")
+		}
+	}
+	return shown
+}

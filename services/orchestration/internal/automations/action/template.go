@@ -1,0 +1,182 @@
+package action
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/orch-project/orch/pkg/jinja"
+	"github.com/orch-project/orch/pkg/jsontree"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+// The bounds of templates in actions, beside the engine's own.
+const (
+	maxRange     = 100
+	maxLoops     = 10
+	maxLoopDepth = 2
+)
+
+func newEngine(ui string, v vocabulary.Vocabulary) *jinja.Engine {
+	return jinja.New(jinja.Options{
+		Undefined: jinja.Chainable, Budget: jinja.Budget{Range: maxRange}, Loops: maxLoops, LoopDepth: maxLoopDepth,
+		Filters: map[string]jinja.FilterFunc{
+			"ui_url":                 func(c *jinja.Call) (jinja.Value, error) { return jinja.Str(address(ui, v, c.Value)), nil },
+			"ui_resource_events_url": func(c *jinja.Call) (jinja.Value, error) { return jinja.Str(eventsAddress(ui, v, c.Value)), nil },
+		},
+	})
+}
+
+func isTemplate(text string) bool {
+	return strings.Contains(text, "{{") || strings.Contains(text, "{%")
+}
+
+// render renders a text; one without template signs stays as it is.
+func (r *Runner) render(ctx context.Context, run *orchv1.AutomationActionRun, text string) (string, error) {
+	if !isTemplate(text) {
+		return text, nil
+	}
+	program, err := r.engine.Compile(text)
+	if err != nil {
+		return "", err
+	}
+	return program.Render(ctx, r.variables(ctx, run, text))
+}
+
+// templateFailed notes that a template could not be rendered.
+func (r *Runner) templateFailed(o *result, field string, err error, message, source string) *result {
+	var fault *jinja.Error
+	if errors.As(err, &fault) {
+		message = fault.Error()
+	}
+	o.details["template_error"] = message
+	if source != "" {
+		o.details["template_source"] = source
+	}
+	if field != "" {
+		o.details["template_field"] = field
+	}
+	return o.fail("Template rendering failed: %s", message)
+}
+
+// errRemove makes a key go whose value has no content.
+var errRemove = errors.New("the key has no content")
+
+// parameters renders the parameters of a deployment run. A text that looks like a template becomes the text that it
+// renders, and a lone expression the value that it has.
+func (r *Runner) parameters(ctx context.Context, run *orchv1.AutomationActionRun, text []byte) ([]byte, error) {
+	object, err := jsontree.ParseObject(text)
+	if err != nil {
+		return nil, err
+	}
+	rendered, err := r.parameter(ctx, run, object, true)
+	if err != nil {
+		return nil, err
+	}
+	return jsontree.Text(rendered), nil
+}
+
+func (r *Runner) parameter(ctx context.Context, run *orchv1.AutomationActionRun, v jsontree.Value, top bool) (jsontree.Value, error) {
+	switch v := v.(type) {
+	case string:
+		if !isTemplate(v) {
+			return v, nil
+		}
+		return r.value(ctx, run, v)
+	case jsontree.List:
+		list := make(jsontree.List, 0, len(v))
+		for _, item := range v {
+			rendered, err := r.parameter(ctx, run, item, false)
+			if errors.Is(err, errRemove) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, rendered)
+		}
+		return list, nil
+	case *jsontree.Object:
+		if !top {
+			if rendered, marked, err := r.marker(ctx, run, v); marked {
+				return rendered, err
+			}
+		}
+		object := jsontree.NewObject()
+		for _, member := range v.Members() {
+			rendered, err := r.parameter(ctx, run, member.Value, false)
+			if errors.Is(err, errRemove) {
+				continue
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", member.Key, err)
+			}
+			object.Set(member.Key, rendered)
+		}
+		return object, nil
+	}
+	return v, nil
+}
+
+// value renders a template. A lone expression keeps its type.
+func (r *Runner) value(ctx context.Context, run *orchv1.AutomationActionRun, text string) (jsontree.Value, error) {
+	if expression, lone := loneExpression(text); lone {
+		rendered, err := r.render(ctx, run, "{{ ("+expression+") | tojson }}")
+		if err == nil {
+			if parsed, err := jsontree.Parse(rendered); err == nil {
+				return parsed, nil
+			}
+		}
+	}
+	return r.render(ctx, run, text)
+}
+
+// loneExpression returns the expression of a text that is nothing but one.
+func loneExpression(text string) (string, bool) {
+	text = strings.TrimSpace(text)
+	inner, ok := strings.CutPrefix(text, "{{")
+	if !ok {
+		return "", false
+	}
+	inner, ok = strings.CutSuffix(inner, "}}")
+	if !ok || strings.Contains(inner, "{{") || strings.Contains(inner, "}}") || strings.Contains(inner, "{%") {
+		return "", false
+	}
+	return strings.Trim(strings.TrimSpace(inner), "-+ "), true
+}
+
+// marker renders an object that stands for a value, in either spelling of its key.
+func (r *Runner) marker(ctx context.Context, run *orchv1.AutomationActionRun, v *jsontree.Object) (jsontree.Value, bool, error) {
+	for _, vocab := range []vocabulary.Vocabulary{vocabulary.Orch, vocabulary.Prefect} {
+		kind := v.Text(vocab.KindKey())
+		if kind == "" {
+			continue
+		}
+		content, has := v.Get("value")
+		switch kind {
+		case "jinja":
+			rendered, err := r.render(ctx, run, v.Text("template"))
+			return rendered, true, err
+		case "json":
+			text, isText := content.(string)
+			if !has || !isText {
+				return nil, true, errRemove
+			}
+			parsed, err := jsontree.Parse(text)
+			return parsed, true, err
+		case "workspace_variable":
+			if v.Text("variable_name") == "" {
+				return nil, true, errRemove
+			}
+			return v, true, nil // Creating the run puts the variable's value in its place.
+		}
+		if !has {
+			return nil, true, errRemove
+		}
+		rendered, err := r.parameter(ctx, run, content, false)
+		return rendered, true, err
+	}
+	return nil, false, nil
+}

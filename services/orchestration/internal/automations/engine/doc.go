@@ -1,0 +1,103 @@
+// Package engine evaluates the automations of all workspaces in the server.
+//
+//	EVENTS ──► durable consumer ──┐
+//	                              ├──► tenant (one workspace): order ─► triggers ─► session ─► commit ─► acknowledge
+//	store: due buckets ─► timers ─┘                                                   │
+//	                                                                                  ├─► automation.triggered
+//	                                                                                  └─► action runs
+//
+// One replica at a time evaluates, under a lease, so events keep the order of the stream. The lease gives order and saves
+// work; correctness does not depend on it: buckets change by compare-and-set, and each step of a commit may be repeated.
+package engine
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// Deps are what an engine works with.
+type Deps struct {
+	Store      *store.Store
+	Broker     *broker.Conn
+	Vocabulary vocabulary.Vocabulary
+	Log        *slog.Logger
+	// Wake is called after action runs were stored.
+	Wake func()
+	// FiringsPerMinute bounds how often one automation may fire; 0 means no bound.
+	FiringsPerMinute int
+	// Metrics may be nil.
+	Metrics *Metrics
+}
+
+// Engine evaluates automations.
+type Engine struct {
+	Deps
+
+	automations *store.Collection[*orchv1.Automation]
+	buckets     *store.Collection[*orchv1.AutomationBucket]
+	holds       *store.Collection[*orchv1.AutomationHold]
+	actions     *store.Collection[*orchv1.AutomationActionRun]
+	events      *store.Collection[*orchv1.ReceivedEvent]
+	holder      uuid.UUID
+	timers      timers
+
+	mu      sync.Mutex
+	tenants map[uuid.UUID]*tenant
+	rates   map[uuid.UUID]*rate
+	started time.Time
+}
+
+// New returns an engine that evaluates nothing before Run.
+func New(deps Deps) *Engine {
+	if deps.Wake == nil {
+		deps.Wake = func() {}
+	}
+	if deps.Metrics == nil {
+		deps.Metrics = NewMetrics()
+	}
+	return &Engine{
+		Deps:        deps,
+		automations: store.NewCollection(deps.Store, query.Automation, &orchv1.Automation{}),
+		buckets:     store.NewCollection(deps.Store, query.AutomationBucket, &orchv1.AutomationBucket{}),
+		holds:       store.NewCollection(deps.Store, query.AutomationHold, &orchv1.AutomationHold{}),
+		actions:     store.NewCollection(deps.Store, query.AutomationAction, &orchv1.AutomationActionRun{}),
+		events:      store.NewCollection(deps.Store, query.Event, &orchv1.ReceivedEvent{}).Shared(),
+		holder:      deps.Store.NewID(),
+		tenants:     map[uuid.UUID]*tenant{},
+		rates:       map[uuid.UUID]*rate{},
+	}
+}
+
+// tenant returns the state of a workspace.
+func (e *Engine) tenant(ws uuid.UUID) *tenant {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := e.tenants[ws]
+	if t == nil {
+		t = newTenant(e, ws)
+		e.tenants[ws] = t
+	}
+	return t
+}
+
+func (e *Engine) all() []*tenant {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := make([]*tenant, 0, len(e.tenants))
+	for _, t := range e.tenants {
+		all = append(all, t)
+	}
+	return all
+}
+
+// now is the server's clock.
+func (e *Engine) now() time.Time { return e.Store.Now() }

@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/broker"
+	wire "github.com/orch-project/orch/pkg/events"
+	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/trigger"
+)
+
+// Emit implements trigger.Backend: it stores the action runs of firings and publishes what happened. All ids are made of
+// the firings', so a repetition finds what is there.
+func (e *Engine) Emit(ctx context.Context, firings []trigger.Emission) error {
+	var published []broker.Event
+	byWorkspace := map[uuid.UUID][]*orchv1.AutomationActionRun{}
+	for _, f := range firings {
+		ws := f.Automation.Workspace
+		event, err := Triggered(e.Vocabulary, f.Automation.Message, f.Firing, e.now())
+		if err != nil {
+			return err
+		}
+		sent, err := wire.ToBroker(e.Vocabulary, event, ws)
+		if err != nil {
+			return fmt.Errorf("publish that an automation fired: %w", err)
+		}
+		published = append(published, sent)
+		byWorkspace[ws] = append(byWorkspace[ws], actionRuns(f, event.GetId(), e.now())...)
+		e.Metrics.firings.Inc()
+		e.Metrics.delay.Observe(e.now().Sub(time.UnixMicro(due(f.Firing))).Seconds())
+	}
+	for ws, runs := range byWorkspace {
+		if _, err := e.actions.InsertAll(ctx, ws, runs); err != nil {
+			return err
+		}
+	}
+	if err := e.Broker.Publisher().PublishAll(ctx, published); err != nil {
+		return fmt.Errorf("publish that automations fired: %w", err)
+	}
+	e.Wake()
+	return nil
+}
+
+// due is when a firing should have happened: when its event was received, or its window ended.
+func due(f *orchv1.AutomationFiring) int64 {
+	if received := f.GetEvent().GetReceived(); received != nil && f.GetTriggered()-received.AsTime().UnixMicro() < int64(time.Minute/time.Microsecond) {
+		return received.AsTime().UnixMicro()
+	}
+	return f.GetTriggered()
+}
+
+// Triggered is the event that says that an automation fired.
+func Triggered(v vocabulary.Vocabulary, a *orchv1.Automation, f *orchv1.AutomationFiring, now time.Time) (*orchv1.ReceivedEvent, error) {
+	of, err := uuid.Parse(f.GetId())
+	if err != nil {
+		return nil, fmt.Errorf("read a firing's id: %w", err)
+	}
+	labels := f.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	payload := map[string]any{"triggering_labels": labels, "triggering_event": nil}
+	verb := "triggered"
+	if f.GetState() == orchv1.TriggerState_TRIGGER_STATE_RESOLVED {
+		verb = "resolved"
+	}
+	event := &orchv1.ReceivedEvent{
+		Id:       uuid.NewSHA1(of, []byte("event")).String(),
+		Occurred: timestamppb.New(time.UnixMicro(f.GetTriggered())),
+		Received: timestamppb.New(now),
+		Event:    v.Name("automation", verb),
+		Resource: AutomationResource(v, a, false),
+	}
+	if reason := f.GetEvent(); reason != nil {
+		text, err := restjson.Marshal(Plain(reason))
+		if err != nil {
+			return nil, fmt.Errorf("write the triggering event: %w", err)
+		}
+		payload["triggering_event"] = json.RawMessage(text)
+		event.Related = append(event.Related, RelatedEvent(v, reason.GetId(), "triggering-event"))
+	}
+	if event.Payload, err = json.Marshal(payload); err != nil {
+		return nil, fmt.Errorf("write the payload of a firing: %w", err)
+	}
+	return event, nil
+}
+
+// Plain is an event as its sender sent it.
+func Plain(e *orchv1.ReceivedEvent) *orchv1.Event {
+	return &orchv1.Event{
+		Id: e.GetId(), Event: e.GetEvent(), Occurred: e.GetOccurred(), Resource: e.GetResource(), Related: e.GetRelated(),
+		Payload: e.GetPayload(), Follows: e.Follows,
+	}
+}
+
+// AutomationResource is an automation as the resource of its events.
+func AutomationResource(v vocabulary.Vocabulary, a *orchv1.Automation, typed bool) *orchv1.Resource {
+	labels := map[string]string{v.ResourceID(): v.Name("automation", a.GetId()), v.ResourceName(): a.GetName()}
+	kind := "event"
+	switch t := a.GetTrigger().GetKind().(type) {
+	case *orchv1.Trigger_Event:
+		labels[v.Name("posture")], _ = restjson.EnumWord(t.Event.GetPosture().Descriptor(), t.Event.GetPosture().Number())
+	case *orchv1.Trigger_Compound:
+		kind = "compound"
+	case *orchv1.Trigger_Sequence:
+		kind = "sequence"
+	case *orchv1.Trigger_Metric:
+		kind = "metric"
+	}
+	if typed {
+		labels[v.Name("trigger-type")] = kind
+	}
+	return &orchv1.Resource{Labels: labels}
+}
+
+// RelatedEvent is an event as a related resource.
+func RelatedEvent(v vocabulary.Vocabulary, id, role string) *orchv1.RelatedResource {
+	return &orchv1.RelatedResource{Labels: map[string]string{v.ResourceID(): v.Name("event", id), v.ResourceRole(): role}}
+}
+
+// actionRuns are the actions that a firing causes: those for its reason, then those for the firing itself.
+func actionRuns(f trigger.Emission, triggered string, now time.Time) []*orchv1.AutomationActionRun {
+	a, due := f.Automation.Message, now.UnixMicro()
+	var runs []*orchv1.AutomationActionRun
+	of := uuid.MustParse(f.Firing.GetId())
+	add := func(actions []*orchv1.Action, onState bool) {
+		for _, action := range actions {
+			index := len(runs)
+			runs = append(runs, &orchv1.AutomationActionRun{
+				Id:         uuid.NewSHA1(of, fmt.Appendf(nil, "action %d", index)).String(),
+				Automation: a, Firing: f.Firing, TriggeredEventId: triggered, OnState: onState, Index: int32(index), Action: action, Next: &due,
+			})
+		}
+	}
+	if f.Firing.GetState() == orchv1.TriggerState_TRIGGER_STATE_RESOLVED {
+		add(a.GetActionsOnResolve(), true)
+		return runs
+	}
+	add(a.GetActions(), false)
+	add(a.GetActionsOnTrigger(), true)
+	return runs
+}

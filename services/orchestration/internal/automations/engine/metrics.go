@@ -1,0 +1,38 @@
+package engine
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Metrics count what the engine does.
+type Metrics struct {
+	events  prometheus.Counter
+	firings prometheus.Counter
+	limited prometheus.Counter
+	delay   prometheus.Histogram
+	timers  prometheus.Gauge
+	Actions *prometheus.CounterVec
+}
+
+// NewMetrics returns metrics that count from 0.
+func NewMetrics() *Metrics {
+	return &Metrics{
+		events:  prometheus.NewCounter(prometheus.CounterOpts{Name: "orch_automations_events_total", Help: "Events that were evaluated."}),
+		firings: prometheus.NewCounter(prometheus.CounterOpts{Name: "orch_automations_firings_total", Help: "Firings of automations."}),
+		limited: prometheus.NewCounter(prometheus.CounterOpts{Name: "orch_automations_limited_total", Help: "Firings beyond the limit of an automation, which cause nothing."}),
+		delay: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "orch_automations_firing_delay_seconds", Help: "Time from the reason of a firing to its commit.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}),
+		timers:  prometheus.NewGauge(prometheus.GaugeOpts{Name: "orch_automations_timers", Help: "Open windows that the clock ends."}),
+		Actions: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "orch_automations_actions_total", Help: "Actions by type and outcome."}, []string{"type", "outcome"}),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(m, ch) }
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	for _, c := range []prometheus.Collector{m.events, m.firings, m.limited, m.delay, m.timers, m.Actions} {
+		c.Collect(ch)
+	}
+}

@@ -1,0 +1,278 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/broker"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/trigger"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+const (
+	// leaseName is the lease of the replica that evaluates.
+	leaseName = "automations"
+	// leaseTerm is how long the lease is held without being renewed, leaseEvery how often it is.
+	leaseTerm  = 4 * time.Second
+	leaseEvery = time.Second
+	// tickBatch bounds how many timers one session serves, and retryTick is how soon those that failed are due again.
+	tickBatch = 500
+	retryTick = 250 * time.Millisecond
+	// idleTick bounds how long the timers rest, and parallel how many workspaces are evaluated at once.
+	idleTick = time.Second
+	parallel = 8
+	// forgetEvery is how often old buckets are looked for, recoverEvery how often firings that a failure left behind are.
+	forgetEvery  = time.Minute
+	recoverEvery = 5 * time.Second
+	// maxBatch bounds the events of one session, and redeliver is how soon a batch that failed comes again.
+	maxBatch  = 500
+	redeliver = 200 * time.Millisecond
+)
+
+// Name implements run.Worker.
+func (e *Engine) Name() string { return "automation evaluator" }
+
+// Run evaluates while this replica holds the lease, until the context ends.
+func (e *Engine) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if e.takeLease(ctx) {
+			e.lead(ctx)
+		}
+		pause(ctx, leaseEvery)
+	}
+	return nil
+}
+
+func (e *Engine) takeLease(ctx context.Context) bool {
+	_, held, err := e.Store.TakeLease(ctx, leaseName, e.holder, e.now().Add(leaseTerm))
+	if err != nil && ctx.Err() == nil {
+		e.Log.WarnContext(ctx, "take the lease of automations", "error", err)
+	}
+	return held && err == nil
+}
+
+// lead evaluates until the lease is lost or the context ends.
+func (e *Engine) lead(ctx context.Context) {
+	leading, stop := context.WithCancel(ctx)
+	defer stop()
+	var group sync.WaitGroup
+	group.Go(func() {
+		defer stop()
+		e.renew(leading)
+	})
+	if err := e.prepare(leading); err != nil {
+		if leading.Err() == nil {
+			e.Log.WarnContext(ctx, "begin to evaluate automations", "error", err)
+		}
+		stop()
+	}
+	for _, work := range []func(context.Context){e.consume, e.tickTimers, e.keep} {
+		group.Go(func() { work(leading) })
+	}
+	group.Wait()
+	release, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := e.Store.EndLease(release, leaseName, e.holder); err != nil {
+		e.Log.DebugContext(ctx, "the lease of automations ends by itself", "error", err)
+	}
+}
+
+// renew returns when the lease is lost, or could not be renewed for its term.
+func (e *Engine) renew(ctx context.Context) {
+	last := e.now()
+	for pause(ctx, leaseEvery) {
+		if e.takeLease(ctx) {
+			last = e.now()
+		} else if e.now().Sub(last) > leaseTerm {
+			return
+		}
+	}
+}
+
+// prepare reads what another replica, or an earlier process, left in the store.
+func (e *Engine) prepare(ctx context.Context) error {
+	e.mu.Lock()
+	e.tenants = map[uuid.UUID]*tenant{}
+	e.mu.Unlock()
+	e.started = e.now()
+	e.timers.reset()
+	err := e.buckets.EachAcross(ctx, bson.D{{Key: "due", Value: bson.D{{Key: "$gt", Value: int64(0)}}}}, func(ws uuid.UUID, b *orchv1.AutomationBucket) error {
+		e.timers.set(ws, b)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	workspaces := map[uuid.UUID]bool{}
+	note := func(ws uuid.UUID) { workspaces[ws] = true }
+	if err := e.automations.EachOfAll(ctx, func(ws uuid.UUID, _ int64, _ *orchv1.Automation) error { note(ws); return nil }); err != nil {
+		return err
+	}
+	if err := e.holds.EachOfAll(ctx, func(ws uuid.UUID, _ int64, _ *orchv1.AutomationHold) error { note(ws); return nil }); err != nil {
+		return err
+	}
+	for ws := range workspaces {
+		t := e.tenant(ws)
+		t.mu.Lock()
+		err := t.load(ctx)
+		t.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	return e.recover(ctx)
+}
+
+// recover passes on firings that are committed and may not have been passed on.
+func (e *Engine) recover(ctx context.Context) error {
+	var left []*trigger.Record
+	err := e.buckets.EachAcross(ctx, bson.D{{Key: "unsettled", Value: true}}, func(ws uuid.UUID, b *orchv1.AutomationBucket) error {
+		id, err := uuid.Parse(b.GetId())
+		if err != nil {
+			return nil //nolint:nilerr // It is not one of ours.
+		}
+		left = append(left, &trigger.Record{Workspace: ws, ID: id, Bucket: b})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, r := range left {
+		if err := e.tenant(r.Workspace).recover(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tenant) recover(ctx context.Context, r *trigger.Record) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.load(ctx); err != nil {
+		return err
+	}
+	automation, err1 := uuid.Parse(r.Bucket.GetAutomationId())
+	of, err2 := uuid.Parse(r.Bucket.GetTriggerId())
+	if err1 != nil || err2 != nil {
+		return errors.Join(err1, err2)
+	}
+	a := t.set.Automation(automation)
+	if a == nil || a.Node(of) == nil { // The automation is gone, or has other triggers now.
+		return t.engine.buckets.DeleteMany(ctx, t.ws, bson.D{{Key: "_id", Value: store.Binary(r.ID)}})
+	}
+	session := trigger.NewSession(t.engine, t.engine.now())
+	if err := session.PreloadTimers(ctx, t.ws, map[uuid.UUID]*trigger.Node{r.ID: a.Node(of)}); err != nil {
+		return err
+	}
+	return session.Commit(ctx)
+}
+
+// consume evaluates the events of the stream.
+func (e *Engine) consume(ctx context.Context) {
+	opts := broker.ConsumeOptions{MaxEvents: maxBatch, Backoff: []time.Duration{redeliver, time.Second, 5 * time.Second}}
+	if err := e.Broker.Consume(ctx, broker.DurableAutomations, opts, e.handle); err != nil && ctx.Err() == nil {
+		e.Log.WarnContext(ctx, "consume events for automations", "error", err)
+	}
+}
+
+// handle evaluates a batch, its workspaces side by side.
+func (e *Engine) handle(ctx context.Context, batch []broker.Event) error {
+	byWorkspace := map[uuid.UUID][]broker.Event{}
+	for _, b := range batch {
+		byWorkspace[b.Workspace] = append(byWorkspace[b.Workspace], b)
+	}
+	var mu sync.Mutex
+	rejected := &broker.Rejected{}
+	var failure error
+	var group sync.WaitGroup
+	slots := make(chan struct{}, parallel)
+	for ws, events := range byWorkspace {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			unreadable, err := e.tenant(ws).handle(ctx, events)
+			mu.Lock()
+			defer mu.Unlock()
+			rejected.Merge(unreadable)
+			failure = errors.Join(failure, err)
+		})
+	}
+	group.Wait()
+	if failure != nil {
+		return failure
+	}
+	return rejected.Err()
+}
+
+// tickTimers serves the timers when they are due.
+func (e *Engine) tickTimers(ctx context.Context) {
+	for ctx.Err() == nil {
+		due, next := e.timers.take(e.now().UnixMicro(), tickBatch)
+		if len(due) > 0 {
+			e.serve(ctx, due)
+			continue
+		}
+		wait := idleTick
+		if next > 0 {
+			wait = min(wait, time.Duration(next-e.now().UnixMicro())*time.Microsecond)
+		}
+		timer := time.NewTimer(max(wait, time.Millisecond))
+		select {
+		case <-ctx.Done():
+		case <-e.timers.woken:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+func (e *Engine) serve(ctx context.Context, due []*timer) {
+	byWorkspace := map[uuid.UUID][]*timer{}
+	for _, one := range due {
+		byWorkspace[one.workspace] = append(byWorkspace[one.workspace], one)
+	}
+	for ws, list := range byWorkspace {
+		if err := e.tenant(ws).tick(ctx, list); err != nil {
+			if ctx.Err() == nil {
+				e.Log.WarnContext(ctx, "timers of automations are served later", "workspace", ws, "error", err)
+			}
+			e.timers.back(list, e.now().Add(retryTick).UnixMicro())
+		}
+	}
+}
+
+// keep does what is due now and then.
+func (e *Engine) keep(ctx context.Context) {
+	forget := e.now()
+	for pause(ctx, recoverEvery) {
+		errs := []error{e.recover(ctx)}
+		for _, t := range e.all() {
+			errs = append(errs, t.expire(ctx))
+		}
+		if e.now().Sub(forget) >= forgetEvery {
+			forget = e.now()
+			errs = append(errs, e.Forget(ctx))
+		}
+		e.Metrics.timers.Set(float64(e.timers.size()))
+		if err := errors.Join(errs...); err != nil && ctx.Err() == nil {
+			e.Log.WarnContext(ctx, "upkeep of automations", "error", err)
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

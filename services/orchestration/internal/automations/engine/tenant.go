@@ -1,0 +1,330 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/orch-project/orch/pkg/broker"
+	wire "github.com/orch-project/orch/pkg/events"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/automations/trigger"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// recentFor is how long after the start the store is asked whether an event was done: the memory of ids begins empty.
+const recentFor = 30 * time.Minute
+
+// tenant is the evaluation of one workspace. Its events are evaluated one after another.
+type tenant struct {
+	engine *Engine
+	ws     uuid.UUID
+
+	mu     sync.Mutex
+	set    *trigger.Set
+	order  *trigger.Order
+	loaded bool
+}
+
+func newTenant(e *Engine, ws uuid.UUID) *tenant {
+	return &tenant{engine: e, ws: ws, set: trigger.NewSet()}
+}
+
+// load reads the automations and the held events of the workspace, once.
+func (t *tenant) load(ctx context.Context) error {
+	if t.loaded {
+		return nil
+	}
+	t.order = trigger.NewOrder(func(leader uuid.UUID) bool { return t.stored(ctx, leader) })
+	holds, err := t.engine.holds.Find(ctx, t.ws, nil, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	if err != nil {
+		return err
+	}
+	for _, h := range holds {
+		leader, err := uuid.Parse(h.GetFollows())
+		if err != nil {
+			continue
+		}
+		t.order.Restore(&trigger.Held{Event: h.GetEvent(), Follows: leader, Received: time.UnixMicro(h.GetReceived())})
+	}
+	if err := t.reload(ctx); err != nil {
+		return err
+	}
+	t.loaded = true
+	return nil
+}
+
+// stored reports whether an event is in the store, which matters after a start: what this process has not seen then was
+// evaluated by another one.
+func (t *tenant) stored(ctx context.Context, id uuid.UUID) bool {
+	if t.engine.now().Sub(t.engine.started) > recentFor {
+		return false
+	}
+	n, err := t.engine.events.Count(ctx, t.ws, bson.D{{Key: "_id", Value: store.Binary(id)}})
+	return err == nil && n > 0
+}
+
+// reload reads the automations again. Buckets of those that are gone are removed.
+func (t *tenant) reload(ctx context.Context) error {
+	var compiled []*trigger.Automation
+	err := t.engine.automations.Each(ctx, t.ws, nil, bson.D{{Key: "_id", Value: 1}}, func(a *orchv1.Automation) bool {
+		one, err := trigger.Compile(t.ws, a, t.engine.Vocabulary)
+		if err != nil {
+			t.engine.Log.WarnContext(ctx, "automation is not evaluated", "automation", a.GetId(), "error", err)
+			return true
+		}
+		compiled = append(compiled, one)
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	before := t.set
+	t.set = trigger.NewSet(compiled...)
+	for id := range before.Automations() {
+		if t.set.Automation(id) != nil {
+			continue
+		}
+		gone := bson.D{{Key: "automation_id", Value: id.String()}, {Key: "unsettled", Value: bson.D{{Key: "$exists", Value: false}}}}
+		if err := t.engine.buckets.DeleteMany(ctx, t.ws, gone); err != nil {
+			return err
+		}
+	}
+	if t.loaded {
+		for id, a := range t.set.Automations() {
+			if was := before.Automation(id); a.Enabled() && was != nil && !was.Enabled() {
+				if err := t.rearm(ctx, id); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return t.begin(ctx)
+}
+
+// rearm sets the timers of an automation that was enabled again.
+func (t *tenant) rearm(ctx context.Context, automation uuid.UUID) error {
+	filter := bson.D{{Key: "automation_id", Value: automation.String()}, {Key: "due", Value: bson.D{{Key: "$gt", Value: int64(0)}}}}
+	return t.engine.buckets.Each(ctx, t.ws, filter, bson.D{{Key: "_id", Value: 1}}, func(b *orchv1.AutomationBucket) bool {
+		t.engine.timers.set(t.ws, b)
+		return true
+	})
+}
+
+// begin opens the windows of triggers that miss events from the moment on that they exist.
+func (t *tenant) begin(ctx context.Context) error {
+	session := trigger.NewSession(t.engine, t.engine.now())
+	for _, n := range t.set.Proactive() {
+		if n.After || len(n.KeyLabels) > 0 {
+			continue
+		}
+		if err := session.Begin(ctx, n); err != nil {
+			return err
+		}
+	}
+	return session.Commit(ctx)
+}
+
+// handle evaluates events of the workspace in their order.
+func (t *tenant) handle(ctx context.Context, batch []broker.Event) (*broker.Rejected, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.load(ctx); err != nil {
+		return nil, err
+	}
+	rejected := &broker.Rejected{}
+	var pending []*orchv1.ReceivedEvent
+	for i := range batch {
+		b := &batch[i]
+		changes := t.changesAutomations(b.Type)
+		if !changes && !t.concerns(b) {
+			t.order.Done(b.ID, t.engine.now())
+			continue
+		}
+		e, _, err := wire.FromBroker(*b)
+		if err != nil {
+			rejected.Reject(b.Key(), err)
+			continue
+		}
+		if changes {
+			if err := t.evaluate(ctx, pending); err != nil {
+				return nil, err
+			}
+			pending = nil
+			if err := t.reload(ctx); err != nil {
+				return nil, err
+			}
+		}
+		pending = append(pending, e)
+	}
+	return rejected, t.evaluate(ctx, pending)
+}
+
+// changesAutomations reports whether an event of that name says that an automation changed.
+func (t *tenant) changesAutomations(name string) bool {
+	v := t.engine.Vocabulary
+	return name == v.Name("automation", "created") || name == v.Name("automation", "updated") || name == v.Name("automation", "deleted")
+}
+
+// concerns reports whether an event has to be read: some trigger may take one of its name, or it has a place in an order.
+func (t *tenant) concerns(b *broker.Event) bool {
+	return len(t.order.Held()) > 0 || t.set.MayTake(b.Type) || bytes.Contains(b.Data, []byte(`"follows":"`))
+}
+
+// evaluate applies events and commits what they change. After an error the same events may be evaluated again.
+func (t *tenant) evaluate(ctx context.Context, events []*orchv1.ReceivedEvent) error {
+	if len(events) == 0 {
+		return nil
+	}
+	now := t.engine.now()
+	held := maps.Clone(t.order.Held())
+	var released []*orchv1.ReceivedEvent
+	for _, e := range events {
+		if e.Received == nil {
+			e.Received = timestamppb.New(now)
+		}
+		released = append(released, t.order.Admit(e, e.GetReceived().AsTime(), now)...)
+	}
+	t.engine.Metrics.events.Add(float64(len(events)))
+	return t.apply(ctx, released, held, now)
+}
+
+// apply evaluates released events and settles which events are held.
+func (t *tenant) apply(ctx context.Context, released []*orchv1.ReceivedEvent, held map[uuid.UUID]*trigger.Held, now time.Time) error {
+	err := t.run(ctx, released, now)
+	if err == nil {
+		err = t.settleHolds(ctx, held)
+	}
+	if err != nil {
+		t.order.Undo(released, held)
+	}
+	return err
+}
+
+func (t *tenant) run(ctx context.Context, released []*orchv1.ReceivedEvent, now time.Time) error {
+	session := trigger.NewSession(t.engine, now)
+	if err := session.Preload(ctx, t.ws, released, t.takers); err != nil {
+		return err
+	}
+	for _, e := range released {
+		for _, n := range t.takers(e) {
+			if err := session.Event(ctx, n, e); err != nil {
+				return err
+			}
+		}
+	}
+	t.limit(session)
+	return session.Commit(ctx)
+}
+
+// takers are the triggers that take an event. An automation takes no events of its own firings and actions.
+func (t *tenant) takers(e *orchv1.ReceivedEvent) []*trigger.Node {
+	takers := t.set.Takers(e)
+	own := e.GetResource().GetLabels()[t.engine.Vocabulary.ResourceID()]
+	prefix := t.engine.Vocabulary.Name("automation", "")
+	if len(takers) == 0 || len(own) <= len(prefix) || own[:len(prefix)] != prefix || t.changesAutomations(e.GetEvent()) {
+		return takers
+	}
+	kept := takers[:0]
+	for _, n := range takers {
+		if n.Automation.ID.String() != own[len(prefix):] {
+			kept = append(kept, n)
+		}
+	}
+	return kept
+}
+
+// settleHolds stores the events that are held now and were not before, and removes those that no longer are.
+func (t *tenant) settleHolds(ctx context.Context, before map[uuid.UUID]*trigger.Held) error {
+	var added []*orchv1.AutomationHold
+	for id, h := range t.order.Held() {
+		if before[id] == nil {
+			added = append(added, &orchv1.AutomationHold{
+				Id: t.holdID(id).String(), Event: h.Event, Follows: h.Follows.String(), Received: h.Received.UnixMicro(),
+			})
+		}
+	}
+	if _, err := t.engine.holds.InsertAll(ctx, t.ws, added); err != nil {
+		return err
+	}
+	var gone bson.A
+	for id := range before {
+		if t.order.Held()[id] == nil {
+			gone = append(gone, store.Binary(t.holdID(id)))
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	return t.engine.holds.DeleteMany(ctx, t.ws, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: gone}}}})
+}
+
+func (t *tenant) holdID(event uuid.UUID) uuid.UUID { return uuid.NewSHA1(t.ws, event[:]) }
+
+// expire evaluates the held events whose time is over.
+func (t *tenant) expire(ctx context.Context) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.loaded || len(t.order.Held()) == 0 {
+		return nil
+	}
+	now := t.engine.now()
+	held := maps.Clone(t.order.Held())
+	released := t.order.Expire(now)
+	if len(released) == 0 {
+		return nil
+	}
+	return t.apply(ctx, released, held, now)
+}
+
+// tick looks at the clock for buckets. Those of triggers that are gone or disabled are left alone.
+func (t *tenant) tick(ctx context.Context, due []*timer) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.load(ctx); err != nil {
+		return err
+	}
+	session := trigger.NewSession(t.engine, t.engine.now())
+	nodes := t.nodes()
+	if err := session.PreloadTimers(ctx, t.ws, nodesOf(due, nodes)); err != nil {
+		return err
+	}
+	for _, one := range due {
+		if n := nodes[one.trigger]; n != nil {
+			if err := session.Tick(ctx, n, one.key); err != nil {
+				return err
+			}
+		}
+	}
+	t.limit(session)
+	if err := session.Commit(ctx); !errors.Is(err, trigger.ErrConflict) {
+		return err
+	}
+	return trigger.ErrConflict
+}
+
+func nodesOf(due []*timer, nodes map[uuid.UUID]*trigger.Node) map[uuid.UUID]*trigger.Node {
+	wanted := map[uuid.UUID]*trigger.Node{}
+	for _, one := range due {
+		if n := nodes[one.trigger]; n != nil {
+			wanted[one.bucket] = n
+		}
+	}
+	return wanted
+}
+
+// nodes are the enabled proactive triggers by their ids.
+func (t *tenant) nodes() map[uuid.UUID]*trigger.Node {
+	nodes := map[uuid.UUID]*trigger.Node{}
+	for _, n := range t.set.Proactive() {
+		nodes[n.ID] = n
+	}
+	return nodes
+}
