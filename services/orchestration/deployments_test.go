@@ -113,12 +113,11 @@ func TestDeploymentReferencesAreChecked(t *testing.T) {
 		status int
 		text   string
 	}{
-		"no flow":      {func(c *orchv1.DeploymentCreate) { c.FlowId = nobody }, 409, "Data integrity conflict"},
-		"no pool":      {func(c *orchv1.DeploymentCreate) { c.WorkPoolName = new("p") }, 404, `Work pool "p" not found.`},
-		"lonely queue": {func(c *orchv1.DeploymentCreate) { c.WorkQueueName = new("q") }, 400, "needs a work pool"},
-		"no storage":   {func(c *orchv1.DeploymentCreate) { c.StorageDocumentId = &nobody }, 409, "storage block"},
-		"no infra":     {func(c *orchv1.DeploymentCreate) { c.InfrastructureDocumentId = &nobody }, 409, "infrastructure block"},
-		"no limit":     {func(c *orchv1.DeploymentCreate) { c.GlobalConcurrencyLimitId = &nobody }, 404, "Concurrency limit not found"},
+		"no flow":    {func(c *orchv1.DeploymentCreate) { c.FlowId = nobody }, 409, "Data integrity conflict"},
+		"no pool":    {func(c *orchv1.DeploymentCreate) { c.WorkPoolName = new("p") }, 404, `Work pool "p" not found.`},
+		"no storage": {func(c *orchv1.DeploymentCreate) { c.StorageDocumentId = &nobody }, 409, "storage block"},
+		"no infra":   {func(c *orchv1.DeploymentCreate) { c.InfrastructureDocumentId = &nobody }, 409, "infrastructure block"},
+		"no limit":   {func(c *orchv1.DeploymentCreate) { c.GlobalConcurrencyLimitId = &nobody }, 404, "Concurrency limit not found"},
 		"two limits": {func(c *orchv1.DeploymentCreate) {
 			c.ConcurrencyLimit, c.GlobalConcurrencyLimitId = new(int64(1)), &nobody
 		}, 422, ""},

@@ -34,6 +34,7 @@ import (
 	"github.com/orch-project/orch/pkg/taskdispatch"
 	"github.com/orch-project/orch/pkg/webhook/deliverylog"
 	"github.com/orch-project/orch/pkg/webhookdef"
+	"github.com/orch-project/orch/pkg/workerchannel"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 	"github.com/orch-project/orch/services/orchestration/internal/admin"
 	"github.com/orch-project/orch/services/orchestration/internal/artifacts"
@@ -41,6 +42,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/automations/action"
 	"github.com/orch-project/orch/services/orchestration/internal/automations/engine"
 	"github.com/orch-project/orch/services/orchestration/internal/blocks"
+	"github.com/orch-project/orch/services/orchestration/internal/collectionviews"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
 	"github.com/orch-project/orch/services/orchestration/internal/deployments"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
@@ -60,6 +62,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy/accounts"
 	"github.com/orch-project/orch/services/orchestration/internal/variables"
 	"github.com/orch-project/orch/services/orchestration/internal/webhooks"
+	"github.com/orch-project/orch/services/orchestration/internal/workpools"
 )
 
 // Deps are what the service works with.
@@ -121,6 +124,7 @@ type Orchestration struct {
 	evaluator   *engine.Engine
 	actions     *action.Runner
 	admin       *admin.Service
+	pools       *workpools.Service
 	hosted      *hosted
 	every       Timers
 }
@@ -182,19 +186,24 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.admin = admin.New(o.store, o.blocks.Capabilities)
 	o.flows = flows.New(o.store, cfg.Vocabulary, flush)
 	o.schemas = parameters.NewService(parameters.NewHydrator(o.variables.Lookup))
+	pools := workpools.NewPools(workpools.PoolsDeps{
+		Store: o.store, Vocabulary: cfg.Vocabulary, Block: o.blocks.Has, Flush: flush, Log: o.log,
+		Notify: workPoolNotifier(deps.Broker.Live(workerchannel.Feed), o.log),
+	})
 	o.tasks = taskruns.New(taskruns.Deps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Limits: limits, Random: deps.Random, Offered: wake, Flush: flush,
 	})
 	o.workers = taskworkers.New(taskworkers.Deps{Store: o.store, Show: o.tasks.Show, Offered: wake})
 	o.runs = flowruns.New(flowruns.Deps{
 		Store: o.store, Vocabulary: cfg.Vocabulary, Limits: limits, Variable: o.variables.Lookup, Flush: flush,
-		CancelTaskRuns: o.tasks.CancelOf,
+		CancelTaskRuns: o.tasks.CancelOf, Place: pools.Place, PoolType: pools.PoolType,
 	})
 	o.graphs = graph.New(o.store, o.runs.States)
 	o.deployments = deployments.New(deployments.Deps{
 		Store: o.store, Runs: o.runs, Variable: o.variables.Lookup, Block: o.blocks.Has, Limit: limits.Show, Shown: limits.ShowOf,
-		Follow: limits.DeploymentEffect, Flush: flush, Vocabulary: cfg.Vocabulary,
+		Follow: limits.DeploymentEffect, Pools: pools, Flush: flush, Vocabulary: cfg.Vocabulary,
 	})
+	o.pools = workpools.New(pools, o.deployments)
 	o.events = events.New(events.Deps{
 		Store: o.store, Broker: deps.Broker, Vocabulary: cfg.Vocabulary, Retention: cfg.EventsRetention, Record: o.tasks.Record,
 	})
@@ -219,7 +228,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 			artifacts.KindDeleteOfFlowRun: o.artifacts.DeleteOfFlowRuns,
 		},
 		o.runs.Handlers(), o.tasks.Handlers(), o.deployments.Handlers(), o.limits.Handlers(), o.logs.Handlers(), o.blocks.Handlers(),
-		o.hosted.handlers(),
+		pools.Handlers(), o.hosted.handlers(),
 	); err != nil {
 		return nil, err
 	}
@@ -230,7 +239,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 var collections = []query.Collection{
 	query.Flow, query.FlowRun, query.TaskRun, query.Deployment, query.ConcurrencyLimit, query.Webhook,
 	query.Artifact, query.ArtifactLatest, query.Variable, query.SavedSearch,
-	query.BlockType, query.BlockSchema, query.BlockDocument, query.Automation,
+	query.BlockType, query.BlockSchema, query.BlockDocument, query.Automation, query.WorkPool, query.WorkQueue,
 }
 
 // Register adds the services to a server, in this process or over gRPC.
@@ -262,6 +271,9 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterBlockCapabilityServiceServer(r, o.blocks)
 	orchv1.RegisterAutomationServiceServer(r, o.automations)
 	orchv1.RegisterAdminServiceServer(r, o.admin)
+	orchv1.RegisterWorkPoolServiceServer(r, o.pools)
+	orchv1.RegisterWorkQueueServiceServer(r, o.pools)
+	orchv1.RegisterCollectionServiceServer(r, collectionviews.New())
 	o.hosted.register(r)
 }
 
@@ -290,6 +302,16 @@ func taskWorkerWaker(feed *broker.Live, log *slog.Logger) func(ws uuid.UUID, tas
 	return func(ws uuid.UUID, taskKey string) {
 		if err := feed.Publish(ws, []byte(taskKey)); err != nil {
 			log.Warn("wake a task worker", "error", err)
+		}
+	}
+}
+
+// workPoolNotifier tells the channels of a pool's workers that the pool was changed. A channel that misses it compares the
+// pool with what it sent at the worker's next heartbeat.
+func workPoolNotifier(feed *broker.Live, log *slog.Logger) workpools.Notify {
+	return func(ws, pool uuid.UUID) {
+		if err := feed.Publish(ws, pool[:]); err != nil {
+			log.Warn("notify the channels of a work pool", "error", err)
 		}
 	}
 }

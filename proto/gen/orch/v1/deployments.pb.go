@@ -1264,8 +1264,10 @@ type Deployment struct {
 	ConcurrencySlots *int64 `protobuf:"varint,31,opt,name=concurrency_slots,json=concurrencySlots,proto3,oneof" json:"concurrency_slots,omitempty"`
 	// UUID of the limit that applies to the deployment.
 	ConcurrencyLimitId *string `protobuf:"bytes,32,opt,name=concurrency_limit_id,json=concurrencyLimitId,proto3,oneof" json:"concurrency_limit_id,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// The pool that has the deployment's queue.
+	WorkPoolId    *string `protobuf:"bytes,40,opt,name=work_pool_id,json=workPoolId,proto3,oneof" json:"work_pool_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Deployment) Reset() {
@@ -1518,6 +1520,13 @@ func (x *Deployment) GetConcurrencySlots() int64 {
 func (x *Deployment) GetConcurrencyLimitId() string {
 	if x != nil && x.ConcurrencyLimitId != nil {
 		return *x.ConcurrencyLimitId
+	}
+	return ""
+}
+
+func (x *Deployment) GetWorkPoolId() string {
+	if x != nil && x.WorkPoolId != nil {
+		return *x.WorkPoolId
 	}
 	return ""
 }
@@ -4025,7 +4034,7 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x05_slugB\v\n" +
 	"\t_replaces\"S\n" +
 	"\x16DeploymentScheduleList\x129\n" +
-	"\tschedules\x18\x01 \x03(\v2\x1b.orch.v1.DeploymentScheduleR\tschedules\"\xcb\x11\n" +
+	"\tschedules\x18\x01 \x03(\v2\x1b.orch.v1.DeploymentScheduleR\tschedules\"\x8e\x12\n" +
 	"\n" +
 	"Deployment\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12A\n" +
@@ -4071,7 +4080,9 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x18enforce_parameter_schema\x18\x1e \x01(\bB\n" +
 	"\xca\xf3\x18\x06\"\x04trueR\x16enforceParameterSchema\x129\n" +
 	"\x11concurrency_slots\x18\x1f \x01(\x03B\a\xca\xf3\x18\x03\x80\x01\x01H\x14R\x10concurrencySlots\x88\x01\x01\x12@\n" +
-	"\x14concurrency_limit_id\x18  \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\x15R\x12concurrencyLimitId\x88\x01\x01\x1aJ\n" +
+	"\x14concurrency_limit_id\x18  \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\x15R\x12concurrencyLimitId\x88\x01\x01\x120\n" +
+	"\fwork_pool_id\x18( \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\x16R\n" +
+	"workPoolId\x88\x01\x01\x1aJ\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12%\n" +
 	"\x05value\x18\x02 \x01(\v2\x0f.orch.v1.ScalarR\x05value:\x028\x01:\x18\xd2\xf3\x18\x14:\x12DeploymentResponseB\n" +
@@ -4099,7 +4110,8 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x0f_work_pool_nameB\t\n" +
 	"\a_statusB\x14\n" +
 	"\x12_concurrency_slotsB\x17\n" +
-	"\x15_concurrency_limit_id\"\xc9\v\n" +
+	"\x15_concurrency_limit_idB\x0f\n" +
+	"\r_work_pool_id\"\xc9\v\n" +
 	"\x10DeploymentCreate\x12\x1a\n" +
 	"\x04name\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04name\x12!\n" +
 	"\aflow_id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x06flowId\x12#\n" +
@@ -4384,7 +4396,7 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x1cDEPLOYMENT_SORT_CREATED_DESC\x10\x01\x12 \n" +
 	"\x1cDEPLOYMENT_SORT_UPDATED_DESC\x10\x02\x12\x1c\n" +
 	"\x18DEPLOYMENT_SORT_NAME_ASC\x10\x03\x12\x1d\n" +
-	"\x19DEPLOYMENT_SORT_NAME_DESC\x10\x042\xcb\x1a\n" +
+	"\x19DEPLOYMENT_SORT_NAME_DESC\x10\x042\xd0\x1a\n" +
 	"\x11DeploymentService\x12\x8b\x01\n" +
 	"\x10CreateDeployment\x12 .orch.v1.CreateDeploymentRequest\x1a\x13.orch.v1.Deployment\"@\xe2\xf3\x18\x1b\b\xc8\x01\x12\x02\xc9\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x02\x1b:\n" +
 	"deployment\"\r/deployments/\x12\x84\x01\n" +
@@ -4408,8 +4420,8 @@ const file_orch_v1_deployments_proto_rawDesc = "" +
 	"\x17ReadDeploymentSchedules\x12'.orch.v1.ReadDeploymentSchedulesRequest\x1a\x1f.orch.v1.DeploymentScheduleList\"C\xe2\xf3\x18\x11\"\x0fsee_deployments\x82\xd3\xe4\x93\x02(b\tschedules\x12\x1b/deployments/{id}/schedules\x12\xbd\x01\n" +
 	"\x19CreateDeploymentSchedules\x12).orch.v1.CreateDeploymentSchedulesRequest\x1a\x1f.orch.v1.DeploymentScheduleList\"T\xe2\xf3\x18\x17\b\xc9\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x023:\tschedulesb\tschedules\"\x1b/deployments/{id}/schedules\x12\xb4\x01\n" +
 	"\x18UpdateDeploymentSchedule\x12(.orch.v1.UpdateDeploymentScheduleRequest\x1a\x16.google.protobuf.Empty\"V\xe2\xf3\x18\x17\b\xcc\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x025:\bschedule2)/deployments/{id}/schedules/{schedule_id}\x12\xaa\x01\n" +
-	"\x18DeleteDeploymentSchedule\x12(.orch.v1.DeleteDeploymentScheduleRequest\x1a\x16.google.protobuf.Empty\"L\xe2\xf3\x18\x17\b\xcc\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x02+*)/deployments/{id}/schedules/{schedule_id}\x12\xb3\x01\n" +
-	"\x1bWorkQueueCheckForDeployment\x12+.orch.v1.WorkQueueCheckForDeploymentRequest\x1a\x16.orch.v1.WorkQueueList\"O\xe2\xf3\x18\x11\"\x0fsee_deployments\x82\xd3\xe4\x93\x021b\vwork_queues\x12\"/deployments/{id}/work_queue_check\x88\x02\x01\x1a\x11\xea\xf3\x18\r\n" +
+	"\x18DeleteDeploymentSchedule\x12(.orch.v1.DeleteDeploymentScheduleRequest\x1a\x16.google.protobuf.Empty\"L\xe2\xf3\x18\x17\b\xcc\x01\"\x12manage_deployments\x82\xd3\xe4\x93\x02+*)/deployments/{id}/schedules/{schedule_id}\x12\xb8\x01\n" +
+	"\x1bWorkQueueCheckForDeployment\x12+.orch.v1.WorkQueueCheckForDeploymentRequest\x1a\x1b.orch.v1.WorkQueueCheckList\"O\xe2\xf3\x18\x11\"\x0fsee_deployments\x82\xd3\xe4\x93\x021b\vwork_queues\x12\"/deployments/{id}/work_queue_check\x88\x02\x01\x1a\x11\xea\xf3\x18\r\n" +
 	"\vDeploymentsB7Z5github.com/orch-project/orch/proto/gen/orch/v1;orchv1b\x06proto3"
 
 var (
@@ -4500,7 +4512,7 @@ var file_orch_v1_deployments_proto_goTypes = []any{
 	(*emptypb.Empty)(nil),         // 70: google.protobuf.Empty
 	(*FlowRun)(nil),               // 71: orch.v1.FlowRun
 	(*FlowRunList)(nil),           // 72: orch.v1.FlowRunList
-	(*WorkQueueList)(nil),         // 73: orch.v1.WorkQueueList
+	(*WorkQueueCheckList)(nil),    // 73: orch.v1.WorkQueueCheckList
 }
 var file_orch_v1_deployments_proto_depIdxs = []int32{
 	1,   // 0: orch.v1.ConcurrencyOptions.collision_strategy:type_name -> orch.v1.ConcurrencyLimitStrategy
@@ -4628,7 +4640,7 @@ var file_orch_v1_deployments_proto_depIdxs = []int32{
 	16,  // 122: orch.v1.DeploymentService.CreateDeploymentSchedules:output_type -> orch.v1.DeploymentScheduleList
 	70,  // 123: orch.v1.DeploymentService.UpdateDeploymentSchedule:output_type -> google.protobuf.Empty
 	70,  // 124: orch.v1.DeploymentService.DeleteDeploymentSchedule:output_type -> google.protobuf.Empty
-	73,  // 125: orch.v1.DeploymentService.WorkQueueCheckForDeployment:output_type -> orch.v1.WorkQueueList
+	73,  // 125: orch.v1.DeploymentService.WorkQueueCheckForDeployment:output_type -> orch.v1.WorkQueueCheckList
 	105, // [105:126] is the sub-list for method output_type
 	84,  // [84:105] is the sub-list for method input_type
 	84,  // [84:84] is the sub-list for extension type_name

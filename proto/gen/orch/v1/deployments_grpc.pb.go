@@ -94,7 +94,7 @@ type DeploymentServiceClient interface {
 	DeleteDeploymentSchedule(ctx context.Context, in *DeleteDeploymentScheduleRequest, opts ...grpc.CallOption) (*emptypb.Empty, error)
 	// Deprecated: Do not use.
 	// List matching work queues. Returns the work queues that would serve runs of the deployment.
-	WorkQueueCheckForDeployment(ctx context.Context, in *WorkQueueCheckForDeploymentRequest, opts ...grpc.CallOption) (*WorkQueueList, error)
+	WorkQueueCheckForDeployment(ctx context.Context, in *WorkQueueCheckForDeploymentRequest, opts ...grpc.CallOption) (*WorkQueueCheckList, error)
 }
 
 type deploymentServiceClient struct {
@@ -306,9 +306,9 @@ func (c *deploymentServiceClient) DeleteDeploymentSchedule(ctx context.Context, 
 }
 
 // Deprecated: Do not use.
-func (c *deploymentServiceClient) WorkQueueCheckForDeployment(ctx context.Context, in *WorkQueueCheckForDeploymentRequest, opts ...grpc.CallOption) (*WorkQueueList, error) {
+func (c *deploymentServiceClient) WorkQueueCheckForDeployment(ctx context.Context, in *WorkQueueCheckForDeploymentRequest, opts ...grpc.CallOption) (*WorkQueueCheckList, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(WorkQueueList)
+	out := new(WorkQueueCheckList)
 	err := c.cc.Invoke(ctx, DeploymentService_WorkQueueCheckForDeployment_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -365,7 +365,7 @@ type DeploymentServiceServer interface {
 	DeleteDeploymentSchedule(context.Context, *DeleteDeploymentScheduleRequest) (*emptypb.Empty, error)
 	// Deprecated: Do not use.
 	// List matching work queues. Returns the work queues that would serve runs of the deployment.
-	WorkQueueCheckForDeployment(context.Context, *WorkQueueCheckForDeploymentRequest) (*WorkQueueList, error)
+	WorkQueueCheckForDeployment(context.Context, *WorkQueueCheckForDeploymentRequest) (*WorkQueueCheckList, error)
 	mustEmbedUnimplementedDeploymentServiceServer()
 }
 
@@ -436,7 +436,7 @@ func (UnimplementedDeploymentServiceServer) UpdateDeploymentSchedule(context.Con
 func (UnimplementedDeploymentServiceServer) DeleteDeploymentSchedule(context.Context, *DeleteDeploymentScheduleRequest) (*emptypb.Empty, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteDeploymentSchedule not implemented")
 }
-func (UnimplementedDeploymentServiceServer) WorkQueueCheckForDeployment(context.Context, *WorkQueueCheckForDeploymentRequest) (*WorkQueueList, error) {
+func (UnimplementedDeploymentServiceServer) WorkQueueCheckForDeployment(context.Context, *WorkQueueCheckForDeploymentRequest) (*WorkQueueCheckList, error) {
 	return nil, status.Error(codes.Unimplemented, "method WorkQueueCheckForDeployment not implemented")
 }
 func (UnimplementedDeploymentServiceServer) mustEmbedUnimplementedDeploymentServiceServer() {}

@@ -32,6 +32,8 @@ type asked struct {
 	newID  func() uuid.UUID
 	// by is the automation that asks; nil when none does.
 	by *orchv1.CreatedBy
+	// place is where the runs are to wait.
+	place place
 }
 
 // everything is the mask of all fields.
@@ -60,13 +62,22 @@ func (s *Service) prepare(ctx context.Context, ws uuid.UUID, create *orchv1.Depl
 	if err := s.checkReferences(ctx, ws, create); err != nil {
 		return nil, err
 	}
+	at, err := s.findPlace(ctx, ws, create, mask, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(create.GetJobVariables()) > 0 && at.pool != nil {
+		if err := s.pools.CheckJobVariables(at.pool, "creating deployment", false, create.GetJobVariables()); err != nil {
+			return nil, err
+		}
+	}
 	info, err := request.Incoming(ctx)
 	if err != nil {
 		return nil, err
 	}
 	of := s.deployments.Store()
 	a := &asked{
-		create: create, mask: mask, labels: map[string]*orchv1.Scalar{}, now: of.Now(), newID: of.NewID, by: flowruns.CreatedBy(info),
+		create: create, mask: mask, labels: map[string]*orchv1.Scalar{}, now: of.Now(), newID: of.NewID, by: flowruns.CreatedBy(info), place: at,
 	}
 	maps.Copy(a.labels, flow.GetLabels().GetValues())
 	a.labels[s.vocab.Name("flow", "id")] = &orchv1.Scalar{Kind: &orchv1.Scalar_StringValue{StringValue: flow.GetId()}}
@@ -80,20 +91,13 @@ type references interface {
 	GetGlobalConcurrencyLimitId() string
 	GetInfrastructureDocumentId() string
 	GetStorageDocumentId() string
-	GetWorkPoolName() string
-	GetWorkQueueName() string
 }
 
-// checkReferences refuses a deployment that refers to what is not there, or to two limits. There are no work pools yet.
+// checkReferences refuses a deployment that refers to what is not there, or to two limits.
 func (s *Service) checkReferences(ctx context.Context, ws uuid.UUID, r references) error {
-	switch {
-	case r.GetConcurrencyLimit() != 0 && r.GetGlobalConcurrencyLimitId() != "":
+	if r.GetConcurrencyLimit() != 0 && r.GetGlobalConcurrencyLimitId() != "" {
 		return rpc.Invalid(rpc.BodyError("value_error",
 			"Value error, A deployment cannot have both a concurrency limit and a global concurrency limit."))
-	case r.GetWorkPoolName() != "":
-		return rpc.Detail(http.StatusNotFound, fmt.Sprintf("Work pool %q not found.", r.GetWorkPoolName()))
-	case r.GetWorkQueueName() != "":
-		return rpc.Detail(http.StatusBadRequest, fmt.Sprintf("The work queue %q needs a work pool.", r.GetWorkQueueName()))
 	}
 	if err := s.checkBlock(ctx, ws, "infrastructure", r.GetInfrastructureDocumentId()); err != nil {
 		return err
@@ -145,10 +149,9 @@ func (a *asked) apply(d *orchv1.Deployment) error {
 			d.ConcurrencySlots = c.ConcurrencyLimit
 		case "global_concurrency_limit_id":
 			d.ConcurrencyLimitId = c.GlobalConcurrencyLimitId
-		case "work_pool_name", "work_queue_name":
-			d.WorkPoolName, d.WorkQueueName, d.WorkQueueId = nil, nil, nil
 		}
 	}
+	a.place.apply(d)
 	if slices.Contains(a.mask, "labels") || len(d.GetLabels()) == 0 {
 		d.Labels = a.labels
 	}

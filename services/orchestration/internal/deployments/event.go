@@ -20,6 +20,22 @@ func (s *Service) lifecycle(ws uuid.UUID, d *orchv1.Deployment, verb string, pay
 		ID: of.NewID(), Kind: "deployment", Verb: verb, Of: id, Name: d.GetName(), At: of.Now(), Payload: payload,
 	}.Event(s.vocab)
 	e.Related = append(e.Related, events.Related(s.vocab, "flow", d.GetFlowId(), "flow", ""))
+	for _, r := range []struct {
+		kind string
+		id   *string
+		role string
+		name string
+	}{
+		{"work-queue", d.WorkQueueId, "work-queue", d.GetWorkQueueName()},
+		{"work-pool", d.WorkPoolId, "work-pool", d.GetWorkPoolName()},
+		{"block-document", d.StorageDocumentId, "storage", ""},
+		{"block-document", d.InfrastructureDocumentId, "infrastructure", ""},
+		{"concurrency-limit", d.ConcurrencyLimitId, "concurrency-limit", ""},
+	} {
+		if r.id != nil {
+			e.Related = append(e.Related, events.Related(s.vocab, r.kind, *r.id, r.role, r.name))
+		}
+	}
 	return events.Publish(ws, e)
 }
 

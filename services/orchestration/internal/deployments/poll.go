@@ -41,7 +41,11 @@ func (s *Service) GetScheduledFlowRunsForDeployments(ctx context.Context, r *orc
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range q.GetDeploymentIds() {
+	for _, deployment := range q.GetDeploymentIds() {
+		id, err := resourceid.Parse(deployment)
+		if err != nil {
+			return nil, err
+		}
 		if err := s.polled(ctx, info.Workspace, id); err != nil {
 			return nil, err
 		}
@@ -50,13 +54,9 @@ func (s *Service) GetScheduledFlowRunsForDeployments(ctx context.Context, r *orc
 }
 
 // polled marks a deployment as ready. That is no change of the deployment, so the time of its last change stays.
-func (s *Service) polled(ctx context.Context, ws uuid.UUID, deployment string) error {
-	id, err := resourceid.Parse(deployment)
-	if err != nil {
-		return err
-	}
+func (s *Service) polled(ctx context.Context, ws, id uuid.UUID) error {
 	now := s.deployments.Store().Now()
-	_, err = s.deployments.Mutate(ctx, ws, id, func(current *orchv1.Deployment, _ int64) (*store.Change[*orchv1.Deployment], error) {
+	_, err := s.deployments.Mutate(ctx, ws, id, func(current *orchv1.Deployment, _ int64) (*store.Change[*orchv1.Deployment], error) {
 		ready := current.GetStatus() == orchv1.DeploymentStatus_DEPLOYMENT_STATUS_READY
 		if ready && now.Sub(current.GetLastPolled().AsTime()) < pollGrain {
 			return nil, nil

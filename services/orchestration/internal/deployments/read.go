@@ -36,11 +36,11 @@ func (s *Service) read(ctx context.Context, id string) (ws uuid.UUID, d *orchv1.
 // pools, and a deployment names its queue; none chooses by tags.
 func (s *Service) WorkQueueCheckForDeployment(
 	ctx context.Context, r *orchv1.WorkQueueCheckForDeploymentRequest,
-) (*orchv1.WorkQueueList, error) {
+) (*orchv1.WorkQueueCheckList, error) {
 	if _, _, err := s.read(ctx, r.GetId()); err != nil {
 		return nil, err
 	}
-	return &orchv1.WorkQueueList{}, nil
+	return &orchv1.WorkQueueCheckList{}, nil
 }
 
 // ReadDeploymentByName returns a deployment by the name of its flow and its own.

@@ -79,9 +79,9 @@ func refusal(err error) (string, bool) {
 
 // run makes one run of a deployment.
 func (s *Service) run(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment, create *orchv1.DeploymentFlowRunCreate) (*orchv1.FlowRun, bool, error) {
-	if create.GetWorkQueueName() != "" && d.WorkPoolName == nil {
-		return nil, false, rpc.Detail(http.StatusBadRequest, fmt.Sprintf(
-			"Cannot create a flow run for the work queue %q: the deployment %q has no work pool.", create.GetWorkQueueName(), d.GetName()))
+	at, err := s.placeOfRun(ctx, ws, d, create)
+	if err != nil {
+		return nil, false, err
 	}
 	params, err := s.parameters(ctx, ws, d, create)
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *Service) run(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment, c
 		Labels:                   &orchv1.Labels{Values: maps.Clone(d.GetLabels())},
 		JobVariables:             create.GetJobVariables(),
 		State:                    create.GetState(),
-		WorkQueueName:            d.WorkQueueName,
+		WorkQueueName:            at.WorkQueueName,
 	}
 	if run.InfrastructureDocumentId == nil {
 		run.InfrastructureDocumentId = d.InfrastructureDocumentId
@@ -118,7 +118,7 @@ func (s *Service) run(ctx context.Context, ws uuid.UUID, d *orchv1.Deployment, c
 		return nil, false, err
 	}
 	return s.runs.Create(ctx, ws, flowruns.Creation{
-		Run: run, DeploymentVersion: d.Version, WorkQueueID: d.WorkQueueId, WorkPoolName: d.WorkPoolName,
+		Run: run, DeploymentVersion: d.Version, WorkQueueID: at.WorkQueueId, WorkPoolID: at.WorkPoolId, WorkPoolName: at.WorkPoolName,
 		CreatedBy: flowruns.CreatedBy(info),
 	})
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/parameters"
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 	"github.com/orch-project/orch/services/orchestration/internal/store"
+	"github.com/orch-project/orch/services/orchestration/internal/workpools"
 )
 
 // Service serves deployments.
@@ -37,6 +38,7 @@ type Service struct {
 	hydrator    *parameters.Hydrator
 	block       Block
 	limit       Limit
+	pools       *workpools.Pools
 	shown       Shown
 	follow      Follow
 	flush       outbox.Flusher
@@ -63,6 +65,8 @@ type Deps struct {
 	Variable parameters.Variable
 	Block    Block
 	Limit    Limit
+	// Pools has the queues that deployments name.
+	Pools *workpools.Pools
 	// Shown finds the limit that a deployment is under.
 	Shown Shown
 	// Follow keeps the deployments' own limits; nil where nobody does.
@@ -84,6 +88,7 @@ func New(d Deps) *Service {
 		hydrator:    parameters.NewHydrator(d.Variable),
 		block:       d.Block,
 		limit:       d.Limit,
+		pools:       d.Pools,
 		shown:       d.Shown,
 		follow:      d.Follow,
 		flush:       d.Flush,

@@ -23,7 +23,8 @@ func (s *Service) UpdateDeployment(ctx context.Context, r *orchv1.UpdateDeployme
 		return nil, translate(err)
 	}
 	// A deployment that is not there is told of before what it was to refer to.
-	if _, err := s.deployments.Get(ctx, ws, id); err != nil {
+	current, err := s.deployments.Get(ctx, ws, id)
+	if err != nil {
 		return nil, translate(err)
 	}
 	if err := s.checkReferences(ctx, ws, r.GetDeployment()); err != nil {
@@ -34,8 +35,16 @@ func (s *Service) UpdateDeployment(ctx context.Context, r *orchv1.UpdateDeployme
 			return nil, notHydrated("deployment", err)
 		}
 	}
+	at, err := s.findPlace(ctx, ws, r.GetDeployment(), r.GetUpdateMask().GetPaths(), current)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkJobVariables(ctx, ws, r.GetDeployment(), at, current); err != nil {
+		return nil, err
+	}
 	of := s.deployments.Store()
 	_, err = s.change(ctx, ws, id, func(d *orchv1.Deployment) error {
+		at.apply(d)
 		return overlay(d, r.GetDeployment(), r.GetUpdateMask().GetPaths(), of.Now(), of.NewID)
 	})
 	if err != nil {
@@ -67,9 +76,6 @@ func overlay(d *orchv1.Deployment, u *orchv1.DeploymentUpdate, mask []string, no
 			d.ConcurrencySlots = u.ConcurrencyLimit
 		case "global_concurrency_limit_id":
 			d.ConcurrencyLimitId = u.GlobalConcurrencyLimitId
-		case "work_pool_name", "work_queue_name":
-			// Only null comes here: there is no pool to name.
-			d.WorkPoolName, d.WorkQueueName, d.WorkQueueId = nil, nil, nil
 		}
 	}
 	if err := checkSize(d); err != nil {

@@ -29,7 +29,16 @@ func (s *Service) CreateFlowRun(ctx context.Context, r *orchv1.CreateFlowRunRequ
 	if err != nil {
 		return nil, err
 	}
-	run, created, err := s.Create(ctx, info.Workspace, Creation{Run: r.GetFlowRun(), CreatedBy: CreatedBy(info)})
+	creation := Creation{Run: r.GetFlowRun(), CreatedBy: CreatedBy(info)}
+	if pool := creation.Run.GetWorkPoolName(); pool != "" {
+		at, err := s.place(ctx, info.Workspace, pool, creation.Run.GetWorkQueueName())
+		if err != nil {
+			return nil, err
+		}
+		creation.WorkPoolID, creation.WorkPoolName, creation.WorkQueueID = &at.PoolID, &at.PoolName, &at.QueueID
+		creation.Run.WorkQueueName = &at.QueueName
+	}
+	run, created, err := s.Create(ctx, info.Workspace, creation)
 	if err != nil || !created {
 		return run, err
 	}
@@ -43,6 +52,7 @@ type Creation struct {
 	// Only the server sets the other fields: the origin of the run.
 	DeploymentVersion *string
 	WorkQueueID       *string
+	WorkPoolID        *string
 	WorkPoolName      *string
 	AutoScheduled     bool
 	CreatedBy         *orchv1.CreatedBy
@@ -91,7 +101,7 @@ func (s *Service) Create(ctx context.Context, ws uuid.UUID, c Creation) (run *or
 			{Key: "idempotency_key", Value: c.Run.GetIdempotencyKey()},
 		})
 		if err == nil {
-			return present(run, s.runs.Store().Now()), false, nil
+			return Present(run, s.runs.Store().Now()), false, nil
 		}
 		if !errors.Is(err, store.ErrNotFound) {
 			return nil, false, err
@@ -120,9 +130,6 @@ func check(create *orchv1.FlowRunCreate) error {
 	if len(create.GetParameters()) > maxParameters {
 		return rpc.Invalid(rpc.BodyError("value_error", "Value error, parameters are larger than 512 KiB", "parameters"))
 	}
-	if create.WorkPoolName != nil {
-		return rpc.Detail(http.StatusNotFound, fmt.Sprintf("Work pool %q not found.", create.GetWorkPoolName()))
-	}
 	return nil
 }
 
@@ -147,7 +154,7 @@ func (s *Service) insert(ctx context.Context, ws uuid.UUID, c Creation, flow *or
 	if err := s.runs.Insert(ctx, ws, t.Run, effects...); err != nil {
 		return nil, err
 	}
-	return present(t.Run, now), nil
+	return Present(t.Run, now), nil
 }
 
 // newRun builds a run from a request, without a state.
@@ -163,6 +170,7 @@ func (s *Service) newRun(id uuid.UUID, c Creation, flow *orchv1.Flow) *orchv1.Fl
 		AutoScheduled:            c.AutoScheduled,
 		CreatedBy:                c.CreatedBy,
 		WorkQueueId:              c.WorkQueueID,
+		WorkPoolId:               c.WorkPoolID,
 		WorkPoolName:             c.WorkPoolName,
 		Parameters:               create.GetParameters(),
 		Context:                  create.GetContext(),

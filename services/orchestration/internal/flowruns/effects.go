@@ -66,6 +66,14 @@ func (s *Service) event(t *rules.Transition, of related) *orchv1.ReceivedEvent {
 	if run.ParentTaskRunId != nil {
 		related = append(related, events.Related(v, "task-run", run.GetParentTaskRunId(), "task-run", ""))
 	}
+	if run.WorkQueueId != nil {
+		related = append(related, events.Related(v, "work-queue", run.GetWorkQueueId(), "work-queue", run.GetWorkQueueName()))
+	}
+	if run.WorkPoolId != nil {
+		pool := events.Related(v, "work-pool", run.GetWorkPoolId(), "work-pool", run.GetWorkPoolName())
+		pool.GetLabels()[v.Name("work-pool", "type")] = of.poolType
+		related = append(related, pool)
+	}
 	related = append(related, events.Tags(v, run.GetTags(), of.flow.tags, of.deployment.tags)...)
 	if by := run.GetCreatedBy(); by != nil {
 		switch by.GetType() {

@@ -30,7 +30,7 @@ func (s *Service) PaginateFlowRuns(ctx context.Context, r *orchv1.PaginateFlowRu
 func (s *Service) presentAll(runs []*orchv1.FlowRun) []*orchv1.FlowRun {
 	now := s.runs.Store().Now()
 	for _, run := range runs {
-		present(run, now)
+		Present(run, now)
 	}
 	return runs
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/runtiming"
 )
 
-// present adds a run's computed fields, which are not stored.
-func present(run *orchv1.FlowRun, now time.Time) *orchv1.FlowRun {
+// Present fills in what a run shows and does not store.
+func Present(run *orchv1.FlowRun, now time.Time) *orchv1.FlowRun {
 	state := run.GetState()
 	if state != nil {
 		run.StateId = &state.Id

@@ -31,7 +31,7 @@ func TestPresentComputesTimes(t *testing.T) {
 		{"will not start any more", &orchv1.FlowRun{ExpectedStartTime: at(-4 * time.Second), State: state(orchv1.StateType_STATE_TYPE_CANCELLED, 0)}, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := present(c.run, now)
+			got := Present(c.run, now)
 			require.InDelta(t, c.ran, got.GetEstimatedRunTime(), 1e-9)
 			require.InDelta(t, c.was, got.GetEstimatedStartTimeDelta(), 1e-9)
 			require.Equal(t, c.run.GetState().GetType(), got.GetStateType())

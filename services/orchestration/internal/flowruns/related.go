@@ -20,8 +20,11 @@ type relatedResource struct {
 	tags []string
 }
 
-// related holds the flow and the deployment of a run.
-type related struct{ flow, deployment relatedResource }
+// related holds the flow and the deployment of a run, and the type of its work pool.
+type related struct {
+	flow, deployment relatedResource
+	poolType         string
+}
 
 // relatedCache caches flows and deployments by id for the events of their runs.
 type relatedCache struct {
@@ -59,11 +62,35 @@ func (r *relatedCache) put(id uuid.UUID, one relatedResource, now time.Time) {
 
 // relatedOf reads the flow and the deployment of a run.
 func (s *Service) relatedOf(ctx context.Context, ws uuid.UUID, run *orchv1.FlowRun) (r related, err error) {
-	if r.flow, err = recall(ctx, s, ws, s.flows, run.GetFlowId()); err != nil || run.DeploymentId == nil {
+	if r.flow, err = recall(ctx, s, ws, s.flows, run.GetFlowId()); err != nil {
 		return r, err
 	}
-	r.deployment, err = recall(ctx, s, ws, s.slots.deployments, run.GetDeploymentId())
+	if run.WorkPoolId != nil {
+		if r.poolType, err = s.typeOfPool(ctx, ws, run.GetWorkPoolId()); err != nil {
+			return r, err
+		}
+	}
+	if run.DeploymentId != nil {
+		r.deployment, err = recall(ctx, s, ws, s.slots.deployments, run.GetDeploymentId())
+	}
 	return r, err
+}
+
+// typeOfPool reads the type of a work pool from the cache or from the pools.
+func (s *Service) typeOfPool(ctx context.Context, ws uuid.UUID, pool string) (string, error) {
+	id, err := uuid.Parse(pool)
+	if err != nil {
+		return "", fmt.Errorf("parse id of a run's work pool: %w", err)
+	}
+	now := s.runs.Store().Now()
+	if known, ok := s.relatedCache.get(id, now); ok {
+		return known.name, nil
+	}
+	kind, err := s.poolType(ctx, ws, id)
+	if err == nil {
+		s.relatedCache.put(id, relatedResource{name: kind}, now)
+	}
+	return kind, err
 }
 
 // named is a document that events name.

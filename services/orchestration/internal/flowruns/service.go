@@ -45,9 +45,20 @@ type Service struct {
 	relatedCache relatedCache
 
 	onCancelled CancelTaskRuns
+	place       FindPlace
+	poolType    PoolType
 }
 
-// CancelTaskRuns cancels the task runs of cancelled flow runs of a workspace. It is called repeatedly for a while.
+// Place is where a run waits for a worker: a queue of a work pool.
+type Place struct{ PoolID, PoolName, QueueID, QueueName string }
+
+// FindPlace finds a queue of a work pool by its name, or the default queue where that is empty. The error is the answer.
+type FindPlace func(ctx context.Context, ws uuid.UUID, pool, queue string) (Place, error)
+
+// PoolType reads the type of a work pool, which never changes; empty when there is none of that id.
+type PoolType func(ctx context.Context, ws, pool uuid.UUID) (string, error)
+
+// CancelTaskRuns ends the task runs of flow runs of a workspace that were cancelled. It is called repeatedly for a while.
 type CancelTaskRuns func(ctx context.Context, ws uuid.UUID, flowRuns []uuid.UUID) error
 
 // Deps are the dependencies of the service.
@@ -59,6 +70,9 @@ type Deps struct {
 	Variable parameters.Variable
 	// Flush executes the effects of a write before its call returns.
 	Flush outbox.Flusher
+	// Place and PoolType look up work pools; nil means that there are none.
+	Place    FindPlace
+	PoolType PoolType
 	// CancelTaskRuns may be nil.
 	CancelTaskRuns CancelTaskRuns
 }
@@ -68,6 +82,14 @@ func New(d Deps) *Service {
 	s := d.Store
 	if d.Variable == nil {
 		d.Variable = parameters.NoVariables
+	}
+	if d.Place == nil {
+		d.Place = func(_ context.Context, _ uuid.UUID, pool, _ string) (Place, error) {
+			return Place{}, rpc.Detail(http.StatusNotFound, fmt.Sprintf("Work pool %q not found.", pool))
+		}
+	}
+	if d.PoolType == nil {
+		d.PoolType = func(context.Context, uuid.UUID, uuid.UUID) (string, error) { return "", nil }
 	}
 	runs := store.NewCollection(s, query.FlowRun, &orchv1.FlowRun{}).Remembering()
 	return &Service{
@@ -84,6 +106,8 @@ func New(d Deps) *Service {
 		hydrator:    parameters.NewHydrator(d.Variable),
 		flush:       d.Flush,
 		onCancelled: d.CancelTaskRuns,
+		place:       d.Place,
+		poolType:    d.PoolType,
 	}
 }
 
@@ -109,5 +133,5 @@ func (s *Service) ReadFlowRun(ctx context.Context, r *orchv1.ReadFlowRunRequest)
 	if err != nil {
 		return nil, translate(err)
 	}
-	return present(run, s.runs.Store().Now()), nil
+	return Present(run, s.runs.Store().Now()), nil
 }

@@ -40,7 +40,10 @@ func (e *InvalidError) Error() string {
 }
 
 // Schema is a compiled JSON schema of parameters.
-type Schema struct{ compiled *jsonschema.Schema }
+type Schema struct {
+	compiled *jsonschema.Schema
+	work     complexity
+}
 
 // location is the base of a schema's own references; nothing is loaded from elsewhere.
 const location = "urn:orch:parameters"
@@ -51,6 +54,9 @@ func CompileSchema(raw []byte, partial bool) (*Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
 		return nil, &SchemaError{err.Error()}
+	}
+	if objects(doc) > maxObjects {
+		return nil, errTooComplex
 	}
 	if root, ok := doc.(map[string]any); ok {
 		if err := check(root); err != nil {
@@ -73,7 +79,11 @@ func CompileSchema(raw []byte, partial bool) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Schema{compiled}, nil
+	work, err := measure(doc)
+	if err != nil {
+		return nil, err
+	}
+	return &Schema{compiled, work}, nil
 }
 
 // check validates a schema in its original notation.
@@ -148,6 +158,9 @@ func (s *Schema) Validate(params []byte) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(params))
 	if err != nil {
 		return fmt.Errorf("read parameters: %w", err)
+	}
+	if !s.work.allows(value) {
+		return errTooComplex
 	}
 	err = s.compiled.Validate(value)
 	var invalid *jsonschema.ValidationError

@@ -19,7 +19,9 @@ const (
 	Deployment Collection = "deployment"
 	WorkPool   Collection = "work_pool"
 	WorkQueue  Collection = "work_queue"
-	Webhook    Collection = "webhook"
+	// Worker has the workers of work pools.
+	Worker  Collection = "worker"
+	Webhook Collection = "webhook"
 	// WebhookDelivery is the log of requests that webhooks got.
 	WebhookDelivery Collection = "webhook_delivery"
 	Event           Collection = "event"

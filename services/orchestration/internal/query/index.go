@@ -48,8 +48,8 @@ func Indexes() []Index {
 		{Collection: FlowRun, Keys: byStart("flow_id"), For: "runs of flows, and flows by their runs"},
 		{Collection: FlowRun, Keys: byStart("deployment_id"), For: "deployment_id; deployments by their runs"},
 		{
-			Collection: FlowRun, Keys: scoped("work_queue_id", "state.type", "next_scheduled_start_time"), Partial: present("work_queue_id"),
-			For: "what a worker asks for",
+			Collection: FlowRun, Keys: FlowRunsByQueue, Partial: present("work_queue_id"),
+			For: "what a worker asks for; slots of queues and pools",
 		},
 		{
 			Collection: FlowRun, Keys: byStart("work_queue_id"), Partial: present("work_queue_id"),
@@ -250,8 +250,22 @@ func Indexes() []Index {
 		{Collection: Deployment, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
 		{Collection: Deployment, Keys: scoped("work_queue_id"), For: "deployments by work queue and pool"},
 		{Collection: WorkQueue, Keys: scoped("work_pool_id", "name"), Unique: true, For: "one queue per pool and name; queues by pool"},
+		{Collection: WorkQueue, Keys: scoped("name", "_id"), For: "NAME_*; name.any_"},
+		{Collection: WorkQueue, Keys: keys("status"), For: "ready queues of all workspaces"},
+		{Collection: WorkQueue, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: WorkPool, Keys: scoped("name"), Unique: true, For: "one pool per name; NAME_*; read by name"},
+		{Collection: WorkPool, Keys: keys("status"), For: "ready pools of all workspaces"},
+		{Collection: WorkPool, Keys: keys("outbox.at"), Sparse: true, For: "relay's sweeper"},
+		{Collection: Worker, Keys: scoped("work_pool_id", "name"), Unique: true, For: "one worker per pool and name"},
+		{Collection: Worker, Keys: scoped("work_pool_id", "last_heartbeat_time", "_id"), For: "workers of a pool, the last seen first"},
+		{Collection: Worker, Keys: scoped("work_pool_id", "status", "last_heartbeat_time"), For: "workers of a pool that are online"},
+		{Collection: Worker, Keys: keys("status"), For: "online workers of all workspaces"},
+		{Collection: Deployment, Keys: keys("status"), For: "ready deployments of all workspaces"},
 	}
 }
+
+// FlowRunsByQueue are the keys of the index that has the runs of a queue by state and time.
+var FlowRunsByQueue = scoped("work_queue_id", "state.type", "next_scheduled_start_time")
 
 // EventsByResource are the keys of the index that has the events of a resource together.
 var EventsByResource = scoped("resource_id", "occurred", "_id")

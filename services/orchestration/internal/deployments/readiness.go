@@ -1,0 +1,90 @@
+package deployments
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// wordReady is the stored word of the status of a deployment that somebody polls.
+const wordReady = "READY"
+
+// Ready marks the deployments of queues as polled now. Those that were ready are written with one command; each of the
+// others is told of.
+func (s *Service) Ready(ctx context.Context, ws uuid.UUID, queues []uuid.UUID) error {
+	ids := make(bson.A, len(queues))
+	for i, id := range queues {
+		ids[i] = store.Binary(id)
+	}
+	of := bson.E{Key: "work_queue_id", Value: bson.D{{Key: "$in", Value: ids}}}
+	now := s.deployments.Store().Now()
+	err := s.deployments.Store().UpdateMany(ctx, query.Deployment, ws, bson.D{of, {Key: "status", Value: wordReady}},
+		bson.D{{Key: "$set", Value: bson.D{{Key: "last_polled", Value: now.UnixMicro()}}}})
+	if err != nil {
+		return err
+	}
+	unready, err := s.deployments.Find(ctx, ws, bson.D{of, {Key: "status", Value: bson.D{{Key: "$ne", Value: wordReady}}}},
+		bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	if err != nil {
+		return err
+	}
+	for _, d := range unready {
+		id, err := resourceid.Parse(d.GetId())
+		if err != nil {
+			return err
+		}
+		if err := s.polled(ctx, ws, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Unready marks those deployments of all workspaces as not ready that nobody has polled since a moment, neither them nor
+// their queues.
+func (s *Service) Unready(ctx context.Context, since time.Time) error {
+	silent := []store.Owned[*orchv1.Deployment]{}
+	err := s.deployments.EachAcross(ctx, bson.D{{Key: "status", Value: wordReady}}, func(ws uuid.UUID, d *orchv1.Deployment) error {
+		if unpolled(d, since) {
+			silent = append(silent, store.Owned[*orchv1.Deployment]{Workspace: ws, Message: d})
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, one := range silent {
+		id, err := resourceid.Parse(one.Message.GetId())
+		if err != nil {
+			return err
+		}
+		_, err = s.deployments.Mutate(ctx, one.Workspace, id, func(current *orchv1.Deployment, _ int64) (*store.Change[*orchv1.Deployment], error) {
+			if !unpolled(current, since) {
+				return nil, nil
+			}
+			next := proto.CloneOf(current)
+			next.Status = orchv1.DeploymentStatus_DEPLOYMENT_STATUS_NOT_READY.Enum()
+			told, err := s.lifecycle(one.Workspace, next, "not-ready", nil)
+			return &store.Change[*orchv1.Deployment]{Message: next, Quiet: true, Effects: []store.Effect{told}}, err
+		})
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// unpolled tells whether a deployment counts as ready and nobody has polled it since a moment. The poll of its queue counts
+// as its own.
+func unpolled(d *orchv1.Deployment, since time.Time) bool {
+	return d.GetStatus() == orchv1.DeploymentStatus_DEPLOYMENT_STATUS_READY && (d.LastPolled == nil || d.GetLastPolled().AsTime().Before(since))
+}

@@ -1,0 +1,68 @@
+package workpools
+
+import (
+	"context"
+	"errors"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// wordCancelling is the type of a state in which a run holds a slot of its queue where agents poll it.
+const wordCancelling = "CANCELLING"
+
+// ReadWorkQueueRuns returns the scheduled runs of a queue that an agent may start, the earliest first. Unlike the poll of a
+// pool, it counts runs that are being cancelled, and gives out retries that a process makes itself.
+func (s *Service) ReadWorkQueueRuns(ctx context.Context, r *orchv1.ReadWorkQueueRunsRequest) (*orchv1.FlowRunList, error) {
+	limit, err := pagination.Limit(r.GetQuery().GetLimit())
+	if err != nil {
+		return nil, err
+	}
+	ws, place, err := s.locateID(ctx, r.GetId())
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, workQueueWithIDNotFound(r.GetId())
+	}
+	if err != nil {
+		return nil, err
+	}
+	id, err := resourceid.Parse(place.Queue.GetId())
+	if err != nil {
+		return nil, err
+	}
+	take := limit
+	if place.Queue.ConcurrencyLimit != nil {
+		taken, err := s.activeRuns(ctx, ws, place.Queue)
+		if err != nil {
+			return nil, err
+		}
+		cancelling, err := s.runs.Count(ctx, ws, occupying(id, wordCancelling))
+		if err != nil {
+			return nil, err
+		}
+		take = min(take, free(place.Queue.ConcurrencyLimit, taken+cancelling))
+	}
+	if place.Queue.GetIsPaused() || place.Pool.GetIsPaused() {
+		take = 0
+	}
+	filter := bson.D{{Key: "work_queue_id", Value: store.Binary(id)}, {Key: "state.type", Value: "SCHEDULED"}}
+	if before := r.GetQuery().GetScheduledBefore(); before != nil {
+		filter = append(filter, bson.E{Key: "next_scheduled_start_time", Value: bson.D{{Key: "$lte", Value: before.AsTime().UnixMicro()}}})
+	}
+	runs, err := s.runs.Find(ctx, ws, filter, bson.D{{Key: "next_scheduled_start_time", Value: 1}}, 0, take)
+	if err != nil {
+		return nil, err
+	}
+	now := s.runs.Store().Now()
+	for _, run := range runs {
+		flowruns.Present(run, now)
+	}
+	if !r.GetXUi() {
+		s.recordPoll(ctx, ws, place.Pool, []*orchv1.WorkQueue{place.Queue})
+	}
+	return &orchv1.FlowRunList{FlowRuns: runs}, nil
+}

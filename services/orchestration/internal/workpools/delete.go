@@ -1,0 +1,107 @@
+package workpools
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// kindDissolve is the effect that deletes the queues and workers of a deleted pool.
+const kindDissolve = "work_pool_dissolve"
+
+func translatePool(err error, name string) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return poolNotFound(name)
+	}
+	return err
+}
+
+// DeleteWorkPool deletes a pool with its queues and workers. Its deployments and runs stay, without a queue.
+func (s *Service) DeleteWorkPool(ctx context.Context, r *orchv1.DeleteWorkPoolRequest) (*emptypb.Empty, error) {
+	if reserved(r.GetName()) {
+		return nil, rpc.Detail(http.StatusForbidden, "Work pools starting with 'Prefect' are reserved for internal use and can not be deleted.")
+	}
+	ws, pool, err := s.locate(ctx, r.GetName())
+	if err != nil {
+		return nil, err
+	}
+	id, err := resourceid.Parse(pool.GetId())
+	if err != nil {
+		return nil, err
+	}
+	queues, err := s.queuesOf(ctx, ws, pool)
+	if err != nil {
+		return nil, err
+	}
+	err = s.pools.Delete(ctx, ws, id, func(current *orchv1.WorkPool) ([]store.Effect, error) {
+		var effects []store.Effect
+		for _, queue := range queues {
+			deleted, err := s.queueEvent(ws, queue, current, "deleted", nil)
+			if err != nil {
+				return nil, err
+			}
+			effects = append(effects, deleted)
+		}
+		deleted, err := s.poolEvent(ws, current, "deleted", nil)
+		if err != nil {
+			return nil, err
+		}
+		return append(effects, deleted, s.pools.Store().About(kindDissolve, ws, id)), nil
+	})
+	if err != nil {
+		return nil, translatePool(err, r.GetName())
+	}
+	s.flush.Flush(ctx, query.WorkPool, id)
+	s.notify(ws, id)
+	return &emptypb.Empty{}, nil
+}
+
+// Handlers are the effects that this package executes, by kind.
+func (p *Pools) Handlers() map[string]func(context.Context, []store.Effect) error {
+	return map[string]func(context.Context, []store.Effect) error{
+		kindDissolve: func(ctx context.Context, effects []store.Effect) error {
+			return store.EachSubject(effects, func(ws, pool uuid.UUID) error { return p.dissolve(ctx, ws, pool) })
+		},
+		kindDetach: func(ctx context.Context, effects []store.Effect) error {
+			return store.EachSubject(effects, func(ws, queue uuid.UUID) error { return p.detach(ctx, ws, queue) })
+		},
+		kindRename: p.renameRuns,
+	}
+}
+
+// dissolve deletes the queues and workers of a pool that is gone. The events of the queues went out with the pool's.
+func (p *Pools) dissolve(ctx context.Context, ws, pool uuid.UUID) error {
+	members := bson.D{{Key: "work_pool_id", Value: store.Binary(pool)}}
+	queues, err := p.queues.Find(ctx, ws, members, bson.D{{Key: "_id", Value: 1}}, 0, -1)
+	if err != nil {
+		return err
+	}
+	for _, queue := range queues {
+		if err := p.discard(ctx, ws, queue); err != nil {
+			return err
+		}
+	}
+	return p.workers.DeleteMany(ctx, ws, members)
+}
+
+// discard removes a queue without an event, and takes it from its deployments and runs.
+func (p *Pools) discard(ctx context.Context, ws uuid.UUID, queue *orchv1.WorkQueue) error {
+	id, err := resourceid.Parse(queue.GetId())
+	if err != nil {
+		return err
+	}
+	if err := p.detach(ctx, ws, id); err != nil {
+		return err
+	}
+	return p.queues.DeleteMany(ctx, ws, bson.D{{Key: "_id", Value: store.Binary(id)}})
+}

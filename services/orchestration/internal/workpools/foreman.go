@@ -1,0 +1,146 @@
+package workpools
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"google.golang.org/protobuf/proto"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+const (
+	// missedHeartbeats is after how many intervals without a heartbeat a worker is offline.
+	missedHeartbeats = 3
+	// defaultHeartbeat is the interval of a worker that names none.
+	defaultHeartbeat = 30 * time.Second
+)
+
+// CheckReadiness is the foreman: workers without heartbeats go offline, pools without a worker that is online become not
+// ready, and so do queues and deployments that nobody polls. One part that fails does not keep the others from being done.
+func (s *Service) CheckReadiness(ctx context.Context) error {
+	now := s.pools.Store().Now()
+	return errors.Join(
+		s.markWorkersOffline(ctx, now),
+		s.markPoolsUnready(ctx),
+		s.markQueuesUnready(ctx, now.Add(-pollRecent)),
+		s.readiness.Unready(ctx, now.Add(-pollRecent)),
+	)
+}
+
+// markWorkersOffline ends workers that missed their heartbeats.
+func (s *Service) markWorkersOffline(ctx context.Context, now time.Time) error {
+	var silent []store.Owned[*orchv1.Worker]
+	err := s.workers.EachAcross(ctx, bson.D{{Key: "status", Value: wordOnline}}, func(ws uuid.UUID, w *orchv1.Worker) error {
+		if overdue(w, now) {
+			silent = append(silent, store.Owned[*orchv1.Worker]{Workspace: ws, Message: w})
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, one := range silent {
+		id, err := resourceid.Parse(one.Message.GetId())
+		if err != nil {
+			return err
+		}
+		_, err = s.workers.Mutate(ctx, one.Workspace, id, store.Edit(func(next *orchv1.Worker) error {
+			if overdue(next, now) {
+				next.Status = orchv1.WorkerStatus_WORKER_STATUS_OFFLINE
+			}
+			return nil
+		}, nil))
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		s.log.InfoContext(ctx, "a worker is offline", "worker", one.Message.GetName(), "work_pool_id", one.Message.GetWorkPoolId())
+	}
+	return nil
+}
+
+func overdue(w *orchv1.Worker, now time.Time) bool {
+	interval := defaultHeartbeat
+	if seconds := w.GetHeartbeatIntervalSeconds(); seconds > 0 {
+		interval = time.Duration(min(seconds, int64(time.Hour.Seconds()))) * time.Second
+	}
+	return now.Sub(w.GetLastHeartbeatTime().AsTime()) > missedHeartbeats*interval
+}
+
+// markPoolsUnready ends the readiness of pools whose workers are all offline.
+func (s *Service) markPoolsUnready(ctx context.Context) error {
+	const ready, unready = orchv1.WorkPoolStatus_WORK_POOL_STATUS_READY, orchv1.WorkPoolStatus_WORK_POOL_STATUS_NOT_READY
+	pools, err := s.pools.FirstOfAll(ctx, bson.D{{Key: "status", Value: "READY"}}, bson.D{}, 0)
+	if err != nil {
+		return err
+	}
+	for _, one := range pools {
+		id, err := resourceid.Parse(one.Message.GetId())
+		if err != nil {
+			return err
+		}
+		online, err := s.hasOnlineWorker(ctx, one.Workspace, id)
+		if err != nil {
+			return err
+		}
+		if online {
+			continue
+		}
+		if err := s.setPoolStatus(ctx, one.Workspace, id, ready, unready); err != nil {
+			return err
+		}
+		s.log.InfoContext(ctx, "a work pool is not ready", "work_pool", one.Message.GetName())
+	}
+	return nil
+}
+
+// markQueuesUnready ends the readiness of queues that were not polled since a moment.
+func (s *Service) markQueuesUnready(ctx context.Context, moment time.Time) error {
+	const unready = orchv1.WorkQueueStatus_WORK_QUEUE_STATUS_NOT_READY
+	queues, err := s.queues.FirstOfAll(ctx, bson.D{{Key: "status", Value: "READY"}}, bson.D{}, 0)
+	if err != nil {
+		return err
+	}
+	for _, one := range queues {
+		if !unpolled(one.Message, moment) {
+			continue
+		}
+		id, err := resourceid.Parse(one.Message.GetId())
+		if err != nil {
+			return err
+		}
+		pool, err := s.poolOf(ctx, one.Workspace, one.Message)
+		if errors.Is(err, store.ErrNotFound) {
+			continue // It is being deleted with its pool.
+		}
+		if err != nil {
+			return err
+		}
+		_, err = s.queues.Mutate(ctx, one.Workspace, id, func(current *orchv1.WorkQueue, _ int64) (*store.Change[*orchv1.WorkQueue], error) {
+			if !unpolled(current, moment) {
+				return nil, nil
+			}
+			next := proto.CloneOf(current)
+			next.Status = unready.Enum()
+			told, err := s.queueEvent(one.Workspace, next, pool, queueStatusVerbs[unready], nil)
+			if err != nil {
+				return nil, err
+			}
+			return &store.Change[*orchv1.WorkQueue]{Message: next, Effects: []store.Effect{told}, Quiet: true}, nil
+		})
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		s.log.InfoContext(ctx, "a work queue is not ready", "work_queue", one.Message.GetName(), "work_pool", pool.GetName())
+	}
+	return nil
+}
+
+func unpolled(queue *orchv1.WorkQueue, since time.Time) bool {
+	return queue.GetStatus() == orchv1.WorkQueueStatus_WORK_QUEUE_STATUS_READY && (queue.LastPolled == nil || queue.GetLastPolled().AsTime().Before(since))
+}

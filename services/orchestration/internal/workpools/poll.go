@@ -1,0 +1,198 @@
+package workpools
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/pagination"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
+	"github.com/orch-project/orch/services/orchestration/internal/runtiming"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// window is the range of scheduled starts that a poll asks for, ends included; nil is open.
+type window struct{ after, before *time.Time }
+
+// GetScheduledFlowRuns returns the scheduled runs of a pool that a worker may start: queues by priority, the earliest run
+// of a queue first. Runs beyond the free slots of their queue or of the pool are left out. Nothing is reserved: the worker
+// that sets a run to PENDING has it.
+func (s *Service) GetScheduledFlowRuns(ctx context.Context, r *orchv1.GetScheduledFlowRunsRequest) (*orchv1.WorkerFlowRunList, error) {
+	q := r.GetQuery()
+	limit, err := pagination.Limit(q.GetLimit())
+	if err != nil {
+		return nil, err
+	}
+	ws, pool, err := s.locate(ctx, r.GetName())
+	if err != nil {
+		return nil, err
+	}
+	queues, err := s.queuesOf(ctx, ws, pool)
+	if err != nil {
+		return nil, err
+	}
+	polled, err := named(queues, pool, q.GetWorkQueueNames())
+	if err != nil {
+		return nil, err
+	}
+	var within window
+	if q.ScheduledBefore != nil {
+		within.before = new(q.GetScheduledBefore().AsTime())
+	}
+	if q.ScheduledAfter != nil {
+		within.after = new(q.GetScheduledAfter().AsTime())
+	}
+	ranked, err := s.rankRuns(ctx, ws, pool, queues, polled, within, limit)
+	if err != nil {
+		return nil, err
+	}
+	s.recordPoll(ctx, ws, pool, polled)
+	return &orchv1.WorkerFlowRunList{FlowRuns: ranked}, nil
+}
+
+// named are the queues of these names; none means all. One that the pool does not have is a 404.
+func named(queues []*orchv1.WorkQueue, pool *orchv1.WorkPool, names []string) ([]*orchv1.WorkQueue, error) {
+	if len(names) == 0 {
+		return queues, nil
+	}
+	wanted := make(map[string]bool, len(names))
+	for _, name := range names {
+		wanted[name] = true
+	}
+	var found []*orchv1.WorkQueue
+	for _, queue := range queues {
+		if wanted[queue.GetName()] {
+			found = append(found, queue)
+			delete(wanted, queue.GetName())
+		}
+	}
+	for _, name := range names {
+		if wanted[name] {
+			return nil, queueNotFound(pool.GetName(), name)
+		}
+	}
+	return found, nil
+}
+
+// rankRuns reads the runs that a worker may start, by one range of an index for each queue. As a queue's priority is
+// unique in its pool, the runs of a queue all come before those of the next.
+func (s *Service) rankRuns(
+	ctx context.Context, ws uuid.UUID, pool *orchv1.WorkPool, all, polled []*orchv1.WorkQueue, within window, limit int64,
+) ([]*orchv1.WorkerFlowRunResponse, error) {
+	if pool.GetIsPaused() {
+		return nil, nil
+	}
+	room, err := s.poolRoom(ctx, ws, pool, all)
+	if err != nil {
+		return nil, err
+	}
+	room = min(room, limit)
+	now := s.runs.Store().Now()
+	var ranked []*orchv1.WorkerFlowRunResponse
+	for _, queue := range polled {
+		if room == 0 {
+			break
+		}
+		if queue.GetIsPaused() {
+			continue
+		}
+		take, err := s.queueRoom(ctx, ws, queue)
+		if err != nil {
+			return nil, err
+		}
+		if take = min(take, room); take == 0 {
+			continue
+		}
+		runs, err := s.scheduled(ctx, ws, queue, within, take)
+		if err != nil {
+			return nil, err
+		}
+		for _, run := range runs {
+			ranked = append(ranked, &orchv1.WorkerFlowRunResponse{
+				WorkPoolId: pool.GetId(), WorkQueueId: queue.GetId(), FlowRun: forWorker(run, queue, pool, now),
+			})
+		}
+		room -= int64(len(runs))
+	}
+	return ranked, nil
+}
+
+// poolRoom is the number of free slots of a pool. Runs of paused queues hold none.
+func (s *Service) poolRoom(ctx context.Context, ws uuid.UUID, pool *orchv1.WorkPool, queues []*orchv1.WorkQueue) (int64, error) {
+	if pool.ConcurrencyLimit == nil {
+		return unlimited, nil
+	}
+	var taken int64
+	for _, queue := range queues {
+		if queue.GetIsPaused() {
+			continue
+		}
+		n, err := s.activeRuns(ctx, ws, queue)
+		if err != nil {
+			return 0, err
+		}
+		taken += n
+	}
+	return free(pool.ConcurrencyLimit, taken), nil
+}
+
+func (s *Service) queueRoom(ctx context.Context, ws uuid.UUID, queue *orchv1.WorkQueue) (int64, error) {
+	if queue.ConcurrencyLimit == nil {
+		return unlimited, nil
+	}
+	taken, err := s.activeRuns(ctx, ws, queue)
+	return free(queue.ConcurrencyLimit, taken), err
+}
+
+// wordInProcess is the stored word of a retry that the run's own process makes: no worker may start it a second time.
+const wordInProcess = "in_process"
+
+// scheduled reads the scheduled runs of a queue, the earliest first.
+func (s *Service) scheduled(ctx context.Context, ws uuid.UUID, queue *orchv1.WorkQueue, within window, limit int64) ([]*orchv1.FlowRun, error) {
+	id, err := resourceid.Parse(queue.GetId())
+	if err != nil {
+		return nil, err
+	}
+	at := bson.D{{Key: "$exists", Value: true}}
+	if within.after != nil || within.before != nil {
+		at = bson.D{}
+	}
+	if within.after != nil {
+		at = append(at, bson.E{Key: "$gte", Value: within.after.UnixMicro()})
+	}
+	if within.before != nil {
+		at = append(at, bson.E{Key: "$lte", Value: within.before.UnixMicro()})
+	}
+	return s.runs.FindBy(ctx, ws, query.FlowRunsByQueue, bson.D{
+		{Key: "work_queue_id", Value: store.Binary(id)},
+		{Key: "state.type", Value: "SCHEDULED"},
+		{Key: "next_scheduled_start_time", Value: at},
+		{Key: "empirical_policy.retry_type", Value: bson.D{{Key: "$ne", Value: wordInProcess}}},
+	}, bson.D{{Key: "next_scheduled_start_time", Value: 1}}, limit)
+}
+
+// forWorker is a run as workers get it: without its state, and with its queue's name where that is not the default queue.
+func forWorker(run *orchv1.FlowRun, queue *orchv1.WorkQueue, pool *orchv1.WorkPool, now time.Time) *orchv1.WorkerFlowRun {
+	state := run.GetState()
+	w := &orchv1.WorkerFlowRun{
+		Id: run.GetId(), Created: run.GetCreated(), Updated: run.GetUpdated(), Name: run.GetName(), FlowId: run.GetFlowId(),
+		StateId: &state.Id, DeploymentId: run.DeploymentId, DeploymentVersion: run.DeploymentVersion, WorkQueueId: new(queue.GetId()),
+		FlowVersion: run.FlowVersion, Parameters: run.GetParameters(), IdempotencyKey: run.IdempotencyKey, Context: run.GetContext(),
+		EmpiricalPolicy: run.GetEmpiricalPolicy(), Tags: run.GetTags(), Labels: &orchv1.Labels{Values: run.GetLabels()},
+		ParentTaskRunId: run.ParentTaskRunId, StateType: state.GetType().Enum(), StateName: state.Name, RunCount: run.GetRunCount(),
+		ExpectedStartTime: run.GetExpectedStartTime(), NextScheduledStartTime: run.GetNextScheduledStartTime(),
+		StartTime: run.GetStartTime(), EndTime: run.GetEndTime(), TotalRunTime: run.GetTotalRunTime(),
+		EstimatedRunTime:        runtiming.RunTime(run.GetTotalRunTime(), state, now),
+		EstimatedStartTimeDelta: runtiming.Lateness(run.ExpectedStartTime, run.StartTime, state, now),
+		AutoScheduled:           run.GetAutoScheduled(), InfrastructureDocumentId: run.InfrastructureDocumentId,
+		InfrastructurePid: run.InfrastructurePid, CreatedBy: run.GetCreatedBy(), JobVariables: run.JobVariables,
+	}
+	if queue.GetId() != pool.GetDefaultQueueId() {
+		w.WorkQueueName = new(queue.GetName())
+	}
+	return w
+}

@@ -1,0 +1,211 @@
+package workpools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/vocabulary"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
+	"github.com/orch-project/orch/services/orchestration/internal/outbox"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// Block tells whether a workspace has a block of that id.
+type Block func(ctx context.Context, ws, id uuid.UUID) (bool, error)
+
+// Notify tells the channels of a pool's workers that the pool was changed.
+type Notify func(ws, pool uuid.UUID)
+
+// PoolsDeps are what Pools works with.
+type PoolsDeps struct {
+	Store      *store.Store
+	Vocabulary vocabulary.Vocabulary
+	Block      Block
+	// Notify may be nil.
+	Notify Notify
+	// Flush executes the effects of a write before its call returns.
+	Flush outbox.Flusher
+	Log   *slog.Logger
+}
+
+// Pools finds, creates and changes pools and queues.
+type Pools struct {
+	pools   *store.Collection[*orchv1.WorkPool]
+	queues  *store.Collection[*orchv1.WorkQueue]
+	workers *store.Collection[*orchv1.Worker]
+	runs    *store.Collection[*orchv1.FlowRun]
+	vocab   vocabulary.Vocabulary
+	block   Block
+	notify  Notify
+	flush   outbox.Flusher
+	log     *slog.Logger
+}
+
+// NewPools returns the pools of a store.
+func NewPools(d PoolsDeps) *Pools {
+	if d.Notify == nil {
+		d.Notify = func(uuid.UUID, uuid.UUID) {}
+	}
+	return &Pools{
+		pools:   store.NewCollection(d.Store, query.WorkPool, &orchv1.WorkPool{}),
+		queues:  store.NewCollection(d.Store, query.WorkQueue, &orchv1.WorkQueue{}),
+		workers: store.NewCollection(d.Store, query.Worker, &orchv1.Worker{}),
+		runs:    store.NewCollection(d.Store, query.FlowRun, &orchv1.FlowRun{}),
+		vocab:   d.Vocabulary, block: d.Block, notify: d.Notify, flush: d.Flush, log: d.Log,
+	}
+}
+
+// Place is where a run waits: a queue and its pool.
+type Place struct {
+	Pool  *orchv1.WorkPool
+	Queue *orchv1.WorkQueue
+}
+
+// agentPool is the pool of queues that are known without a pool.
+const agentPool = "default-agent-pool"
+
+// defaultQueue is the name of the queue that comes with a pool.
+const defaultQueue = "default"
+
+// agentType is the type of pools whose runs are started by agents, which send no heartbeats: these pools have no status.
+const agentType = "prefect-agent"
+
+func poolNotFound(name string) error {
+	return rpc.Detail(http.StatusNotFound, fmt.Sprintf("Work pool %q not found.", name))
+}
+
+func queueNotFound(pool, queue string) error {
+	return rpc.Detail(http.StatusNotFound, fmt.Sprintf("Work pool queue '%s/%s' not found.", pool, queue))
+}
+
+// pool finds a pool by its name, or returns a 404.
+func (p *Pools) pool(ctx context.Context, ws uuid.UUID, name string) (*orchv1.WorkPool, error) {
+	pool, err := p.pools.First(ctx, ws, bson.D{{Key: "name", Value: name}})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, poolNotFound(name)
+	}
+	return pool, err
+}
+
+// queue finds a queue of a pool by its name, or returns a 404.
+func (p *Pools) queue(ctx context.Context, ws uuid.UUID, pool *orchv1.WorkPool, name string) (*orchv1.WorkQueue, error) {
+	queue, err := p.queueIn(ctx, ws, pool, name)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, queueNotFound(pool.GetName(), name)
+	}
+	return queue, err
+}
+
+// queueIn is queue with the error of the store.
+func (p *Pools) queueIn(ctx context.Context, ws uuid.UUID, pool *orchv1.WorkPool, name string) (*orchv1.WorkQueue, error) {
+	id, err := resourceid.Parse(pool.GetId())
+	if err != nil {
+		return nil, err
+	}
+	queue, err := p.queues.First(ctx, ws, bson.D{{Key: "work_pool_id", Value: store.Binary(id)}, {Key: "name", Value: name}})
+	if err != nil {
+		return nil, err
+	}
+	present(queue, pool)
+	return queue, nil
+}
+
+// Resolve finds the queue of a pool that a deployment names; an empty name is the pool's default queue. A queue that is
+// not there is created. An unknown pool is a 404.
+func (p *Pools) Resolve(ctx context.Context, ws uuid.UUID, pool, queue string) (Place, error) {
+	return p.resolve(ctx, ws, pool, queue, true)
+}
+
+// Find is Resolve for a run: an unknown queue is a 404.
+func (p *Pools) Find(ctx context.Context, ws uuid.UUID, pool, queue string) (Place, error) {
+	return p.resolve(ctx, ws, pool, queue, false)
+}
+
+func (p *Pools) resolve(ctx context.Context, ws uuid.UUID, poolName, queueName string, create bool) (Place, error) {
+	pool, err := p.pool(ctx, ws, poolName)
+	if err != nil {
+		return Place{}, err
+	}
+	if queueName == "" {
+		id, err := resourceid.Parse(pool.GetDefaultQueueId())
+		if err != nil {
+			return Place{}, err
+		}
+		queue, err := p.queues.Get(ctx, ws, id)
+		return Place{pool, queue}, err
+	}
+	queue, err := p.queueIn(ctx, ws, pool, queueName)
+	if errors.Is(err, store.ErrNotFound) {
+		if !create {
+			return Place{}, queueNotFound(poolName, queueName)
+		}
+		queue, err = p.createQueue(ctx, ws, pool, &orchv1.WorkQueueCreate{Name: queueName, Description: new("")})
+		if errors.Is(err, store.ErrDuplicate) { // Another call created it meanwhile.
+			queue, err = p.queue(ctx, ws, pool, queueName)
+		}
+	}
+	return Place{pool, queue}, err
+}
+
+// Ensure finds the queue of the pool of agents that a deployment names without a pool, and creates what is not there. Such
+// a queue is served before the others.
+func (p *Pools) Ensure(ctx context.Context, ws uuid.UUID, queueName string) (Place, error) {
+	pool, err := p.agents(ctx, ws)
+	if err != nil {
+		return Place{}, err
+	}
+	queue, err := p.queueIn(ctx, ws, pool, queueName)
+	if errors.Is(err, store.ErrNotFound) {
+		queue, err = p.createQueue(ctx, ws, pool, &orchv1.WorkQueueCreate{Name: queueName, Description: new(""), Priority: new(int64(1))})
+		if errors.Is(err, store.ErrDuplicate) {
+			queue, err = p.queue(ctx, ws, pool, queueName)
+		}
+	}
+	return Place{pool, queue}, err
+}
+
+// agents is the pool of agents, which is created with its first use.
+func (p *Pools) agents(ctx context.Context, ws uuid.UUID) (*orchv1.WorkPool, error) {
+	pool, err := p.pools.First(ctx, ws, bson.D{{Key: "name", Value: agentPool}})
+	if !errors.Is(err, store.ErrNotFound) {
+		return pool, err
+	}
+	pool, err = p.createPool(ctx, ws, &orchv1.WorkPoolCreate{Name: agentPool, Type: agentType})
+	if errors.Is(err, store.ErrDuplicate) {
+		return p.pool(ctx, ws, agentPool)
+	}
+	return pool, err
+}
+
+// Place is where a run of a pool waits that names a queue; an empty name is the pool's default queue. What is not there is
+// a 404.
+func (p *Pools) Place(ctx context.Context, ws uuid.UUID, pool, queue string) (flowruns.Place, error) {
+	at, err := p.Find(ctx, ws, pool, queue)
+	return flowruns.Place{
+		PoolID: at.Pool.GetId(), PoolName: at.Pool.GetName(), QueueID: at.Queue.GetId(), QueueName: at.Queue.GetName(),
+	}, err
+}
+
+// PoolType is the type of a pool, empty when there is none of that id. It never changes.
+func (p *Pools) PoolType(ctx context.Context, ws, id uuid.UUID) (string, error) {
+	pool, err := p.pools.Get(ctx, ws, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil
+	}
+	return pool.GetType(), err
+}
+
+// Get returns a pool by its id, or store.ErrNotFound.
+func (p *Pools) Get(ctx context.Context, ws, id uuid.UUID) (*orchv1.WorkPool, error) {
+	return p.pools.Get(ctx, ws, id)
+}

@@ -1,0 +1,63 @@
+package workpools
+
+import (
+	"context"
+	"math"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// wordsOccupying are the types of states in which a run holds a slot of its queue and its pool.
+var wordsOccupying = []string{"PENDING", "RUNNING"}
+
+// occupying is the filter of the runs of a queue that hold slots, one for each type: each is a range of one index.
+func occupying(queue uuid.UUID, word string) bson.D {
+	return bson.D{{Key: "work_queue_id", Value: store.Binary(queue)}, {Key: "state.type", Value: word}}
+}
+
+// activeRuns is the number of runs that hold slots of a queue.
+func (p *Pools) activeRuns(ctx context.Context, ws uuid.UUID, queue *orchv1.WorkQueue) (int64, error) {
+	id, err := resourceid.Parse(queue.GetId())
+	if err != nil {
+		return 0, err
+	}
+	var sum int64
+	for _, word := range wordsOccupying {
+		n, err := p.runs.Count(ctx, ws, occupying(id, word))
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// unlimited is the number of free slots where there is no limit.
+const unlimited = math.MaxInt64
+
+// free is what a limit leaves when some slots are taken.
+func free(limit *int64, taken int64) int64 {
+	if limit == nil {
+		return unlimited
+	}
+	return max(0, *limit-taken)
+}
+
+// queuesOf are the queues of a pool by priority.
+func (p *Pools) queuesOf(ctx context.Context, ws uuid.UUID, pool *orchv1.WorkPool) ([]*orchv1.WorkQueue, error) {
+	id, err := resourceid.Parse(pool.GetId())
+	if err != nil {
+		return nil, err
+	}
+	queues, err := p.queues.Find(ctx, ws, bson.D{{Key: "work_pool_id", Value: store.Binary(id)}}, bson.D{{Key: "name", Value: 1}}, 0, -1)
+	if err != nil {
+		return nil, err
+	}
+	byPriority(queues, pool)
+	return queues, nil
+}
