@@ -48,6 +48,10 @@ var pathObjects = map[string]string{
 	"webhooks id":                  "webhook",
 	"workspace_roles id":           "workspace role",
 	"workspaces id":                "workspace",
+	"work_pool_name":               "work pool",
+	"work_pools name":              "work pool",
+	"update_work_pool_queue name":  "queue name",
+	"work_queues id":               "work queue",
 }
 
 // fixtures creates the objects that examples name, each once per example.
@@ -88,6 +92,10 @@ func newFixtures(s *server) *fixtures {
 			"fields": {"title": "{name}", "type": "object", "properties": {"user": {"type": "string"}}}}`, "id"),
 		"block document": f.post("/block_documents/", `{"name": "{name}", "block_type_id": "{block type}",
 			"block_schema_id": "{block schema}", "data": {}}`, "id"),
+
+		"work pool":  f.post("/work_pools/", `{"name": "{name}", "type": "process"}`, "name"),
+		"queue name": f.post("/work_pools/{work pool}/queues", `{"name": "{name}"}`, "name"),
+		"work queue": f.post("/work_pools/{work pool}/queues", `{"name": "{name}"}`, "id"),
 
 		"membership":      f.post(account+"/account_memberships/", `{"email": "{name}@example.com"}`, "id"),
 		"user":            f.post(account+"/account_memberships/", `{"email": "{name}@example.com"}`, "user_id"),
