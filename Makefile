@@ -84,6 +84,10 @@ e2e-sdk-faults: $(VENV)/prefect ## kill the servers while flows of the Python SD
 test-automations: ## evaluate the vectors of triggers and of matching, by one evaluator and by three replicas with crashes
 	cd services/orchestration && go test -count=1 -v -run='Vectors|Matching|Replicas|Metric' ./internal/automations/... | grep -v '^=== '
 
+.PHONY: test-ranking
+test-ranking: ## poll work pools in every recorded situation, and compare the order of the runs with the reference's
+	cd test && go test -count=1 -v -run='^TestRanking$$' ./rest
+
 .PHONY: test-traffic
 test-traffic: ## replay what recorded clients asked of the reference, and compare the answers
 	go test -count=1 -v -tags=e2e -run='^TestTraffic' ./test/traffic

@@ -33,6 +33,9 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, template string,
 		return err
 	}
 	k := &socket{admitted: legacyAdmit, log: s.opts.Log.With("route", template)}
+	if at := strings.LastIndex(r.URL.Path, "/work_pools/"); at >= 0 {
+		k.pool, _ = poolOfPath(strings.TrimSuffix(r.URL.Path[at:], "/"))
+	}
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:       vocabulary.Subprotocols(),
 		InsecureSkipVerify: true, // The guard checked the Origin.

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/request"
 	"github.com/orch-project/orch/pkg/rpc"
@@ -22,6 +24,7 @@ const (
 	pathEventsOut = "/events/out"
 	pathLogsOut   = "/logs/out"
 	pathTasks     = "/task_runs/subscriptions/scheduled"
+	pathWorkers   = "/work_pools/{name}/workers/connect"
 )
 
 // readmitEvery bounds how long a socket outlives the permission of its client. A check reads memory only.
@@ -53,7 +56,8 @@ type Server struct {
 	ingestion *publishing
 	events    *feed[passed]
 	logs      *feed[*orchv1.Log]
-	offers    *feed[string] // Wakes task workers by task key.
+	offers    *feed[string]    // Wakes task workers by task key.
+	pools     *feed[uuid.UUID] // Changed work pools.
 
 	ctx    context.Context // Ends with Close; the lifetime of the feeds.
 	cancel context.CancelFunc
@@ -82,11 +86,13 @@ func New(opts Options) *Server {
 	s.events = newFeed[passed](s.ctx, s.feedEvents)
 	s.logs = newFeed[*orchv1.Log](s.ctx, s.feedLogs)
 	s.offers = newFeed[string](s.ctx, s.feedOffers)
+	s.pools = newFeed[uuid.UUID](s.ctx, s.feedPools)
 	s.routes = map[string]route{
 		pathEventsIn:  {scope: "manage_events", limit: maxEvent, serve: (*Server).eventsIn},
 		pathEventsOut: {scope: "see_events", limit: maxFilter, serve: (*Server).eventsOut},
 		pathLogsOut:   {scope: "see_logs", limit: maxFilter, serve: (*Server).logsOut},
 		pathTasks:     {scope: "manage_task_runs", limit: maxSubscription, serve: (*Server).tasksOut},
+		pathWorkers:   {scope: "write_workers", limit: maxWorkerFrame, serve: (*Server).workerConnect},
 	}
 	return s
 }
@@ -101,8 +107,11 @@ func (s *Server) Route(path string) (template string, ok bool) {
 	if len(path) > 1 {
 		path = strings.TrimSuffix(path, "/")
 	}
+	if _, isPool := poolOfPath(path); isPool {
+		return pathWorkers, true
+	}
 	_, ok = s.routes[path]
-	return path, ok
+	return path, ok && path != pathWorkers
 }
 
 // Serve upgrades a request and returns when the socket has ended.
@@ -168,5 +177,6 @@ func (s *Server) Close(ctx context.Context) error {
 	s.events.wait()
 	s.logs.wait()
 	s.offers.wait()
+	s.pools.wait()
 	return err
 }

@@ -53,6 +53,8 @@ type socket struct {
 	conn *websocket.Conn
 	info request.Info
 	log  *slog.Logger
+	// pool is the name of the work pool in the path of a worker's channel.
+	pool string
 	// admitted checks again whether the client may use the socket.
 	admitted func() error
 	// barrier is called with every ping, before what came after it is read; the pong is sent when it returns true. Set

@@ -1,0 +1,360 @@
+package stream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/pkg/restjson"
+	"github.com/orch-project/orch/pkg/rpc"
+	"github.com/orch-project/orch/pkg/workerchannel"
+	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
+)
+
+const (
+	// maxWorkerFrame is the maximum size of a worker's frame in bytes; the first one may hold a job template.
+	maxWorkerFrame = 6 << 20
+	// snapshotDelay is the time for which changes of a pool are merged into one snapshot.
+	snapshotDelay = 50 * time.Millisecond
+	// channelVersion is the only version of the protocol.
+	channelVersion = "work_pool_worker_channel.v1"
+)
+
+// The capabilities of every channel. A client that does not request both has misunderstood the protocol.
+var channelCapabilities = []string{"worker_heartbeat.v1", "work_pool_snapshot.v1"}
+
+// The endings of a worker's channel. Clients look at code and reason: 1002 and 1008 make them use REST for good, after
+// 1011 they connect again.
+var (
+	channelProtocol     = ending{websocket.StatusProtocolError, "protocol_error"}
+	channelForbidden    = ending{websocket.StatusPolicyViolation, "authorization_failed"}
+	channelVersionOther = ending{websocket.StatusPolicyViolation, "unsupported_version"}
+	channelHeartbeat    = ending{websocket.StatusInternalError, "heartbeat_persistence_failed"}
+	channelTransient    = ending{websocket.StatusInternalError, "transient_server_error"}
+)
+
+// frame is a message of the channel in either direction.
+type frame[P any] struct {
+	Type    string    `json:"type"`
+	ID      uuid.UUID `json:"id"`
+	SentAt  time.Time `json:"sent_at"`
+	Payload P         `json:"payload"`
+}
+
+type workerHello struct {
+	ConsumerID            uuid.UUID       `json:"consumer_id"`
+	WorkerName            string          `json:"worker_name"`
+	WorkerType            string          `json:"worker_type"`
+	Interval              int64           `json:"heartbeat_interval_seconds"`
+	Versions              []string        `json:"supported_channel_versions"`
+	Capabilities          []string        `json:"requested_capabilities"`
+	WorkQueueNames        []string        `json:"work_queue_names"`
+	HandledCleanupKinds   []string        `json:"handled_cleanup_kinds"`
+	MaxCleanupConcurrency int64           `json:"max_cleanup_concurrency"`
+	CreatePoolIfNotFound  bool            `json:"create_pool_if_not_found"`
+	BaseJobTemplate       json.RawMessage `json:"default_base_job_template"`
+	WorkerMetadata        json.RawMessage `json:"worker_metadata"`
+}
+
+type workerHeartbeat struct {
+	ConsumerID uuid.UUID `json:"consumer_id"`
+	WorkerName string    `json:"worker_name"`
+	Interval   int64     `json:"heartbeat_interval_seconds"`
+}
+
+type resolvedQueue struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+type snapshot struct {
+	Sequence int64           `json:"snapshot_sequence"`
+	Reason   string          `json:"reason"`
+	WorkPool json.RawMessage `json:"work_pool"`
+}
+
+type workerReady struct {
+	ConsumerID            uuid.UUID       `json:"consumer_id"`
+	WorkerID              *string         `json:"worker_id"`
+	Version               string          `json:"selected_channel_version"`
+	Interval              int64           `json:"effective_heartbeat_interval_seconds"`
+	Accepted              []string        `json:"accepted_capabilities"`
+	Rejected              []string        `json:"rejected_capabilities"`
+	MaxCleanupConcurrency int64           `json:"effective_max_cleanup_concurrency"`
+	Queues                []resolvedQueue `json:"resolved_work_queues"`
+	Snapshot              snapshot        `json:"initial_snapshot"`
+}
+
+// workerChannel is a socket of /work_pools/{name}/workers/connect.
+type workerChannel struct {
+	server   *Server
+	socket   *socket
+	hello    workerHello
+	pool     *orchv1.WorkPool // As the worker knows it.
+	sequence int64
+	beats    chan []byte // The frames after the first one.
+}
+
+// workerConnect keeps a worker's channel:
+//
+//	worker.hello.v1 ──▶ pool, queues, first heartbeat ──▶ worker.ready.v1
+//	worker.heartbeat.v1 ──▶ heartbeat; a snapshot where a change was missed
+//	pool is changed ──▶ work_pool.snapshot.v1;  pool is deleted ──▶ authorization_failed
+func (s *Server) workerConnect(ctx context.Context, k *socket) ending {
+	var first json.RawMessage
+	if end := k.hello(ctx, &first, channelProtocol.code, channelProtocol.reason); !end.ok() {
+		return end
+	}
+	c := &workerChannel{server: s, socket: k, beats: make(chan []byte)}
+	if end := c.greet(first); !end.ok() {
+		return end
+	}
+	connected, err := c.connect(ctx)
+	if err != nil {
+		return c.failed(ctx, "connect the channel of a worker", err)
+	}
+	c.pool = connected.GetWorkPool()
+	id, err := uuid.Parse(c.pool.GetId())
+	if err != nil {
+		return c.failed(ctx, "read the id of a work pool", err)
+	}
+	changed := newSubscriber(k.info.Workspace, false, func(pool uuid.UUID) bool { return pool == id })
+	defer s.pools.leave(changed)
+	serving, cancel := context.WithCancel(ctx)
+	defer cancel()
+	k.listening.Go(func() {
+		defer cancel()
+		c.listen(ctx, serving)
+	})
+	if s.pools.join(serving, changed) != nil {
+		return channelTransient
+	}
+	if end := c.ready(serving, connected); !end.ok() {
+		return end
+	}
+	return c.serve(serving, changed)
+}
+
+// greet reads the first frame.
+func (c *workerChannel) greet(data []byte) ending {
+	var f frame[workerHello]
+	if !strict(data, &f) || f.Type != "worker.hello.v1" {
+		return channelProtocol
+	}
+	h := f.Payload
+	missing := slices.ContainsFunc(channelCapabilities, func(one string) bool { return !slices.Contains(h.Capabilities, one) })
+	cleanup := slices.Contains(h.Capabilities, "cleanup_delivery.v1")
+	blank := slices.Contains(slices.Concat(h.Versions, h.Capabilities, h.WorkQueueNames), "")
+	if h.ConsumerID == uuid.Nil || h.WorkerName == "" || h.WorkerType == "" || h.Interval < 1 || h.MaxCleanupConcurrency < 0 ||
+		len(h.Versions) == 0 || missing || blank || !cleanup && (len(h.HandledCleanupKinds) > 0 || h.MaxCleanupConcurrency > 0) {
+		return channelProtocol
+	}
+	if t := bytes.TrimSpace(h.BaseJobTemplate); len(t) > 0 && t[0] != '{' {
+		return channelProtocol
+	}
+	if !slices.Contains(h.Versions, channelVersion) {
+		return channelVersionOther
+	}
+	c.hello = h
+	return ending{}
+}
+
+// strict decodes a frame and refuses unknown fields and trailing data.
+func strict(data []byte, out any) bool {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode(out) == nil && !d.More()
+}
+
+func (c *workerChannel) connect(ctx context.Context) (*orchv1.ConnectWorkerResponse, error) {
+	response, _, err := c.server.opts.Caller.Call(ctx, orchv1.WorkPoolService_ConnectWorker_FullMethodName, &orchv1.ConnectWorkerRequest{
+		WorkPoolName: c.socket.pool, WorkerName: c.hello.WorkerName, WorkerType: c.hello.WorkerType,
+		HeartbeatIntervalSeconds: c.hello.Interval, WorkQueueNames: c.hello.WorkQueueNames,
+		CreatePoolIfNotFound: c.hello.CreatePoolIfNotFound, DefaultBaseJobTemplate: c.hello.BaseJobTemplate,
+	})
+	connected, ok := response.(*orchv1.ConnectWorkerResponse)
+	if err == nil && !ok {
+		err = errors.New("stream: not a response to ConnectWorker")
+	}
+	return connected, err
+}
+
+// failed is the ending that follows from the error of a call.
+func (c *workerChannel) failed(ctx context.Context, action string, err error) ending {
+	if ctx.Err() != nil {
+		return gone
+	}
+	status := rpc.HTTPError(err).GetStatus()
+	switch {
+	case status == http.StatusNotFound || status == http.StatusForbidden:
+		return channelForbidden
+	case status >= http.StatusBadRequest && status < http.StatusInternalServerError:
+		return channelProtocol
+	}
+	c.socket.log.WarnContext(ctx, action, "error", err)
+	return channelTransient
+}
+
+// listen reads frames until the worker has gone. It reads until the socket is closed, longer than it is served: a read whose
+// context ends cuts the connection, and the worker would not learn why.
+func (c *workerChannel) listen(ctx, serving context.Context) {
+	for {
+		data, end := c.socket.read(ctx)
+		if !end.ok() {
+			if end != gone {
+				c.socket.end(end)
+			}
+			return
+		}
+		select {
+		case c.beats <- data:
+		case <-serving.Done():
+			return
+		}
+	}
+}
+
+func (c *workerChannel) ready(ctx context.Context, connected *orchv1.ConnectWorkerResponse) ending {
+	initial, err := c.snapshot("initial")
+	if err != nil {
+		return c.failed(ctx, "write a work pool", err)
+	}
+	ready := workerReady{
+		ConsumerID: c.hello.ConsumerID, Version: channelVersion, Interval: c.hello.Interval, Accepted: channelCapabilities,
+		Rejected: []string{}, Queues: []resolvedQueue{}, Snapshot: initial,
+	}
+	for _, capability := range c.hello.Capabilities {
+		if !slices.Contains(channelCapabilities, capability) && !slices.Contains(ready.Rejected, capability) {
+			ready.Rejected = append(ready.Rejected, capability)
+		}
+	}
+	for _, queue := range connected.GetWorkQueues() {
+		ready.Queues = append(ready.Queues, resolvedQueue{queue.GetId(), queue.GetName()})
+	}
+	return send(ctx, c, "worker.ready.v1", ready)
+}
+
+// snapshot is the pool as the worker is to know it, with the next number.
+func (c *workerChannel) snapshot(reason string) (snapshot, error) {
+	text, err := restjson.Marshal(c.pool)
+	c.sequence++
+	return snapshot{Sequence: c.sequence, Reason: reason, WorkPool: text}, err
+}
+
+func send[P any](ctx context.Context, c *workerChannel, kind string, payload P) ending {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return c.failed(ctx, "make the id of a frame", err)
+	}
+	text, err := json.Marshal(frame[P]{Type: kind, ID: id, SentAt: time.Now().UTC(), Payload: payload})
+	if err != nil {
+		return c.failed(ctx, "write a frame", err)
+	}
+	if c.socket.write(ctx, text) != nil {
+		return gone
+	}
+	return ending{}
+}
+
+func (c *workerChannel) serve(ctx context.Context, changed *subscriber[uuid.UUID]) ending {
+	due := time.NewTimer(snapshotDelay) // The pool may have been changed before the channel was told of changes.
+	defer due.Stop()
+	for {
+		select {
+		case <-changed.news:
+			if end := changed.ending(); !end.ok() {
+				return channelTransient
+			}
+			changed.take()
+			due.Reset(snapshotDelay)
+		case <-due.C:
+			if end := c.refresh(ctx, "work_pool_updated"); !end.ok() {
+				return end
+			}
+		case data := <-c.beats:
+			if end := c.beat(ctx, data); !end.ok() {
+				return end
+			}
+		case <-ctx.Done():
+			return gone
+		}
+	}
+}
+
+// beat records a heartbeat, and makes up for a change that the feed did not deliver.
+func (c *workerChannel) beat(ctx context.Context, data []byte) ending {
+	var f frame[workerHeartbeat]
+	if !strict(data, &f) || f.Type != "worker.heartbeat.v1" || f.Payload.Interval < 1 ||
+		f.Payload.ConsumerID != c.hello.ConsumerID || f.Payload.WorkerName != c.hello.WorkerName {
+		return channelProtocol
+	}
+	_, _, err := c.server.opts.Caller.Call(ctx, orchv1.WorkPoolService_WorkerHeartbeat_FullMethodName, &orchv1.WorkerHeartbeatRequest{
+		WorkPoolName: c.socket.pool, Heartbeat: &orchv1.Heartbeat{Name: f.Payload.WorkerName, HeartbeatIntervalSeconds: &f.Payload.Interval},
+	})
+	if err != nil {
+		if end := c.failed(ctx, "record the heartbeat of a worker", err); end != channelTransient {
+			return end
+		}
+		return channelHeartbeat
+	}
+	return c.refresh(ctx, "heartbeat_reconciliation")
+}
+
+// refresh sends the pool if it is another than the worker knows. A pool that is gone, or was created anew, ends the channel.
+func (c *workerChannel) refresh(ctx context.Context, reason string) ending {
+	response, _, err := c.server.opts.Caller.Call(ctx, orchv1.WorkPoolService_ReadWorkPool_FullMethodName, &orchv1.ReadWorkPoolRequest{Name: c.socket.pool})
+	if err != nil {
+		return c.failed(ctx, "read a work pool", err)
+	}
+	pool, ok := response.(*orchv1.WorkPool)
+	switch {
+	case !ok:
+		return channelTransient
+	case pool.GetId() != c.pool.GetId():
+		return channelForbidden
+	case alike(pool, c.pool):
+		return ending{}
+	}
+	c.pool = pool
+	next, err := c.snapshot(reason)
+	if err != nil {
+		return c.failed(ctx, "write a work pool", err)
+	}
+	return send(ctx, c, "work_pool.snapshot.v1", next)
+}
+
+// alike tells whether two versions of a pool are the same to its workers.
+func alike(a, b *orchv1.WorkPool) bool {
+	limits := (a.ConcurrencyLimit == nil) == (b.ConcurrencyLimit == nil) && a.GetConcurrencyLimit() == b.GetConcurrencyLimit()
+	return limits && a.GetIsPaused() == b.GetIsPaused() && bytes.Equal(a.GetBaseJobTemplate(), b.GetBaseJobTemplate()) &&
+		proto.Equal(a.GetStorageConfiguration(), b.GetStorageConfiguration())
+}
+
+// poolOfPath is the name of the pool in the path of a worker's channel; false for other paths.
+func poolOfPath(path string) (name string, ok bool) {
+	rest, ok := strings.CutPrefix(path, "/work_pools/")
+	if !ok {
+		return "", false
+	}
+	name, ok = strings.CutSuffix(rest, "/workers/connect")
+	return name, ok && name != "" && !strings.Contains(name, "/")
+}
+
+// feedPools is the source of the feed of changed pools.
+func (s *Server) feedPools(ctx context.Context, ready func()) error {
+	return s.opts.Broker.Live(workerchannel.Feed).Subscribe(ctx, func(workspace uuid.UUID, id []byte) {
+		if pool, err := uuid.FromBytes(id); err == nil {
+			s.pools.offer(workspace, pool, message{})
+		}
+	}, broker.OnReady(ready))
+}
