@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var socketPaths = []string{"/events/in", "/events/out", "/logs/out", "/task_runs/subscriptions/scheduled"}
+var socketPaths = []string{"/events/in", "/events/out", "/logs/out", "/task_runs/subscriptions/scheduled", "/work_pools/p/workers/connect"}
 
 func TestSocketsGreet(t *testing.T) {
 	t.Parallel()
@@ -32,7 +32,7 @@ func TestSocketsGreet(t *testing.T) {
 			require.Equal(t, "Expected 'auth' message", reason)
 		}
 	}
-	for _, path := range []string{"/work_pools/p/workers/connect", "/events/up", "/flows/"} {
+	for _, path := range []string{"/work_pools/workers/connect", "/work_pools/p/q/workers/connect", "/events/up", "/flows/"} {
 		_, status, _, err := s.tryDial(path, "prefect", nil)
 		require.Error(t, err)
 		require.Equal(t, http.StatusNotFound, status, path)
@@ -70,9 +70,9 @@ func TestSocketsAuthenticate(t *testing.T) {
 		require.Equal(t, http.StatusUnauthorized, status, "a legacy client cannot send a token")
 		s.dial(path, "", http.Header{"Authorization": {"Basic dXNlcjpwYXNz"}})
 	}
-	_, status, _, err := s.tryDial("/work_pools/p/workers/connect", "prefect", nil)
+	_, status, _, err := s.tryDial("/work_pools/p/workers/stop", "prefect", nil)
 	require.Error(t, err)
-	require.Equal(t, http.StatusNotFound, status, "workers try it without credentials, and do without it")
+	require.Equal(t, http.StatusNotFound, status, "an unknown path is unknown to all")
 }
 
 func TestSocketsAreBounded(t *testing.T) {
