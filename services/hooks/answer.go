@@ -63,11 +63,14 @@ func (d *delivery) linger() {
 // challenge asks for what was missing: the key of the service account, or a signature.
 func (d *delivery) challenge(err error) int {
 	if !d.cfg.StrictQuiet {
-		scheme := "Bearer"
-		if errors.Is(err, verify.ErrUnproven) {
-			scheme = "Signature"
+		challenge := "Bearer"
+		switch {
+		case errors.Is(err, verify.ErrUnproven):
+			challenge = "Signature"
+		case errors.Is(err, errNoRole): // The key is valid, so its holder may know what is missing (RFC 6750, section 3.1).
+			challenge = `Bearer error="insufficient_scope", error_description="the service account has no role in the workspace"`
 		}
-		d.w.Header().Set("WWW-Authenticate", scheme)
+		d.w.Header().Set("WWW-Authenticate", challenge)
 	}
 	return d.refuse(http.StatusUnauthorized)
 }

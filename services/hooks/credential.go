@@ -8,6 +8,7 @@ import (
 
 	"github.com/orch-project/orch/pkg/auth"
 	"github.com/orch-project/orch/pkg/directory"
+	"github.com/orch-project/orch/pkg/webhook/verify"
 	"github.com/orch-project/orch/services/hooks/internal/definitioncache"
 	"github.com/orch-project/orch/services/hooks/internal/guard"
 	"github.com/orch-project/orch/services/hooks/internal/publish"
@@ -57,37 +58,54 @@ func (d *delivery) checkKey(token string) error {
 	return nil
 }
 
-// unauthorized answers a request whose credential or signature is not good, or cannot be judged.
+// unauthorized responds to a request whose credential or signature is invalid, or cannot be checked.
 func (d *delivery) unauthorized(ctx context.Context, err error) int {
 	if errors.Is(err, definitioncache.ErrUnavailable) {
 		return d.unavailable(ctx, err)
 	}
-	d.tellOwner(ctx, err)
+	d.refused(ctx, err)
 	return d.challenge(err)
 }
 
-// turnAway answers a request that is not admitted, whoever sent it.
-func (d *delivery) turnAway(ctx context.Context, err error) int {
+// notAdmitted responds to a request that the address list or the rate limit refuses, whoever sent it.
+func (d *delivery) notAdmitted(ctx context.Context, err error) int {
 	if errors.Is(err, guard.ErrForbidden) {
-		d.tellOwner(ctx, err)
+		d.refused(ctx, err)
 		return d.refuse(http.StatusForbidden)
 	}
 	if many, ok := errors.AsType[*guard.TooManyError](err); ok {
-		d.tellOwner(ctx, err)
+		d.refused(ctx, err)
 		return d.tooMany(many)
 	}
 	return d.unavailable(ctx, err)
 }
 
-// tellOwner tells the webhook's owner once in a while that a request was refused, without its body: strangers must not
-// fill the store. The delivery log is told as often.
-func (d *delivery) tellOwner(ctx context.Context, err error) {
-	d.note.Err, d.note.WithoutBody = err, true
-	if d.silent = !d.throttle.allow(d.hook.GetId()); d.silent {
+// refusalReason is the class of a refusal, for the delivery log and the metrics.
+func refusalReason(err error) string {
+	switch {
+	case errors.Is(err, errNoRole):
+		return "role"
+	case errors.Is(err, errCredential):
+		return "credential"
+	case errors.Is(err, verify.ErrUnproven):
+		return "signature"
+	case errors.Is(err, guard.ErrForbidden):
+		return "address"
+	}
+	return "rate"
+}
+
+// refused counts and logs a refusal, without the body: strangers must not fill the store. The webhook's owner gets one
+// failure event an interval for each reason.
+func (d *delivery) refused(ctx context.Context, err error) {
+	reason := refusalReason(err)
+	d.metrics.refusals.WithLabelValues(reason).Inc()
+	d.note.Err, d.note.WithoutBody, d.note.Reason, d.note.Refused = err, true, reason, true
+	if !d.throttle.allow(d.hook.GetId() + " " + reason) {
 		return
 	}
 	f := publish.Failure{Hook: d.hook, Request: d.request, Err: err, WithoutBody: true}
 	if err := d.publisher.Publish(ctx, d.hook.GetWorkspace(), f.Event(d.cfg.Vocabulary, d.ids)); err != nil {
-		d.log.WarnContext(ctx, "publishing a failure event", "webhook_id", d.hook.GetId(), "error", err)
+		d.log.WarnContext(ctx, "failure event was not published", "webhook_id", d.hook.GetId(), "error", err)
 	}
 }

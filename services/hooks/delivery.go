@@ -32,8 +32,7 @@ type delivery struct {
 	from    netip.Addr
 	request *receive.Request
 
-	note   deliveries.Note // What the delivery log is told.
-	silent bool            // The log is told nothing.
+	note deliveries.Note // The entry of the delivery log.
 }
 
 // run takes the steps in their order until one of them answers, and returns the status.
@@ -55,7 +54,7 @@ func (d *delivery) run() int {
 	d.request = receive.New(d.r, d.slug, d.rest, d.clock.Now())
 	d.request.Secrets = d.guard.Secrets()
 	if err := d.guards.Admit(d.guard, d.definitions.Account(d.hook.GetAccount()), d.from, d.request.Received); err != nil {
-		return d.turnAway(ctx, err)
+		return d.notAdmitted(ctx, err)
 	}
 	if answer := d.request.TokenHandshake(d.guard.Handshakes()); answer != nil {
 		return d.shake(answer)
@@ -70,12 +69,12 @@ func (d *delivery) run() int {
 		if errors.Is(err, receive.ErrUnsupported) {
 			status = http.StatusUnsupportedMediaType
 		}
-		return d.fail(ctx, status, publish.Failure{Err: err})
+		return d.fail(ctx, status, "body", publish.Failure{Err: err})
 	}
 	if d.request.TooLarge {
 		d.w.Header().Set("Connection", "close") // The rest of the body is not waited for; see linger.
 		d.w.Header().Set("Content-Length", "0")
-		return d.fail(ctx, http.StatusRequestEntityTooLarge, publish.Failure{Err: errTooLarge})
+		return d.fail(ctx, http.StatusRequestEntityTooLarge, "body", publish.Failure{Err: errTooLarge})
 	}
 	if d.request.ClaimsHandshake() {
 		// A handshake needs no credential: its answer tells the sender what the sender has told.
@@ -106,11 +105,11 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
 	body := d.request.Body()
 	text, err := d.renderer.Render(ctx, d.hook.GetTemplate(), d.request, body)
 	if err != nil {
-		return d.fail(ctx, http.StatusBadRequest, publish.Failure{Err: err})
+		return d.fail(ctx, http.StatusBadRequest, "template", publish.Failure{Err: err})
 	}
 	event, err := d.renderer.Event(text, d.hook, d.request, body, id)
 	if err != nil {
-		return d.fail(ctx, http.StatusBadRequest, publish.Failure{Rendered: &text, Err: err})
+		return d.fail(ctx, http.StatusBadRequest, "event", publish.Failure{Rendered: &text, Err: err})
 	}
 	send := func() error { return d.publisher.Publish(ctx, d.hook.GetWorkspace(), event) }
 	duplicate := false
@@ -131,7 +130,7 @@ func (d *delivery) ingest(ctx context.Context, id uuid.UUID) int {
 	case errors.Is(err, publish.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		return d.unavailable(ctx, err)
 	}
-	return d.fail(ctx, http.StatusBadRequest, publish.Failure{Rendered: &text, Err: err})
+	return d.fail(ctx, http.StatusBadRequest, "event", publish.Failure{Rendered: &text, Err: err})
 }
 
 // duplicate responds to a delivery whose event was published before.
@@ -142,17 +141,17 @@ func (d *delivery) duplicate(id uuid.UUID) int {
 	return http.StatusNoContent
 }
 
-// fail tells the webhook's owner what went wrong, and the sender only that something did. When the owner cannot be told
-// the sender must try again: the request would be lost without a trace.
-func (d *delivery) fail(ctx context.Context, status int, f publish.Failure) int {
+// fail publishes a failure event for the webhook's owner and responds with the status alone. When the event cannot be
+// published the sender must retry: the request would be lost without a trace.
+func (d *delivery) fail(ctx context.Context, status int, reason string, f publish.Failure) int {
 	f.Hook, f.Request = d.hook, d.request
-	d.note.Err, d.note.Rendered = f.Err, f.Rendered
+	d.note.Err, d.note.Rendered, d.note.Reason = f.Err, f.Rendered, reason
 	err := d.publisher.Publish(ctx, d.hook.GetWorkspace(), f.Event(d.cfg.Vocabulary, d.ids))
 	if errors.Is(err, publish.ErrUnavailable) {
 		return d.unavailable(ctx, err)
 	}
 	if err != nil {
-		d.log.ErrorContext(ctx, "publishing a failure event", "webhook_id", d.hook.GetId(), "error", err)
+		d.log.ErrorContext(ctx, "failure event was not published", "webhook_id", d.hook.GetId(), "error", err)
 	}
 	return d.refuse(status)
 }

@@ -119,9 +119,11 @@ func TestTheDeliveryLog(t *testing.T) {
 	for _, d := range log() {
 		if d.GetStatus() == http.StatusUnauthorized {
 			strangers++
+			require.Equal(t, "signature", d.GetReason())
 		}
 	}
-	require.Equal(t, 1, strangers)
+	require.Equal(t, 1, strangers, "the first is shown at once, the last after a minute")
+	require.Regexp(t, `"orch_hooks_refusals_total".*?"value":"signature"}],"counter":{"value":5,`, w.measured())
 	w.do("POST", "unknown", "{}")
 	w.do("TRACE", slug, "")
 }

@@ -133,7 +133,7 @@ func New(cfg Config, deps Deps) (*Hooks, error) {
 	if h.guards, err = guard.NewRegistry(cfg.Secrets, cfg.accountRules()); err != nil {
 		return nil, err
 	}
-	h.recorder = deliveries.New(deliveries.Options{Journal: journal, Log: h.log, Forgotten: h.metrics.forgotten})
+	h.recorder = deliveries.New(deliveries.Options{Journal: journal, Log: h.log, Dropped: h.metrics.unlogged, Clock: deps.Clock})
 	h.definitions = definitioncache.New(definitioncache.Options{Bucket: bucket, Log: h.log, Gone: h.guards.Forget})
 	h.renderer = render.New(render.Options{
 		Vocabulary: cfg.Vocabulary, IDs: deps.IDs, Budget: jinja.Budget{Timeout: cfg.TemplateTimeout},

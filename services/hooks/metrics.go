@@ -15,11 +15,12 @@ import (
 type metrics struct {
 	requests   *prometheus.CounterVec
 	acks       prometheus.Histogram
+	refusals   *prometheus.CounterVec
 	unknown    prometheus.Counter
 	disabled   prometheus.Counter
 	duplicates prometheus.Counter
-	// forgotten counts deliveries that are missing in the delivery log.
-	forgotten prometheus.Counter
+	// unlogged counts deliveries that are missing in the delivery log.
+	unlogged prometheus.Counter
 }
 
 func newMetrics(registry prometheus.Registerer) *metrics {
@@ -41,10 +42,14 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Name: "orch_hooks_duplicates_total",
 			Help: "Duplicate deliveries, which made no event.",
 		})),
-		forgotten: telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
+		unlogged: telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "orch_hooks_unlogged_deliveries_total",
 			Help: "Deliveries that are not in the delivery log, because too many came at once or the broker was away.",
 		})),
+		refusals: telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "orch_hooks_refusals_total",
+			Help: "Requests that a webhook refused, by reason: credential, role, signature, address or rate.",
+		}, []string{"reason"})),
 		unknown:  missing.WithLabelValues("unknown"),
 		disabled: missing.WithLabelValues("disabled"),
 	}
@@ -66,7 +71,7 @@ func (h *Hooks) finish(r *http.Request, d *delivery, status int, took time.Durat
 		slog.Int("status", status),
 		slog.Duration("took", took),
 	)
-	if d.request == nil || d.silent {
+	if d.request == nil {
 		return
 	}
 	n := d.note

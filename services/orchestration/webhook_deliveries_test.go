@@ -232,3 +232,31 @@ func TestRenderWebhook(t *testing.T) {
 	got = render(&orchv1.WebhookDraft{Template: `{{ body }}`, Method: "GET", Body: []byte(`"x"`)})
 	require.Empty(t, got.GetRendered())
 }
+
+// The summary counts each refused request, whether it has an entry of its own or not.
+func TestDeliveriesAreSummarized(t *testing.T) {
+	t.Parallel()
+	d := newDomain(t)
+	w := d.eventWebhook()
+	start := time.Now().Add(-time.Minute)
+	entry := func(status int64, reason string, count int64, after time.Duration) *orchv1.WebhookDelivery {
+		one := failed("")
+		one.Status, one.Count, one.Received = status, count, timestamppb.New(start.Add(after))
+		if reason != "" {
+			one.Reason = &reason
+		}
+		return one
+	}
+	d.deliver(w, entry(204, "", 0, 0), entry(401, "signature", 1, time.Second), entry(401, "signature", 41, 3*time.Second),
+		entry(401, "credential", 1, 2*time.Second), entry(204, "", 1, 4*time.Second))
+	got := call[*orchv1.WebhookDeliverySummary](d, orchv1.WebhookService_SummarizeDeliveries_FullMethodName, &orchv1.SummarizeDeliveriesRequest{Id: w.GetId()}).GetCounts()
+	require.Len(t, got, 3)
+	require.EqualValues(t, []int64{204, 401, 401}, []int64{got[0].GetStatus(), got[1].GetStatus(), got[2].GetStatus()})
+	require.EqualValues(t, []int64{2, 1, 42}, []int64{got[0].GetCount(), got[1].GetCount(), got[2].GetCount()})
+	require.Equal(t, "signature", got[2].GetReason())
+	require.WithinDuration(t, start.Add(time.Second), got[2].GetFirst().AsTime(), time.Millisecond)
+	require.WithinDuration(t, start.Add(3*time.Second), got[2].GetLast().AsTime(), time.Millisecond)
+	for _, one := range d.deliveries(w, nil) {
+		require.Positive(t, one.GetCount())
+	}
+}

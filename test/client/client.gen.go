@@ -7288,6 +7288,9 @@ type WebhookDelivery struct {
 	// BodyTruncated Whether the recorded body is truncated.
 	BodyTruncated *bool `json:"body_truncated,omitempty"`
 
+	// Count Number of requests that this entry stands for. The log has the first and the last refusal of each reason and source network a minute; the last one counts those in between.
+	Count *int64 `json:"count,omitempty"`
+
 	// Duplicate Whether the request duplicates a delivery that already published its event.
 	Duplicate *bool `json:"duplicate,omitempty"`
 
@@ -7327,6 +7330,9 @@ type WebhookDelivery struct {
 	// Query Query string of the request, without the question mark.
 	Query *string `json:"query,omitempty"`
 
+	// Reason Why the request was refused or failed: credential, role, signature, address, rate, body, template, event or handshake.
+	Reason *string `json:"reason,omitempty"`
+
 	// Received Time at which the request arrived, in UTC.
 	Received *time.Time `json:"received"`
 
@@ -7353,6 +7359,24 @@ type WebhookDelivery struct {
 
 	// WebhookId UUID of the webhook.
 	WebhookId openapi_types.UUID `json:"webhook_id"`
+}
+
+// WebhookDeliveryCount WebhookDeliveryCount is the number of requests with one outcome.
+type WebhookDeliveryCount struct {
+	// Count Number of requests.
+	Count *int64 `json:"count,omitempty"`
+
+	// First When the first of them arrived, as far as the log has an entry of it.
+	First *time.Time `json:"first,omitempty"`
+
+	// Last When the last of them arrived.
+	Last *time.Time `json:"last,omitempty"`
+
+	// Reason Why the requests were refused or failed; null when they succeeded.
+	Reason *string `json:"reason,omitempty"`
+
+	// Status HTTP status of the response.
+	Status *int64 `json:"status,omitempty"`
 }
 
 // WebhookDeliveryFilter WebhookDeliveryFilter selects deliveries of one webhook; absent criteria match everything.
@@ -9536,6 +9560,12 @@ type ReadDeliveriesParams struct {
 
 // ReplayDeliveriesParams defines parameters for ReplayDeliveries.
 type ReplayDeliveriesParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// SummarizeDeliveriesParams defines parameters for SummarizeDeliveries.
+type SummarizeDeliveriesParams struct {
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
@@ -16348,6 +16378,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /webhooks/{id}/deliveries/replay (the `ReplayDeliveries` operationId).
 	ReplayDeliveries(ctx context.Context, id openapi_types.UUID, params *ReplayDeliveriesParams, body ReplayDeliveriesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SummarizeDeliveries Summarize deliveries
+	//
+	// Counts the requests of the webhook's delivery log by status and reason, the refused ones included that have no entry of their own.
+	//
+	// Corresponds with POST /webhooks/{id}/deliveries/summary (the `SummarizeDeliveries` operationId).
+	SummarizeDeliveries(ctx context.Context, id openapi_types.UUID, params *SummarizeDeliveriesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ReadDelivery Read a delivery
 	//
@@ -23284,6 +23321,23 @@ func (c *Client) ReplayDeliveriesWithBody(ctx context.Context, id openapi_types.
 // Corresponds with POST /webhooks/{id}/deliveries/replay (the `ReplayDeliveries` operationId).
 func (c *Client) ReplayDeliveries(ctx context.Context, id openapi_types.UUID, params *ReplayDeliveriesParams, body ReplayDeliveriesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewReplayDeliveriesRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SummarizeDeliveries Summarize deliveries
+//
+// Counts the requests of the webhook's delivery log by status and reason, the refused ones included that have no entry of their own.
+//
+// Corresponds with POST /webhooks/{id}/deliveries/summary (the `SummarizeDeliveries` operationId).
+func (c *Client) SummarizeDeliveries(ctx context.Context, id openapi_types.UUID, params *SummarizeDeliveriesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSummarizeDeliveriesRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -36903,6 +36957,55 @@ func NewReplayDeliveriesRequestWithBody(server string, id openapi_types.UUID, pa
 	return req, nil
 }
 
+// NewSummarizeDeliveriesRequest constructs an http.Request for the SummarizeDeliveries method
+func NewSummarizeDeliveriesRequest(server string, id openapi_types.UUID, params *SummarizeDeliveriesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/webhooks/%s/deliveries/summary", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewReadDeliveryRequest constructs an http.Request for the ReadDelivery method
 func NewReadDeliveryRequest(server string, id openapi_types.UUID, deliveryId openapi_types.UUID, params *ReadDeliveryParams) (*http.Request, error) {
 	var err error
@@ -40526,6 +40629,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /webhooks/{id}/deliveries/replay (the `ReplayDeliveries` operationId).
 	ReplayDeliveriesWithResponse(ctx context.Context, id openapi_types.UUID, params *ReplayDeliveriesParams, body ReplayDeliveriesJSONRequestBody, reqEditors ...RequestEditorFn) (*ReplayDeliveriesResult, error)
+
+	// SummarizeDeliveriesWithResponse Summarize deliveries
+	//
+	// Counts the requests of the webhook's delivery log by status and reason, the refused ones included that have no entry of their own.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /webhooks/{id}/deliveries/summary (the `SummarizeDeliveries` operationId).
+	SummarizeDeliveriesWithResponse(ctx context.Context, id openapi_types.UUID, params *SummarizeDeliveriesParams, reqEditors ...RequestEditorFn) (*SummarizeDeliveriesResult, error)
 
 	// ReadDeliveryWithResponse Read a delivery
 	//
@@ -53449,6 +53561,61 @@ func (r ReplayDeliveriesResult) ContentType() string {
 	return ""
 }
 
+type SummarizeDeliveriesResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]WebhookDeliveryCount
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SummarizeDeliveriesResult) GetJSON200() *[]WebhookDeliveryCount {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r SummarizeDeliveriesResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r SummarizeDeliveriesResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r SummarizeDeliveriesResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SummarizeDeliveriesResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SummarizeDeliveriesResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SummarizeDeliveriesResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ReadDeliveryResult struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -59294,6 +59461,21 @@ func (c *ClientWithResponses) ReplayDeliveriesWithResponse(ctx context.Context, 
 		return nil, err
 	}
 	return ParseReplayDeliveriesResult(rsp)
+}
+
+// SummarizeDeliveriesWithResponse Summarize deliveries
+//
+// Counts the requests of the webhook's delivery log by status and reason, the refused ones included that have no entry of their own.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /webhooks/{id}/deliveries/summary (the `SummarizeDeliveries` operationId).
+func (c *ClientWithResponses) SummarizeDeliveriesWithResponse(ctx context.Context, id openapi_types.UUID, params *SummarizeDeliveriesParams, reqEditors ...RequestEditorFn) (*SummarizeDeliveriesResult, error) {
+	rsp, err := c.SummarizeDeliveries(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSummarizeDeliveriesResult(rsp)
 }
 
 // ReadDeliveryWithResponse Read a delivery
@@ -68788,6 +68970,46 @@ func ParseReplayDeliveriesResult(rsp *http.Response) (*ReplayDeliveriesResult, e
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest []WebhookDelivery
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSummarizeDeliveriesResult parses an HTTP response from a SummarizeDeliveriesWithResponse call
+func ParseSummarizeDeliveriesResult(rsp *http.Response) (*SummarizeDeliveriesResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SummarizeDeliveriesResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []WebhookDeliveryCount
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -4151,6 +4151,8 @@ func Of(fullName string) string {
 		return "State of the subflow run."
 	case "orch.v1.SubflowState.task_run_id":
 		return "UUID of the task run that represents the subflow run."
+	case "orch.v1.SummarizeDeliveriesRequest.id":
+		return "UUID of the webhook."
 	case "orch.v1.SuspendFlowRun":
 		return "SuspendFlowRun suspends the flow run of the triggering event."
 	case "orch.v1.TASK_RUN_SORT_CREATED_DESC":
@@ -5159,6 +5161,8 @@ func Of(fullName string) string {
 		return "Request body as text; a truncated body prevents replay."
 	case "orch.v1.WebhookDelivery.body_truncated":
 		return "Whether the recorded body is truncated."
+	case "orch.v1.WebhookDelivery.count":
+		return "Number of requests that this entry stands for. The log has the first and the last refusal of each reason and source network a minute; the last one counts those in between."
 	case "orch.v1.WebhookDelivery.deduplication_id":
 		return "Id of the event, equal for every processing of the delivery."
 	case "orch.v1.WebhookDelivery.duplicate":
@@ -5189,6 +5193,8 @@ func Of(fullName string) string {
 		return "Query string of the request, without the question mark."
 	case "orch.v1.WebhookDelivery.raw_body":
 		return "Request body as received."
+	case "orch.v1.WebhookDelivery.reason":
+		return "Why the request was refused or failed: credential, role, signature, address, rate, body, template, event or handshake."
 	case "orch.v1.WebhookDelivery.received":
 		return "Time at which the request arrived, in UTC."
 	case "orch.v1.WebhookDelivery.remote_address":
@@ -5209,6 +5215,18 @@ func Of(fullName string) string {
 		return "UUID of the webhook."
 	case "orch.v1.WebhookDeliveryBatch":
 		return "WebhookDeliveryBatch carries deliveries from the hooks service to the store."
+	case "orch.v1.WebhookDeliveryCount":
+		return "WebhookDeliveryCount is the number of requests with one outcome."
+	case "orch.v1.WebhookDeliveryCount.count":
+		return "Number of requests."
+	case "orch.v1.WebhookDeliveryCount.first":
+		return "When the first of them arrived, as far as the log has an entry of it."
+	case "orch.v1.WebhookDeliveryCount.last":
+		return "When the last of them arrived."
+	case "orch.v1.WebhookDeliveryCount.reason":
+		return "Why the requests were refused or failed; null when they succeeded."
+	case "orch.v1.WebhookDeliveryCount.status":
+		return "HTTP status of the response."
 	case "orch.v1.WebhookDeliveryFilter":
 		return "WebhookDeliveryFilter selects deliveries of one webhook; absent criteria match everything."
 	case "orch.v1.WebhookDeliveryFilter.duplicate":
@@ -5241,6 +5259,8 @@ func Of(fullName string) string {
 		return "Lowest HTTP status to select."
 	case "orch.v1.WebhookDeliveryStatusFilter.le_":
 		return "Highest HTTP status to select."
+	case "orch.v1.WebhookDeliverySummary":
+		return "WebhookDeliverySummary is a JSON array of counts, by status and reason."
 	case "orch.v1.WebhookDigest":
 		return "WebhookDigest is the hash function of an HMAC."
 	case "orch.v1.WebhookDraft":
@@ -5373,6 +5393,8 @@ func Of(fullName string) string {
 		return "Replay a delivery. Processes the recorded request with the current template and returns the new delivery."
 	case "orch.v1.WebhookService.RotateWebhook":
 		return "Rotate the URL. Assigns a new slug; the old URL stops working."
+	case "orch.v1.WebhookService.SummarizeDeliveries":
+		return "Summarize deliveries. Counts the requests of the webhook's delivery log by status and reason, the refused ones included that have no entry of their own."
 	case "orch.v1.WebhookService.UpdateWebhook":
 		return "Update a webhook. Absent fields keep their values; null removes an optional value."
 	case "orch.v1.WebhookSort":

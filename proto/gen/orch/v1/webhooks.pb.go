@@ -1942,8 +1942,13 @@ type WebhookDelivery struct {
 	Workspace string `protobuf:"bytes,26,opt,name=workspace,proto3" json:"workspace,omitempty"`
 	// Id of the event, equal for every processing of the delivery.
 	DeduplicationId *string `protobuf:"bytes,27,opt,name=deduplication_id,json=deduplicationId,proto3,oneof" json:"deduplication_id,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Why the request was refused or failed: credential, role, signature, address, rate, body, template, event or handshake.
+	Reason *string `protobuf:"bytes,28,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	// Number of requests that this entry stands for. The log has the first and the last refusal of each reason and source
+	// network a minute; the last one counts those in between.
+	Count         int64 `protobuf:"varint,29,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WebhookDelivery) Reset() {
@@ -2165,6 +2170,20 @@ func (x *WebhookDelivery) GetDeduplicationId() string {
 	return ""
 }
 
+func (x *WebhookDelivery) GetReason() string {
+	if x != nil && x.Reason != nil {
+		return *x.Reason
+	}
+	return ""
+}
+
+func (x *WebhookDelivery) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
 // WebhookDeliveryBatch carries deliveries from the hooks service to the store.
 type WebhookDeliveryBatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2255,6 +2274,178 @@ func (x *WebhookDeliveryList) GetDeliveries() []*WebhookDelivery {
 	return nil
 }
 
+type SummarizeDeliveriesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UUID of the webhook.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SummarizeDeliveriesRequest) Reset() {
+	*x = SummarizeDeliveriesRequest{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SummarizeDeliveriesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SummarizeDeliveriesRequest) ProtoMessage() {}
+
+func (x *SummarizeDeliveriesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SummarizeDeliveriesRequest.ProtoReflect.Descriptor instead.
+func (*SummarizeDeliveriesRequest) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *SummarizeDeliveriesRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// WebhookDeliverySummary is a JSON array of counts, by status and reason.
+type WebhookDeliverySummary struct {
+	state         protoimpl.MessageState  `protogen:"open.v1"`
+	Counts        []*WebhookDeliveryCount `protobuf:"bytes,1,rep,name=counts,proto3" json:"counts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookDeliverySummary) Reset() {
+	*x = WebhookDeliverySummary{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookDeliverySummary) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookDeliverySummary) ProtoMessage() {}
+
+func (x *WebhookDeliverySummary) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookDeliverySummary.ProtoReflect.Descriptor instead.
+func (*WebhookDeliverySummary) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *WebhookDeliverySummary) GetCounts() []*WebhookDeliveryCount {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+// WebhookDeliveryCount is the number of requests with one outcome.
+type WebhookDeliveryCount struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// HTTP status of the response.
+	Status int64 `protobuf:"varint,1,opt,name=status,proto3" json:"status,omitempty"`
+	// Why the requests were refused or failed; null when they succeeded.
+	Reason *string `protobuf:"bytes,2,opt,name=reason,proto3,oneof" json:"reason,omitempty"`
+	// Number of requests.
+	Count int64 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	// When the first of them arrived, as far as the log has an entry of it.
+	First *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=first,proto3,oneof" json:"first,omitempty"`
+	// When the last of them arrived.
+	Last          *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=last,proto3,oneof" json:"last,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WebhookDeliveryCount) Reset() {
+	*x = WebhookDeliveryCount{}
+	mi := &file_orch_v1_webhooks_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WebhookDeliveryCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WebhookDeliveryCount) ProtoMessage() {}
+
+func (x *WebhookDeliveryCount) ProtoReflect() protoreflect.Message {
+	mi := &file_orch_v1_webhooks_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WebhookDeliveryCount.ProtoReflect.Descriptor instead.
+func (*WebhookDeliveryCount) Descriptor() ([]byte, []int) {
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *WebhookDeliveryCount) GetStatus() int64 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *WebhookDeliveryCount) GetReason() string {
+	if x != nil && x.Reason != nil {
+		return *x.Reason
+	}
+	return ""
+}
+
+func (x *WebhookDeliveryCount) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *WebhookDeliveryCount) GetFirst() *timestamppb.Timestamp {
+	if x != nil {
+		return x.First
+	}
+	return nil
+}
+
+func (x *WebhookDeliveryCount) GetLast() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
 // WebhookDeliveryStatusFilter selects by response status; 400 and above are failures.
 type WebhookDeliveryStatusFilter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2268,7 +2459,7 @@ type WebhookDeliveryStatusFilter struct {
 
 func (x *WebhookDeliveryStatusFilter) Reset() {
 	*x = WebhookDeliveryStatusFilter{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[16]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2280,7 +2471,7 @@ func (x *WebhookDeliveryStatusFilter) String() string {
 func (*WebhookDeliveryStatusFilter) ProtoMessage() {}
 
 func (x *WebhookDeliveryStatusFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[16]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2293,7 +2484,7 @@ func (x *WebhookDeliveryStatusFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDeliveryStatusFilter.ProtoReflect.Descriptor instead.
 func (*WebhookDeliveryStatusFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{16}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WebhookDeliveryStatusFilter) GetGe_() int64 {
@@ -2330,7 +2521,7 @@ type WebhookDeliveryFilter struct {
 
 func (x *WebhookDeliveryFilter) Reset() {
 	*x = WebhookDeliveryFilter{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[17]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2342,7 +2533,7 @@ func (x *WebhookDeliveryFilter) String() string {
 func (*WebhookDeliveryFilter) ProtoMessage() {}
 
 func (x *WebhookDeliveryFilter) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[17]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2355,7 +2546,7 @@ func (x *WebhookDeliveryFilter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDeliveryFilter.ProtoReflect.Descriptor instead.
 func (*WebhookDeliveryFilter) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{17}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *WebhookDeliveryFilter) GetId() *UuidFilter {
@@ -2417,7 +2608,7 @@ type WebhookDeliveryQuery struct {
 
 func (x *WebhookDeliveryQuery) Reset() {
 	*x = WebhookDeliveryQuery{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[18]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2429,7 +2620,7 @@ func (x *WebhookDeliveryQuery) String() string {
 func (*WebhookDeliveryQuery) ProtoMessage() {}
 
 func (x *WebhookDeliveryQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[18]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2442,7 +2633,7 @@ func (x *WebhookDeliveryQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDeliveryQuery.ProtoReflect.Descriptor instead.
 func (*WebhookDeliveryQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{18}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *WebhookDeliveryQuery) GetDeliveries() *WebhookDeliveryFilter {
@@ -2486,7 +2677,7 @@ type WebhookReplayQuery struct {
 
 func (x *WebhookReplayQuery) Reset() {
 	*x = WebhookReplayQuery{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[19]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2498,7 +2689,7 @@ func (x *WebhookReplayQuery) String() string {
 func (*WebhookReplayQuery) ProtoMessage() {}
 
 func (x *WebhookReplayQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[19]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2511,7 +2702,7 @@ func (x *WebhookReplayQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookReplayQuery.ProtoReflect.Descriptor instead.
 func (*WebhookReplayQuery) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{19}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *WebhookReplayQuery) GetDeliveries() *WebhookDeliveryFilter {
@@ -2549,7 +2740,7 @@ type WebhookDraft struct {
 
 func (x *WebhookDraft) Reset() {
 	*x = WebhookDraft{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[20]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2561,7 +2752,7 @@ func (x *WebhookDraft) String() string {
 func (*WebhookDraft) ProtoMessage() {}
 
 func (x *WebhookDraft) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[20]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2574,7 +2765,7 @@ func (x *WebhookDraft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookDraft.ProtoReflect.Descriptor instead.
 func (*WebhookDraft) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{20}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *WebhookDraft) GetTemplate() string {
@@ -2634,7 +2825,7 @@ type WebhookRendering struct {
 
 func (x *WebhookRendering) Reset() {
 	*x = WebhookRendering{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[21]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2646,7 +2837,7 @@ func (x *WebhookRendering) String() string {
 func (*WebhookRendering) ProtoMessage() {}
 
 func (x *WebhookRendering) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[21]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2659,7 +2850,7 @@ func (x *WebhookRendering) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookRendering.ProtoReflect.Descriptor instead.
 func (*WebhookRendering) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{21}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *WebhookRendering) GetRendered() string {
@@ -2700,7 +2891,7 @@ type WebhookRenderingError struct {
 
 func (x *WebhookRenderingError) Reset() {
 	*x = WebhookRenderingError{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[22]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2712,7 +2903,7 @@ func (x *WebhookRenderingError) String() string {
 func (*WebhookRenderingError) ProtoMessage() {}
 
 func (x *WebhookRenderingError) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[22]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2725,7 +2916,7 @@ func (x *WebhookRenderingError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WebhookRenderingError.ProtoReflect.Descriptor instead.
 func (*WebhookRenderingError) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{22}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *WebhookRenderingError) GetMessage() string {
@@ -2765,7 +2956,7 @@ type CreateWebhookRequest struct {
 
 func (x *CreateWebhookRequest) Reset() {
 	*x = CreateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[23]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2777,7 +2968,7 @@ func (x *CreateWebhookRequest) String() string {
 func (*CreateWebhookRequest) ProtoMessage() {}
 
 func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[23]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2790,7 +2981,7 @@ func (x *CreateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*CreateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{23}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CreateWebhookRequest) GetWebhook() *WebhookCreate {
@@ -2814,7 +3005,7 @@ type ListWebhooksRequest struct {
 
 func (x *ListWebhooksRequest) Reset() {
 	*x = ListWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[24]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2826,7 +3017,7 @@ func (x *ListWebhooksRequest) String() string {
 func (*ListWebhooksRequest) ProtoMessage() {}
 
 func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[24]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2839,7 +3030,7 @@ func (x *ListWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ListWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{24}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListWebhooksRequest) GetName() string {
@@ -2872,7 +3063,7 @@ type ReadWebhooksRequest struct {
 
 func (x *ReadWebhooksRequest) Reset() {
 	*x = ReadWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[25]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2884,7 +3075,7 @@ func (x *ReadWebhooksRequest) String() string {
 func (*ReadWebhooksRequest) ProtoMessage() {}
 
 func (x *ReadWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[25]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2897,7 +3088,7 @@ func (x *ReadWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*ReadWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{25}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ReadWebhooksRequest) GetQuery() *WebhookQuery {
@@ -2916,7 +3107,7 @@ type CountWebhooksRequest struct {
 
 func (x *CountWebhooksRequest) Reset() {
 	*x = CountWebhooksRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[26]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2928,7 +3119,7 @@ func (x *CountWebhooksRequest) String() string {
 func (*CountWebhooksRequest) ProtoMessage() {}
 
 func (x *CountWebhooksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[26]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2941,7 +3132,7 @@ func (x *CountWebhooksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountWebhooksRequest.ProtoReflect.Descriptor instead.
 func (*CountWebhooksRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{26}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CountWebhooksRequest) GetQuery() *WebhookCountQuery {
@@ -2961,7 +3152,7 @@ type ReadWebhookRequest struct {
 
 func (x *ReadWebhookRequest) Reset() {
 	*x = ReadWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[27]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2973,7 +3164,7 @@ func (x *ReadWebhookRequest) String() string {
 func (*ReadWebhookRequest) ProtoMessage() {}
 
 func (x *ReadWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[27]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2986,7 +3177,7 @@ func (x *ReadWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadWebhookRequest.ProtoReflect.Descriptor instead.
 func (*ReadWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{27}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ReadWebhookRequest) GetId() string {
@@ -3008,7 +3199,7 @@ type ReplaceWebhookRequest struct {
 
 func (x *ReplaceWebhookRequest) Reset() {
 	*x = ReplaceWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[28]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3020,7 +3211,7 @@ func (x *ReplaceWebhookRequest) String() string {
 func (*ReplaceWebhookRequest) ProtoMessage() {}
 
 func (x *ReplaceWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[28]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3033,7 +3224,7 @@ func (x *ReplaceWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceWebhookRequest.ProtoReflect.Descriptor instead.
 func (*ReplaceWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{28}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ReplaceWebhookRequest) GetId() string {
@@ -3069,7 +3260,7 @@ type UpdateWebhookRequest struct {
 
 func (x *UpdateWebhookRequest) Reset() {
 	*x = UpdateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[29]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3081,7 +3272,7 @@ func (x *UpdateWebhookRequest) String() string {
 func (*UpdateWebhookRequest) ProtoMessage() {}
 
 func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[29]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3094,7 +3285,7 @@ func (x *UpdateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*UpdateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{29}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *UpdateWebhookRequest) GetId() string {
@@ -3128,7 +3319,7 @@ type DeleteWebhookRequest struct {
 
 func (x *DeleteWebhookRequest) Reset() {
 	*x = DeleteWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[30]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3140,7 +3331,7 @@ func (x *DeleteWebhookRequest) String() string {
 func (*DeleteWebhookRequest) ProtoMessage() {}
 
 func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[30]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3153,7 +3344,7 @@ func (x *DeleteWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteWebhookRequest.ProtoReflect.Descriptor instead.
 func (*DeleteWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{30}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *DeleteWebhookRequest) GetId() string {
@@ -3173,7 +3364,7 @@ type RotateWebhookRequest struct {
 
 func (x *RotateWebhookRequest) Reset() {
 	*x = RotateWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[31]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3185,7 +3376,7 @@ func (x *RotateWebhookRequest) String() string {
 func (*RotateWebhookRequest) ProtoMessage() {}
 
 func (x *RotateWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[31]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3198,7 +3389,7 @@ func (x *RotateWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateWebhookRequest.ProtoReflect.Descriptor instead.
 func (*RotateWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{31}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RotateWebhookRequest) GetId() string {
@@ -3217,7 +3408,7 @@ type RenderWebhookRequest struct {
 
 func (x *RenderWebhookRequest) Reset() {
 	*x = RenderWebhookRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3229,7 +3420,7 @@ func (x *RenderWebhookRequest) String() string {
 func (*RenderWebhookRequest) ProtoMessage() {}
 
 func (x *RenderWebhookRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[32]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3242,7 +3433,7 @@ func (x *RenderWebhookRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenderWebhookRequest.ProtoReflect.Descriptor instead.
 func (*RenderWebhookRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{32}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RenderWebhookRequest) GetDraft() *WebhookDraft {
@@ -3266,7 +3457,7 @@ type ListDeliveriesRequest struct {
 
 func (x *ListDeliveriesRequest) Reset() {
 	*x = ListDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3278,7 +3469,7 @@ func (x *ListDeliveriesRequest) String() string {
 func (*ListDeliveriesRequest) ProtoMessage() {}
 
 func (x *ListDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[33]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3291,7 +3482,7 @@ func (x *ListDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ListDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{33}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ListDeliveriesRequest) GetId() string {
@@ -3326,7 +3517,7 @@ type ReadDeliveriesRequest struct {
 
 func (x *ReadDeliveriesRequest) Reset() {
 	*x = ReadDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3338,7 +3529,7 @@ func (x *ReadDeliveriesRequest) String() string {
 func (*ReadDeliveriesRequest) ProtoMessage() {}
 
 func (x *ReadDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[34]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3351,7 +3542,7 @@ func (x *ReadDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ReadDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{34}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ReadDeliveriesRequest) GetId() string {
@@ -3380,7 +3571,7 @@ type ReadDeliveryRequest struct {
 
 func (x *ReadDeliveryRequest) Reset() {
 	*x = ReadDeliveryRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3392,7 +3583,7 @@ func (x *ReadDeliveryRequest) String() string {
 func (*ReadDeliveryRequest) ProtoMessage() {}
 
 func (x *ReadDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[35]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3405,7 +3596,7 @@ func (x *ReadDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*ReadDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{35}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ReadDeliveryRequest) GetId() string {
@@ -3434,7 +3625,7 @@ type ReplayDeliveryRequest struct {
 
 func (x *ReplayDeliveryRequest) Reset() {
 	*x = ReplayDeliveryRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3446,7 +3637,7 @@ func (x *ReplayDeliveryRequest) String() string {
 func (*ReplayDeliveryRequest) ProtoMessage() {}
 
 func (x *ReplayDeliveryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[36]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3459,7 +3650,7 @@ func (x *ReplayDeliveryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayDeliveryRequest.ProtoReflect.Descriptor instead.
 func (*ReplayDeliveryRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{36}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ReplayDeliveryRequest) GetId() string {
@@ -3487,7 +3678,7 @@ type ReplayDeliveriesRequest struct {
 
 func (x *ReplayDeliveriesRequest) Reset() {
 	*x = ReplayDeliveriesRequest{}
-	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3499,7 +3690,7 @@ func (x *ReplayDeliveriesRequest) String() string {
 func (*ReplayDeliveriesRequest) ProtoMessage() {}
 
 func (x *ReplayDeliveriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_orch_v1_webhooks_proto_msgTypes[37]
+	mi := &file_orch_v1_webhooks_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3512,7 +3703,7 @@ func (x *ReplayDeliveriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayDeliveriesRequest.ProtoReflect.Descriptor instead.
 func (*ReplayDeliveriesRequest) Descriptor() ([]byte, []int) {
-	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{37}
+	return file_orch_v1_webhooks_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ReplayDeliveriesRequest) GetId() string {
@@ -3735,7 +3926,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"rate_limit\x18\x03 \x01(\v2\x19.orch.v1.WebhookRateLimitH\x00R\trateLimit\x88\x01\x01\x12\x1f\n" +
 	"\vallowed_ips\x18\x04 \x03(\tR\n" +
 	"allowedIpsB\r\n" +
-	"\v_rate_limit\"\xf2\t\n" +
+	"\v_rate_limit\"\xb9\n" +
+	"\n" +
 	"\x0fWebhookDelivery\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id\x12'\n" +
 	"\n" +
@@ -3767,7 +3959,9 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"R\x0freplayedEventId\x88\x01\x01\x12\"\n" +
 	"\braw_body\x18\x19 \x01(\fB\a\xca\xf3\x18\x03\x80\x01\x01R\arawBody\x12'\n" +
 	"\tworkspace\x18\x1a \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01R\tworkspace\x129\n" +
-	"\x10deduplication_id\x18\x1b \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\vR\x0fdeduplicationId\x88\x01\x01\x1a:\n" +
+	"\x10deduplication_id\x18\x1b \x01(\tB\t\xca\xf3\x18\x05\x10\x01\x80\x01\x01H\vR\x0fdeduplicationId\x88\x01\x01\x12\x1b\n" +
+	"\x06reason\x18\x1c \x01(\tH\fR\x06reason\x88\x01\x01\x12\x1d\n" +
+	"\x05count\x18\x1d \x01(\x03B\a\xca\xf3\x18\x03\"\x011R\x05count\x1a:\n" +
 	"\fHeadersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\v\n" +
@@ -3784,7 +3978,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\n" +
 	"_replay_ofB\x14\n" +
 	"\x12_replayed_event_idB\x13\n" +
-	"\x11_deduplication_id\"P\n" +
+	"\x11_deduplication_idB\t\n" +
+	"\a_reason\"P\n" +
 	"\x14WebhookDeliveryBatch\x128\n" +
 	"\n" +
 	"deliveries\x18\x01 \x03(\v2\x18.orch.v1.WebhookDeliveryR\n" +
@@ -3792,7 +3987,20 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x13WebhookDeliveryList\x128\n" +
 	"\n" +
 	"deliveries\x18\x01 \x03(\v2\x18.orch.v1.WebhookDeliveryR\n" +
-	"deliveries\"a\n" +
+	"deliveries\"4\n" +
+	"\x1aSummarizeDeliveriesRequest\x12\x16\n" +
+	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01R\x02id\"O\n" +
+	"\x16WebhookDeliverySummary\x125\n" +
+	"\x06counts\x18\x01 \x03(\v2\x1d.orch.v1.WebhookDeliveryCountR\x06counts\"\xeb\x01\n" +
+	"\x14WebhookDeliveryCount\x12\x16\n" +
+	"\x06status\x18\x01 \x01(\x03R\x06status\x12\x1b\n" +
+	"\x06reason\x18\x02 \x01(\tH\x00R\x06reason\x88\x01\x01\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\x03R\x05count\x125\n" +
+	"\x05first\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampH\x01R\x05first\x88\x01\x01\x123\n" +
+	"\x04last\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampH\x02R\x04last\x88\x01\x01B\t\n" +
+	"\a_reasonB\b\n" +
+	"\x06_firstB\a\n" +
+	"\x05_last\"a\n" +
 	"\x1bWebhookDeliveryStatusFilter\x12\x14\n" +
 	"\x03ge_\x18\x01 \x01(\x03H\x00R\x02ge\x88\x01\x01\x12\x14\n" +
 	"\x03le_\x18\x02 \x01(\x03H\x01R\x02le\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\x06\n" +
@@ -3946,7 +4154,7 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"\x15WebhookRenderingStage\x12'\n" +
 	"#WEBHOOK_RENDERING_STAGE_UNSPECIFIED\x10\x00\x122\n" +
 	" WEBHOOK_RENDERING_STAGE_TEMPLATE\x10\x01\x1a\f\xda\xf3\x18\btemplate\x12,\n" +
-	"\x1dWEBHOOK_RENDERING_STAGE_EVENT\x10\x02\x1a\t\xda\xf3\x18\x05event2\xf2\x0f\n" +
+	"\x1dWEBHOOK_RENDERING_STAGE_EVENT\x10\x02\x1a\t\xda\xf3\x18\x05event2\x95\x11\n" +
 	"\x0eWebhookService\x12u\n" +
 	"\rCreateWebhook\x12\x1d.orch.v1.CreateWebhookRequest\x1a\x10.orch.v1.Webhook\"3\xe2\xf3\x18\x14\b\xc9\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x02\x15:\awebhook\"\n" +
 	"/webhooks/\x12r\n" +
@@ -3964,7 +4172,8 @@ const file_orch_v1_webhooks_proto_rawDesc = "" +
 	"deliveries\x12\x19/webhooks/{id}/deliveries\x12\x9f\x01\n" +
 	"\x0eReadDeliveries\x12\x1e.orch.v1.ReadDeliveriesRequest\x1a\x1c.orch.v1.WebhookDeliveryList\"O\xe2\xf3\x18\x10\x18\x01\"\fsee_webhooks\x82\xd3\xe4\x93\x025:\x05queryb\n" +
 	"deliveries\" /webhooks/{id}/deliveries/filter\x12\x89\x01\n" +
-	"\fReadDelivery\x12\x1c.orch.v1.ReadDeliveryRequest\x1a\x18.orch.v1.WebhookDelivery\"A\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02)\x12'/webhooks/{id}/deliveries/{delivery_id}\x12\x97\x01\n" +
+	"\fReadDelivery\x12\x1c.orch.v1.ReadDeliveryRequest\x1a\x18.orch.v1.WebhookDelivery\"A\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02)\x12'/webhooks/{id}/deliveries/{delivery_id}\x12\xa0\x01\n" +
+	"\x13SummarizeDeliveries\x12#.orch.v1.SummarizeDeliveriesRequest\x1a\x1f.orch.v1.WebhookDeliverySummary\"C\xe2\xf3\x18\x0e\"\fsee_webhooks\x82\xd3\xe4\x93\x02+b\x06counts\"!/webhooks/{id}/deliveries/summary\x12\x97\x01\n" +
 	"\x0eReplayDelivery\x12\x1e.orch.v1.ReplayDeliveryRequest\x1a\x18.orch.v1.WebhookDelivery\"K\xe2\xf3\x18\x11\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x020\"./webhooks/{id}/deliveries/{delivery_id}/replay\x12\xa6\x01\n" +
 	"\x10ReplayDeliveries\x12 .orch.v1.ReplayDeliveriesRequest\x1a\x1c.orch.v1.WebhookDeliveryList\"R\xe2\xf3\x18\x13\x18\x01\"\x0fmanage_webhooks\x82\xd3\xe4\x93\x025:\x05queryb\n" +
 	"deliveries\" /webhooks/{id}/deliveries/replay\x1a\x0e\xea\xf3\x18\n" +
@@ -3984,7 +4193,7 @@ func file_orch_v1_webhooks_proto_rawDescGZIP() []byte {
 }
 
 var file_orch_v1_webhooks_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_orch_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_orch_v1_webhooks_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_orch_v1_webhooks_proto_goTypes = []any{
 	(WebhookScheme)(0),                  // 0: orch.v1.WebhookScheme
 	(WebhookDigest)(0),                  // 1: orch.v1.WebhookDigest
@@ -4010,45 +4219,48 @@ var file_orch_v1_webhooks_proto_goTypes = []any{
 	(*WebhookDelivery)(nil),             // 21: orch.v1.WebhookDelivery
 	(*WebhookDeliveryBatch)(nil),        // 22: orch.v1.WebhookDeliveryBatch
 	(*WebhookDeliveryList)(nil),         // 23: orch.v1.WebhookDeliveryList
-	(*WebhookDeliveryStatusFilter)(nil), // 24: orch.v1.WebhookDeliveryStatusFilter
-	(*WebhookDeliveryFilter)(nil),       // 25: orch.v1.WebhookDeliveryFilter
-	(*WebhookDeliveryQuery)(nil),        // 26: orch.v1.WebhookDeliveryQuery
-	(*WebhookReplayQuery)(nil),          // 27: orch.v1.WebhookReplayQuery
-	(*WebhookDraft)(nil),                // 28: orch.v1.WebhookDraft
-	(*WebhookRendering)(nil),            // 29: orch.v1.WebhookRendering
-	(*WebhookRenderingError)(nil),       // 30: orch.v1.WebhookRenderingError
-	(*CreateWebhookRequest)(nil),        // 31: orch.v1.CreateWebhookRequest
-	(*ListWebhooksRequest)(nil),         // 32: orch.v1.ListWebhooksRequest
-	(*ReadWebhooksRequest)(nil),         // 33: orch.v1.ReadWebhooksRequest
-	(*CountWebhooksRequest)(nil),        // 34: orch.v1.CountWebhooksRequest
-	(*ReadWebhookRequest)(nil),          // 35: orch.v1.ReadWebhookRequest
-	(*ReplaceWebhookRequest)(nil),       // 36: orch.v1.ReplaceWebhookRequest
-	(*UpdateWebhookRequest)(nil),        // 37: orch.v1.UpdateWebhookRequest
-	(*DeleteWebhookRequest)(nil),        // 38: orch.v1.DeleteWebhookRequest
-	(*RotateWebhookRequest)(nil),        // 39: orch.v1.RotateWebhookRequest
-	(*RenderWebhookRequest)(nil),        // 40: orch.v1.RenderWebhookRequest
-	(*ListDeliveriesRequest)(nil),       // 41: orch.v1.ListDeliveriesRequest
-	(*ReadDeliveriesRequest)(nil),       // 42: orch.v1.ReadDeliveriesRequest
-	(*ReadDeliveryRequest)(nil),         // 43: orch.v1.ReadDeliveryRequest
-	(*ReplayDeliveryRequest)(nil),       // 44: orch.v1.ReplayDeliveryRequest
-	(*ReplayDeliveriesRequest)(nil),     // 45: orch.v1.ReplayDeliveriesRequest
-	nil,                                 // 46: orch.v1.WebhookDelivery.HeadersEntry
-	nil,                                 // 47: orch.v1.WebhookDraft.HeadersEntry
-	(*timestamppb.Timestamp)(nil),       // 48: google.protobuf.Timestamp
-	(Operator)(0),                       // 49: orch.v1.Operator
-	(*UuidFilter)(nil),                  // 50: orch.v1.UuidFilter
-	(*NameFilter)(nil),                  // 51: orch.v1.NameFilter
-	(*BoolFilter)(nil),                  // 52: orch.v1.BoolFilter
-	(*OptionalUuidFilter)(nil),          // 53: orch.v1.OptionalUuidFilter
-	(*PageLimit)(nil),                   // 54: orch.v1.PageLimit
-	(*TimeFilter)(nil),                  // 55: orch.v1.TimeFilter
-	(*fieldmaskpb.FieldMask)(nil),       // 56: google.protobuf.FieldMask
-	(*CountResponse)(nil),               // 57: orch.v1.CountResponse
-	(*emptypb.Empty)(nil),               // 58: google.protobuf.Empty
+	(*SummarizeDeliveriesRequest)(nil),  // 24: orch.v1.SummarizeDeliveriesRequest
+	(*WebhookDeliverySummary)(nil),      // 25: orch.v1.WebhookDeliverySummary
+	(*WebhookDeliveryCount)(nil),        // 26: orch.v1.WebhookDeliveryCount
+	(*WebhookDeliveryStatusFilter)(nil), // 27: orch.v1.WebhookDeliveryStatusFilter
+	(*WebhookDeliveryFilter)(nil),       // 28: orch.v1.WebhookDeliveryFilter
+	(*WebhookDeliveryQuery)(nil),        // 29: orch.v1.WebhookDeliveryQuery
+	(*WebhookReplayQuery)(nil),          // 30: orch.v1.WebhookReplayQuery
+	(*WebhookDraft)(nil),                // 31: orch.v1.WebhookDraft
+	(*WebhookRendering)(nil),            // 32: orch.v1.WebhookRendering
+	(*WebhookRenderingError)(nil),       // 33: orch.v1.WebhookRenderingError
+	(*CreateWebhookRequest)(nil),        // 34: orch.v1.CreateWebhookRequest
+	(*ListWebhooksRequest)(nil),         // 35: orch.v1.ListWebhooksRequest
+	(*ReadWebhooksRequest)(nil),         // 36: orch.v1.ReadWebhooksRequest
+	(*CountWebhooksRequest)(nil),        // 37: orch.v1.CountWebhooksRequest
+	(*ReadWebhookRequest)(nil),          // 38: orch.v1.ReadWebhookRequest
+	(*ReplaceWebhookRequest)(nil),       // 39: orch.v1.ReplaceWebhookRequest
+	(*UpdateWebhookRequest)(nil),        // 40: orch.v1.UpdateWebhookRequest
+	(*DeleteWebhookRequest)(nil),        // 41: orch.v1.DeleteWebhookRequest
+	(*RotateWebhookRequest)(nil),        // 42: orch.v1.RotateWebhookRequest
+	(*RenderWebhookRequest)(nil),        // 43: orch.v1.RenderWebhookRequest
+	(*ListDeliveriesRequest)(nil),       // 44: orch.v1.ListDeliveriesRequest
+	(*ReadDeliveriesRequest)(nil),       // 45: orch.v1.ReadDeliveriesRequest
+	(*ReadDeliveryRequest)(nil),         // 46: orch.v1.ReadDeliveryRequest
+	(*ReplayDeliveryRequest)(nil),       // 47: orch.v1.ReplayDeliveryRequest
+	(*ReplayDeliveriesRequest)(nil),     // 48: orch.v1.ReplayDeliveriesRequest
+	nil,                                 // 49: orch.v1.WebhookDelivery.HeadersEntry
+	nil,                                 // 50: orch.v1.WebhookDraft.HeadersEntry
+	(*timestamppb.Timestamp)(nil),       // 51: google.protobuf.Timestamp
+	(Operator)(0),                       // 52: orch.v1.Operator
+	(*UuidFilter)(nil),                  // 53: orch.v1.UuidFilter
+	(*NameFilter)(nil),                  // 54: orch.v1.NameFilter
+	(*BoolFilter)(nil),                  // 55: orch.v1.BoolFilter
+	(*OptionalUuidFilter)(nil),          // 56: orch.v1.OptionalUuidFilter
+	(*PageLimit)(nil),                   // 57: orch.v1.PageLimit
+	(*TimeFilter)(nil),                  // 58: orch.v1.TimeFilter
+	(*fieldmaskpb.FieldMask)(nil),       // 59: google.protobuf.FieldMask
+	(*CountResponse)(nil),               // 60: orch.v1.CountResponse
+	(*emptypb.Empty)(nil),               // 61: google.protobuf.Empty
 }
 var file_orch_v1_webhooks_proto_depIdxs = []int32{
-	48, // 0: orch.v1.Webhook.created:type_name -> google.protobuf.Timestamp
-	48, // 1: orch.v1.Webhook.updated:type_name -> google.protobuf.Timestamp
+	51, // 0: orch.v1.Webhook.created:type_name -> google.protobuf.Timestamp
+	51, // 1: orch.v1.Webhook.updated:type_name -> google.protobuf.Timestamp
 	9,  // 2: orch.v1.Webhook.verification:type_name -> orch.v1.WebhookVerification
 	3,  // 3: orch.v1.Webhook.deduplication:type_name -> orch.v1.WebhookDeduplication
 	4,  // 4: orch.v1.Webhook.handshakes:type_name -> orch.v1.WebhookHandshake
@@ -4072,85 +4284,90 @@ var file_orch_v1_webhooks_proto_depIdxs = []int32{
 	4,  // 22: orch.v1.WebhookUpdate.handshakes:type_name -> orch.v1.WebhookHandshake
 	11, // 23: orch.v1.WebhookUpdate.rate_limit:type_name -> orch.v1.WebhookRateLimit
 	8,  // 24: orch.v1.WebhookList.webhooks:type_name -> orch.v1.Webhook
-	49, // 25: orch.v1.WebhookFilter.operator:type_name -> orch.v1.Operator
-	50, // 26: orch.v1.WebhookFilter.id:type_name -> orch.v1.UuidFilter
-	51, // 27: orch.v1.WebhookFilter.name:type_name -> orch.v1.NameFilter
-	52, // 28: orch.v1.WebhookFilter.enabled:type_name -> orch.v1.BoolFilter
-	53, // 29: orch.v1.WebhookFilter.service_account_id:type_name -> orch.v1.OptionalUuidFilter
+	52, // 25: orch.v1.WebhookFilter.operator:type_name -> orch.v1.Operator
+	53, // 26: orch.v1.WebhookFilter.id:type_name -> orch.v1.UuidFilter
+	54, // 27: orch.v1.WebhookFilter.name:type_name -> orch.v1.NameFilter
+	55, // 28: orch.v1.WebhookFilter.enabled:type_name -> orch.v1.BoolFilter
+	56, // 29: orch.v1.WebhookFilter.service_account_id:type_name -> orch.v1.OptionalUuidFilter
 	16, // 30: orch.v1.WebhookQuery.webhooks:type_name -> orch.v1.WebhookFilter
 	5,  // 31: orch.v1.WebhookQuery.sort:type_name -> orch.v1.WebhookSort
-	54, // 32: orch.v1.WebhookQuery.limit:type_name -> orch.v1.PageLimit
+	57, // 32: orch.v1.WebhookQuery.limit:type_name -> orch.v1.PageLimit
 	16, // 33: orch.v1.WebhookCountQuery.webhooks:type_name -> orch.v1.WebhookFilter
 	9,  // 34: orch.v1.WebhookDefinition.verification:type_name -> orch.v1.WebhookVerification
 	3,  // 35: orch.v1.WebhookDefinition.deduplication:type_name -> orch.v1.WebhookDeduplication
 	4,  // 36: orch.v1.WebhookDefinition.handshakes:type_name -> orch.v1.WebhookHandshake
 	11, // 37: orch.v1.WebhookDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
 	11, // 38: orch.v1.AccountDefinition.rate_limit:type_name -> orch.v1.WebhookRateLimit
-	48, // 39: orch.v1.WebhookDelivery.received:type_name -> google.protobuf.Timestamp
-	46, // 40: orch.v1.WebhookDelivery.headers:type_name -> orch.v1.WebhookDelivery.HeadersEntry
+	51, // 39: orch.v1.WebhookDelivery.received:type_name -> google.protobuf.Timestamp
+	49, // 40: orch.v1.WebhookDelivery.headers:type_name -> orch.v1.WebhookDelivery.HeadersEntry
 	21, // 41: orch.v1.WebhookDeliveryBatch.deliveries:type_name -> orch.v1.WebhookDelivery
 	21, // 42: orch.v1.WebhookDeliveryList.deliveries:type_name -> orch.v1.WebhookDelivery
-	50, // 43: orch.v1.WebhookDeliveryFilter.id:type_name -> orch.v1.UuidFilter
-	24, // 44: orch.v1.WebhookDeliveryFilter.status:type_name -> orch.v1.WebhookDeliveryStatusFilter
-	55, // 45: orch.v1.WebhookDeliveryFilter.received:type_name -> orch.v1.TimeFilter
-	52, // 46: orch.v1.WebhookDeliveryFilter.duplicate:type_name -> orch.v1.BoolFilter
-	53, // 47: orch.v1.WebhookDeliveryFilter.replayed_event_id:type_name -> orch.v1.OptionalUuidFilter
-	50, // 48: orch.v1.WebhookDeliveryFilter.webhook_id:type_name -> orch.v1.UuidFilter
-	25, // 49: orch.v1.WebhookDeliveryQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
-	6,  // 50: orch.v1.WebhookDeliveryQuery.sort:type_name -> orch.v1.WebhookDeliverySort
-	54, // 51: orch.v1.WebhookDeliveryQuery.limit:type_name -> orch.v1.PageLimit
-	25, // 52: orch.v1.WebhookReplayQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
-	54, // 53: orch.v1.WebhookReplayQuery.limit:type_name -> orch.v1.PageLimit
-	47, // 54: orch.v1.WebhookDraft.headers:type_name -> orch.v1.WebhookDraft.HeadersEntry
-	30, // 55: orch.v1.WebhookRendering.error:type_name -> orch.v1.WebhookRenderingError
-	7,  // 56: orch.v1.WebhookRenderingError.stage:type_name -> orch.v1.WebhookRenderingStage
-	12, // 57: orch.v1.CreateWebhookRequest.webhook:type_name -> orch.v1.WebhookCreate
-	54, // 58: orch.v1.ListWebhooksRequest.limit:type_name -> orch.v1.PageLimit
-	17, // 59: orch.v1.ReadWebhooksRequest.query:type_name -> orch.v1.WebhookQuery
-	18, // 60: orch.v1.CountWebhooksRequest.query:type_name -> orch.v1.WebhookCountQuery
-	13, // 61: orch.v1.ReplaceWebhookRequest.webhook:type_name -> orch.v1.WebhookReplace
-	56, // 62: orch.v1.ReplaceWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	14, // 63: orch.v1.UpdateWebhookRequest.webhook:type_name -> orch.v1.WebhookUpdate
-	56, // 64: orch.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
-	28, // 65: orch.v1.RenderWebhookRequest.draft:type_name -> orch.v1.WebhookDraft
-	54, // 66: orch.v1.ListDeliveriesRequest.limit:type_name -> orch.v1.PageLimit
-	26, // 67: orch.v1.ReadDeliveriesRequest.query:type_name -> orch.v1.WebhookDeliveryQuery
-	27, // 68: orch.v1.ReplayDeliveriesRequest.query:type_name -> orch.v1.WebhookReplayQuery
-	31, // 69: orch.v1.WebhookService.CreateWebhook:input_type -> orch.v1.CreateWebhookRequest
-	32, // 70: orch.v1.WebhookService.ListWebhooks:input_type -> orch.v1.ListWebhooksRequest
-	33, // 71: orch.v1.WebhookService.ReadWebhooks:input_type -> orch.v1.ReadWebhooksRequest
-	34, // 72: orch.v1.WebhookService.CountWebhooks:input_type -> orch.v1.CountWebhooksRequest
-	35, // 73: orch.v1.WebhookService.ReadWebhook:input_type -> orch.v1.ReadWebhookRequest
-	36, // 74: orch.v1.WebhookService.ReplaceWebhook:input_type -> orch.v1.ReplaceWebhookRequest
-	37, // 75: orch.v1.WebhookService.UpdateWebhook:input_type -> orch.v1.UpdateWebhookRequest
-	38, // 76: orch.v1.WebhookService.DeleteWebhook:input_type -> orch.v1.DeleteWebhookRequest
-	39, // 77: orch.v1.WebhookService.RotateWebhook:input_type -> orch.v1.RotateWebhookRequest
-	40, // 78: orch.v1.WebhookService.RenderWebhook:input_type -> orch.v1.RenderWebhookRequest
-	41, // 79: orch.v1.WebhookService.ListDeliveries:input_type -> orch.v1.ListDeliveriesRequest
-	42, // 80: orch.v1.WebhookService.ReadDeliveries:input_type -> orch.v1.ReadDeliveriesRequest
-	43, // 81: orch.v1.WebhookService.ReadDelivery:input_type -> orch.v1.ReadDeliveryRequest
-	44, // 82: orch.v1.WebhookService.ReplayDelivery:input_type -> orch.v1.ReplayDeliveryRequest
-	45, // 83: orch.v1.WebhookService.ReplayDeliveries:input_type -> orch.v1.ReplayDeliveriesRequest
-	8,  // 84: orch.v1.WebhookService.CreateWebhook:output_type -> orch.v1.Webhook
-	15, // 85: orch.v1.WebhookService.ListWebhooks:output_type -> orch.v1.WebhookList
-	15, // 86: orch.v1.WebhookService.ReadWebhooks:output_type -> orch.v1.WebhookList
-	57, // 87: orch.v1.WebhookService.CountWebhooks:output_type -> orch.v1.CountResponse
-	8,  // 88: orch.v1.WebhookService.ReadWebhook:output_type -> orch.v1.Webhook
-	58, // 89: orch.v1.WebhookService.ReplaceWebhook:output_type -> google.protobuf.Empty
-	58, // 90: orch.v1.WebhookService.UpdateWebhook:output_type -> google.protobuf.Empty
-	58, // 91: orch.v1.WebhookService.DeleteWebhook:output_type -> google.protobuf.Empty
-	8,  // 92: orch.v1.WebhookService.RotateWebhook:output_type -> orch.v1.Webhook
-	29, // 93: orch.v1.WebhookService.RenderWebhook:output_type -> orch.v1.WebhookRendering
-	23, // 94: orch.v1.WebhookService.ListDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	23, // 95: orch.v1.WebhookService.ReadDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	21, // 96: orch.v1.WebhookService.ReadDelivery:output_type -> orch.v1.WebhookDelivery
-	21, // 97: orch.v1.WebhookService.ReplayDelivery:output_type -> orch.v1.WebhookDelivery
-	23, // 98: orch.v1.WebhookService.ReplayDeliveries:output_type -> orch.v1.WebhookDeliveryList
-	84, // [84:99] is the sub-list for method output_type
-	69, // [69:84] is the sub-list for method input_type
-	69, // [69:69] is the sub-list for extension type_name
-	69, // [69:69] is the sub-list for extension extendee
-	0,  // [0:69] is the sub-list for field type_name
+	26, // 43: orch.v1.WebhookDeliverySummary.counts:type_name -> orch.v1.WebhookDeliveryCount
+	51, // 44: orch.v1.WebhookDeliveryCount.first:type_name -> google.protobuf.Timestamp
+	51, // 45: orch.v1.WebhookDeliveryCount.last:type_name -> google.protobuf.Timestamp
+	53, // 46: orch.v1.WebhookDeliveryFilter.id:type_name -> orch.v1.UuidFilter
+	27, // 47: orch.v1.WebhookDeliveryFilter.status:type_name -> orch.v1.WebhookDeliveryStatusFilter
+	58, // 48: orch.v1.WebhookDeliveryFilter.received:type_name -> orch.v1.TimeFilter
+	55, // 49: orch.v1.WebhookDeliveryFilter.duplicate:type_name -> orch.v1.BoolFilter
+	56, // 50: orch.v1.WebhookDeliveryFilter.replayed_event_id:type_name -> orch.v1.OptionalUuidFilter
+	53, // 51: orch.v1.WebhookDeliveryFilter.webhook_id:type_name -> orch.v1.UuidFilter
+	28, // 52: orch.v1.WebhookDeliveryQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
+	6,  // 53: orch.v1.WebhookDeliveryQuery.sort:type_name -> orch.v1.WebhookDeliverySort
+	57, // 54: orch.v1.WebhookDeliveryQuery.limit:type_name -> orch.v1.PageLimit
+	28, // 55: orch.v1.WebhookReplayQuery.deliveries:type_name -> orch.v1.WebhookDeliveryFilter
+	57, // 56: orch.v1.WebhookReplayQuery.limit:type_name -> orch.v1.PageLimit
+	50, // 57: orch.v1.WebhookDraft.headers:type_name -> orch.v1.WebhookDraft.HeadersEntry
+	33, // 58: orch.v1.WebhookRendering.error:type_name -> orch.v1.WebhookRenderingError
+	7,  // 59: orch.v1.WebhookRenderingError.stage:type_name -> orch.v1.WebhookRenderingStage
+	12, // 60: orch.v1.CreateWebhookRequest.webhook:type_name -> orch.v1.WebhookCreate
+	57, // 61: orch.v1.ListWebhooksRequest.limit:type_name -> orch.v1.PageLimit
+	17, // 62: orch.v1.ReadWebhooksRequest.query:type_name -> orch.v1.WebhookQuery
+	18, // 63: orch.v1.CountWebhooksRequest.query:type_name -> orch.v1.WebhookCountQuery
+	13, // 64: orch.v1.ReplaceWebhookRequest.webhook:type_name -> orch.v1.WebhookReplace
+	59, // 65: orch.v1.ReplaceWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	14, // 66: orch.v1.UpdateWebhookRequest.webhook:type_name -> orch.v1.WebhookUpdate
+	59, // 67: orch.v1.UpdateWebhookRequest.update_mask:type_name -> google.protobuf.FieldMask
+	31, // 68: orch.v1.RenderWebhookRequest.draft:type_name -> orch.v1.WebhookDraft
+	57, // 69: orch.v1.ListDeliveriesRequest.limit:type_name -> orch.v1.PageLimit
+	29, // 70: orch.v1.ReadDeliveriesRequest.query:type_name -> orch.v1.WebhookDeliveryQuery
+	30, // 71: orch.v1.ReplayDeliveriesRequest.query:type_name -> orch.v1.WebhookReplayQuery
+	34, // 72: orch.v1.WebhookService.CreateWebhook:input_type -> orch.v1.CreateWebhookRequest
+	35, // 73: orch.v1.WebhookService.ListWebhooks:input_type -> orch.v1.ListWebhooksRequest
+	36, // 74: orch.v1.WebhookService.ReadWebhooks:input_type -> orch.v1.ReadWebhooksRequest
+	37, // 75: orch.v1.WebhookService.CountWebhooks:input_type -> orch.v1.CountWebhooksRequest
+	38, // 76: orch.v1.WebhookService.ReadWebhook:input_type -> orch.v1.ReadWebhookRequest
+	39, // 77: orch.v1.WebhookService.ReplaceWebhook:input_type -> orch.v1.ReplaceWebhookRequest
+	40, // 78: orch.v1.WebhookService.UpdateWebhook:input_type -> orch.v1.UpdateWebhookRequest
+	41, // 79: orch.v1.WebhookService.DeleteWebhook:input_type -> orch.v1.DeleteWebhookRequest
+	42, // 80: orch.v1.WebhookService.RotateWebhook:input_type -> orch.v1.RotateWebhookRequest
+	43, // 81: orch.v1.WebhookService.RenderWebhook:input_type -> orch.v1.RenderWebhookRequest
+	44, // 82: orch.v1.WebhookService.ListDeliveries:input_type -> orch.v1.ListDeliveriesRequest
+	45, // 83: orch.v1.WebhookService.ReadDeliveries:input_type -> orch.v1.ReadDeliveriesRequest
+	46, // 84: orch.v1.WebhookService.ReadDelivery:input_type -> orch.v1.ReadDeliveryRequest
+	24, // 85: orch.v1.WebhookService.SummarizeDeliveries:input_type -> orch.v1.SummarizeDeliveriesRequest
+	47, // 86: orch.v1.WebhookService.ReplayDelivery:input_type -> orch.v1.ReplayDeliveryRequest
+	48, // 87: orch.v1.WebhookService.ReplayDeliveries:input_type -> orch.v1.ReplayDeliveriesRequest
+	8,  // 88: orch.v1.WebhookService.CreateWebhook:output_type -> orch.v1.Webhook
+	15, // 89: orch.v1.WebhookService.ListWebhooks:output_type -> orch.v1.WebhookList
+	15, // 90: orch.v1.WebhookService.ReadWebhooks:output_type -> orch.v1.WebhookList
+	60, // 91: orch.v1.WebhookService.CountWebhooks:output_type -> orch.v1.CountResponse
+	8,  // 92: orch.v1.WebhookService.ReadWebhook:output_type -> orch.v1.Webhook
+	61, // 93: orch.v1.WebhookService.ReplaceWebhook:output_type -> google.protobuf.Empty
+	61, // 94: orch.v1.WebhookService.UpdateWebhook:output_type -> google.protobuf.Empty
+	61, // 95: orch.v1.WebhookService.DeleteWebhook:output_type -> google.protobuf.Empty
+	8,  // 96: orch.v1.WebhookService.RotateWebhook:output_type -> orch.v1.Webhook
+	32, // 97: orch.v1.WebhookService.RenderWebhook:output_type -> orch.v1.WebhookRendering
+	23, // 98: orch.v1.WebhookService.ListDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	23, // 99: orch.v1.WebhookService.ReadDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	21, // 100: orch.v1.WebhookService.ReadDelivery:output_type -> orch.v1.WebhookDelivery
+	25, // 101: orch.v1.WebhookService.SummarizeDeliveries:output_type -> orch.v1.WebhookDeliverySummary
+	21, // 102: orch.v1.WebhookService.ReplayDelivery:output_type -> orch.v1.WebhookDelivery
+	23, // 103: orch.v1.WebhookService.ReplayDeliveries:output_type -> orch.v1.WebhookDeliveryList
+	88, // [88:104] is the sub-list for method output_type
+	72, // [72:88] is the sub-list for method input_type
+	72, // [72:72] is the sub-list for extension type_name
+	72, // [72:72] is the sub-list for extension extendee
+	0,  // [0:72] is the sub-list for field type_name
 }
 
 func init() { file_orch_v1_webhooks_proto_init() }
@@ -4172,21 +4389,22 @@ func file_orch_v1_webhooks_proto_init() {
 	file_orch_v1_webhooks_proto_msgTypes[11].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[12].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[13].OneofWrappers = []any{}
-	file_orch_v1_webhooks_proto_msgTypes[16].OneofWrappers = []any{}
-	file_orch_v1_webhooks_proto_msgTypes[17].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[18].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[19].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[20].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[21].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[22].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[23].OneofWrappers = []any{}
 	file_orch_v1_webhooks_proto_msgTypes[24].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[25].OneofWrappers = []any{}
+	file_orch_v1_webhooks_proto_msgTypes[27].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_orch_v1_webhooks_proto_rawDesc), len(file_orch_v1_webhooks_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   40,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -22,21 +22,22 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	WebhookService_CreateWebhook_FullMethodName    = "/orch.v1.WebhookService/CreateWebhook"
-	WebhookService_ListWebhooks_FullMethodName     = "/orch.v1.WebhookService/ListWebhooks"
-	WebhookService_ReadWebhooks_FullMethodName     = "/orch.v1.WebhookService/ReadWebhooks"
-	WebhookService_CountWebhooks_FullMethodName    = "/orch.v1.WebhookService/CountWebhooks"
-	WebhookService_ReadWebhook_FullMethodName      = "/orch.v1.WebhookService/ReadWebhook"
-	WebhookService_ReplaceWebhook_FullMethodName   = "/orch.v1.WebhookService/ReplaceWebhook"
-	WebhookService_UpdateWebhook_FullMethodName    = "/orch.v1.WebhookService/UpdateWebhook"
-	WebhookService_DeleteWebhook_FullMethodName    = "/orch.v1.WebhookService/DeleteWebhook"
-	WebhookService_RotateWebhook_FullMethodName    = "/orch.v1.WebhookService/RotateWebhook"
-	WebhookService_RenderWebhook_FullMethodName    = "/orch.v1.WebhookService/RenderWebhook"
-	WebhookService_ListDeliveries_FullMethodName   = "/orch.v1.WebhookService/ListDeliveries"
-	WebhookService_ReadDeliveries_FullMethodName   = "/orch.v1.WebhookService/ReadDeliveries"
-	WebhookService_ReadDelivery_FullMethodName     = "/orch.v1.WebhookService/ReadDelivery"
-	WebhookService_ReplayDelivery_FullMethodName   = "/orch.v1.WebhookService/ReplayDelivery"
-	WebhookService_ReplayDeliveries_FullMethodName = "/orch.v1.WebhookService/ReplayDeliveries"
+	WebhookService_CreateWebhook_FullMethodName       = "/orch.v1.WebhookService/CreateWebhook"
+	WebhookService_ListWebhooks_FullMethodName        = "/orch.v1.WebhookService/ListWebhooks"
+	WebhookService_ReadWebhooks_FullMethodName        = "/orch.v1.WebhookService/ReadWebhooks"
+	WebhookService_CountWebhooks_FullMethodName       = "/orch.v1.WebhookService/CountWebhooks"
+	WebhookService_ReadWebhook_FullMethodName         = "/orch.v1.WebhookService/ReadWebhook"
+	WebhookService_ReplaceWebhook_FullMethodName      = "/orch.v1.WebhookService/ReplaceWebhook"
+	WebhookService_UpdateWebhook_FullMethodName       = "/orch.v1.WebhookService/UpdateWebhook"
+	WebhookService_DeleteWebhook_FullMethodName       = "/orch.v1.WebhookService/DeleteWebhook"
+	WebhookService_RotateWebhook_FullMethodName       = "/orch.v1.WebhookService/RotateWebhook"
+	WebhookService_RenderWebhook_FullMethodName       = "/orch.v1.WebhookService/RenderWebhook"
+	WebhookService_ListDeliveries_FullMethodName      = "/orch.v1.WebhookService/ListDeliveries"
+	WebhookService_ReadDeliveries_FullMethodName      = "/orch.v1.WebhookService/ReadDeliveries"
+	WebhookService_ReadDelivery_FullMethodName        = "/orch.v1.WebhookService/ReadDelivery"
+	WebhookService_SummarizeDeliveries_FullMethodName = "/orch.v1.WebhookService/SummarizeDeliveries"
+	WebhookService_ReplayDelivery_FullMethodName      = "/orch.v1.WebhookService/ReplayDelivery"
+	WebhookService_ReplayDeliveries_FullMethodName    = "/orch.v1.WebhookService/ReplayDeliveries"
 )
 
 // WebhookServiceClient is the client API for WebhookService service.
@@ -72,6 +73,9 @@ type WebhookServiceClient interface {
 	ReadDeliveries(ctx context.Context, in *ReadDeliveriesRequest, opts ...grpc.CallOption) (*WebhookDeliveryList, error)
 	// Read a delivery. Returns the delivery with its recorded request, or 404.
 	ReadDelivery(ctx context.Context, in *ReadDeliveryRequest, opts ...grpc.CallOption) (*WebhookDelivery, error)
+	// Summarize deliveries. Counts the requests of the webhook's delivery log by status and reason, the refused ones included
+	// that have no entry of their own.
+	SummarizeDeliveries(ctx context.Context, in *SummarizeDeliveriesRequest, opts ...grpc.CallOption) (*WebhookDeliverySummary, error)
 	// Replay a delivery. Processes the recorded request with the current template and returns the new delivery.
 	ReplayDelivery(ctx context.Context, in *ReplayDeliveryRequest, opts ...grpc.CallOption) (*WebhookDelivery, error)
 	// Replay deliveries. Processes matching deliveries with the current template, oldest first; default failed ones
@@ -217,6 +221,16 @@ func (c *webhookServiceClient) ReadDelivery(ctx context.Context, in *ReadDeliver
 	return out, nil
 }
 
+func (c *webhookServiceClient) SummarizeDeliveries(ctx context.Context, in *SummarizeDeliveriesRequest, opts ...grpc.CallOption) (*WebhookDeliverySummary, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WebhookDeliverySummary)
+	err := c.cc.Invoke(ctx, WebhookService_SummarizeDeliveries_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *webhookServiceClient) ReplayDelivery(ctx context.Context, in *ReplayDeliveryRequest, opts ...grpc.CallOption) (*WebhookDelivery, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(WebhookDelivery)
@@ -270,6 +284,9 @@ type WebhookServiceServer interface {
 	ReadDeliveries(context.Context, *ReadDeliveriesRequest) (*WebhookDeliveryList, error)
 	// Read a delivery. Returns the delivery with its recorded request, or 404.
 	ReadDelivery(context.Context, *ReadDeliveryRequest) (*WebhookDelivery, error)
+	// Summarize deliveries. Counts the requests of the webhook's delivery log by status and reason, the refused ones included
+	// that have no entry of their own.
+	SummarizeDeliveries(context.Context, *SummarizeDeliveriesRequest) (*WebhookDeliverySummary, error)
 	// Replay a delivery. Processes the recorded request with the current template and returns the new delivery.
 	ReplayDelivery(context.Context, *ReplayDeliveryRequest) (*WebhookDelivery, error)
 	// Replay deliveries. Processes matching deliveries with the current template, oldest first; default failed ones
@@ -323,6 +340,9 @@ func (UnimplementedWebhookServiceServer) ReadDeliveries(context.Context, *ReadDe
 }
 func (UnimplementedWebhookServiceServer) ReadDelivery(context.Context, *ReadDeliveryRequest) (*WebhookDelivery, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadDelivery not implemented")
+}
+func (UnimplementedWebhookServiceServer) SummarizeDeliveries(context.Context, *SummarizeDeliveriesRequest) (*WebhookDeliverySummary, error) {
+	return nil, status.Error(codes.Unimplemented, "method SummarizeDeliveries not implemented")
 }
 func (UnimplementedWebhookServiceServer) ReplayDelivery(context.Context, *ReplayDeliveryRequest) (*WebhookDelivery, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReplayDelivery not implemented")
@@ -585,6 +605,24 @@ func _WebhookService_ReadDelivery_Handler(srv interface{}, ctx context.Context, 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _WebhookService_SummarizeDeliveries_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SummarizeDeliveriesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WebhookServiceServer).SummarizeDeliveries(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WebhookService_SummarizeDeliveries_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WebhookServiceServer).SummarizeDeliveries(ctx, req.(*SummarizeDeliveriesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _WebhookService_ReplayDelivery_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ReplayDeliveryRequest)
 	if err := dec(in); err != nil {
@@ -679,6 +717,10 @@ var WebhookService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReadDelivery",
 			Handler:    _WebhookService_ReadDelivery_Handler,
+		},
+		{
+			MethodName: "SummarizeDeliveries",
+			Handler:    _WebhookService_SummarizeDeliveries_Handler,
 		},
 		{
 			MethodName: "ReplayDelivery",

@@ -12,37 +12,43 @@ import (
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
-// Note is what became of one request. What it points to must not be changed any more.
+// Note is the outcome of one request. Nobody may change what it points to.
 type Note struct {
 	ID      uuid.UUID
 	Hook    *orchv1.WebhookDefinition
 	Request *receive.Request
-	// From is the address of the sender, empty when it is not known.
+	// From is the address of the sender; empty when it is unknown.
 	From   string
 	Status int
 	Took   time.Duration
-	// Err is what was wrong; nil when nothing was. Its message is for the webhook's owner.
+	// Err is what was wrong; nil for a success. Its message is for the webhook's owner.
 	Err error
-	// Rendered is what the template rendered; nil for what did not fail.
+	// Reason is the class of Err; see the proto field.
+	Reason string
+	// Refused marks a request that was refused before its sender was verified. Such notes are grouped and counted.
+	Refused bool
+	// Count is the number of requests that the note stands for; 0 means 1.
+	Count int64
+	// Rendered is what the template rendered; nil for a success.
 	Rendered *string
-	// Event is the name of the event that was made, and its id or that of the event that was repeated.
+	// Event is the name of the published event; EventID is its id, or for a duplicate that of the earlier event.
 	Event   string
 	EventID string
-	// DeduplicationID is the id that every event of this delivery has; uuid.Nil when repeats are not known.
+	// DeduplicationID is the event id of this delivery and its duplicates; uuid.Nil when duplicates are not recognised.
 	DeduplicationID uuid.UUID
 	Duplicate       bool
 	Handshake       string
-	// WithoutBody leaves the body out, of requests that did not prove who they are.
+	// WithoutBody leaves out the body, of requests whose sender was not verified.
 	WithoutBody bool
 
 	sent int64 // The length of the body.
 }
 
-// trim lets go of what would not be kept: a request of many megabytes must not wait in memory for its excerpt.
+// trim drops what the log does not keep, so a request of many megabytes does not wait in memory for its excerpt.
 func (n *Note) trim() {
 	n.sent = int64(len(n.Request.Wire))
 	if n.Rendered != nil && len(*n.Rendered) > receive.Excerpt+1 {
-		text := strings.Clone((*n.Rendered)[:receive.Excerpt+1]) // One byte more, so that it is known to be cut.
+		text := strings.Clone((*n.Rendered)[:receive.Excerpt+1]) // One byte more shows that it is cut.
 		n.Rendered = &text
 	}
 	r := *n.Request
@@ -57,7 +63,7 @@ func (n *Note) trim() {
 	n.Request = &r
 }
 
-// size is about how much memory the note holds.
+// size is an estimate of the note's memory, in bytes.
 func (n *Note) size() int {
 	size := 1024 + len(n.Request.Raw)
 	if n.Rendered != nil {
@@ -66,7 +72,7 @@ func (n *Note) size() int {
 	return size
 }
 
-// delivery is the note as the log keeps it.
+// delivery is the note's entry in the log.
 func (n *Note) delivery() *orchv1.WebhookDelivery {
 	r := n.Request
 	d := deliverylog.Of(r)
@@ -86,6 +92,7 @@ func (n *Note) delivery() *orchv1.WebhookDelivery {
 		id := n.DeduplicationID.String()
 		d.DeduplicationId = &id
 	}
+	d.Reason, d.Count = optional(n.Reason), max(n.Count, 1)
 	if n.Err != nil {
 		deliverylog.Fail(d, r, n.Err, n.Rendered)
 	}

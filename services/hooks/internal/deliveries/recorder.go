@@ -1,12 +1,12 @@
-// Package deliveries keeps the delivery log: which requests a webhook got, and what became of them.
+// Package deliveries writes the delivery log: which requests a webhook received, and their outcome.
 //
-//	request, answered ──▶ Note ──▶ waiting, bounded ──▶ every half second: one entry ──▶ journal ──▶ orchestration
-//	                                │ more than fit
-//	                                └──▶ forgotten, and counted
+//	response sent ──▶ Note ──▶ buffer, bounded ──▶ every half second: one entry ──▶ journal ──▶ orchestration
+//	                   │           └──▶ full: dropped, and counted
+//	                   └──▶ refused: grouped and counted (see refusals)
 //
-// Ingestion never waits for the log. A note costs it a lock and an append; what is kept of a request, and how it reads
-// without its secrets, is worked out behind. Of each webhook only so many notes wait at a time, failures before
-// successes: the log holds the last ones anyway. When the broker is away notes are forgotten.
+// Ingestion never waits for the log. A note costs a lock and an append; masking and encoding happen later. The buffer holds
+// a bounded number of notes of each webhook, failures before successes: the log keeps the last ones anyway. While the
+// broker is away notes are dropped, but those of refusals are kept, because their counts must be exact.
 package deliveries
 
 import (
@@ -18,24 +18,27 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/orch-project/orch/pkg/clock"
 	orchv1 "github.com/orch-project/orch/proto/gen/orch/v1"
 )
 
 const (
-	// interval is how often what waits is handed over.
+	// interval is the time between two flushes of the buffer.
 	interval = 500 * time.Millisecond
-	// perHook bounds what waits of one webhook, successes and failures each.
+	// perHook bounds the buffered notes of one webhook, successes and failures each.
 	perHook = 20
-	// maxWaiting and maxWaitingBytes bound what waits in all.
+	// maxWaiting and maxWaitingBytes bound the buffered notes of all webhooks.
 	maxWaiting      = 4096
 	maxWaitingBytes = 32 << 20
-	// maxEntry is from which size on an entry is handed over, in bytes. The broker takes 8 MiB.
+	// maxRefusals bounds the entries of refusals that wait for the broker.
+	maxRefusals = 4096
+	// maxEntry is the size from which on an entry is complete, in bytes. The broker takes 8 MiB.
 	maxEntry = 1 << 20
 	// appendTimeout bounds the wait for the broker, also when the process ends.
 	appendTimeout = 2 * time.Second
 )
 
-// Journal is the part of a broker's journal that is needed here.
+// Journal is the part of a broker's journal that is used here.
 type Journal interface {
 	Append(ctx context.Context, entry []byte) error
 }
@@ -44,11 +47,13 @@ type Journal interface {
 type Options struct {
 	Journal Journal
 	Log     *slog.Logger
-	// Forgotten counts notes that did not reach the log; may be nil.
-	Forgotten prometheus.Counter
+	// Dropped counts notes that did not reach the log; may be nil.
+	Dropped prometheus.Counter
+	// Clock times the windows of refusals; nil means the machine's.
+	Clock clock.Clock
 }
 
-// Recorder takes notes. It is a run.Worker, and safe for concurrent use.
+// Recorder writes the delivery log. It is a run.Worker, and safe for concurrent use.
 type Recorder struct {
 	opts Options
 
@@ -56,9 +61,12 @@ type Recorder struct {
 	waiting map[string]*notes // By the webhook's id.
 	count   int
 	bytes   int
+
+	refusals refusals
+	pending  []*orchv1.WebhookDelivery // Entries of refusals that the journal has not taken yet.
 }
 
-// notes are those of one webhook: rings of the last ones.
+// notes are the buffered notes of one webhook.
 type notes struct {
 	failed, succeeded ring
 }
@@ -68,7 +76,7 @@ type ring struct {
 	next  int
 }
 
-// put adds a note and returns the one that it pushes out.
+// put adds a note and returns the one that it replaces.
 func (r *ring) put(n Note) (out Note, full bool) {
 	if len(r.notes) < perHook {
 		r.notes = append(r.notes, n)
@@ -84,53 +92,71 @@ func New(o Options) *Recorder {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Recorder{opts: o, waiting: map[string]*notes{}}
+	if o.Clock == nil {
+		o.Clock = clock.System{}
+	}
+	return &Recorder{opts: o, waiting: map[string]*notes{}, refusals: newRefusals()}
 }
 
 // Name implements run.Worker.
 func (r *Recorder) Name() string { return "delivery log" }
 
-// Note keeps a note for the next handing over. It never waits.
+// Note buffers a note for the next flush. It never waits.
 func (r *Recorder) Note(n Note) {
 	n.trim()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.count >= maxWaiting || r.bytes+n.size() > maxWaitingBytes {
-		r.forgot(1)
+	if n.Refused {
+		if r.refusals.add(n, r.opts.Clock.Now()) {
+			r.pend(n)
+		}
 		return
 	}
-	of := r.waiting[n.Hook.GetId()]
-	if of == nil {
-		of = &notes{}
-		r.waiting[n.Hook.GetId()] = of
+	if r.count >= maxWaiting || r.bytes+n.size() > maxWaitingBytes {
+		r.drop(1)
+		return
 	}
-	into := &of.succeeded
+	own := r.waiting[n.Hook.GetId()]
+	if own == nil {
+		own = &notes{}
+		r.waiting[n.Hook.GetId()] = own
+	}
+	into := &own.succeeded
 	if n.Status >= 400 {
-		into = &of.failed
+		into = &own.failed
 	}
 	r.count++
 	r.bytes += n.size()
 	if out, full := into.put(n); full {
 		r.count--
 		r.bytes -= out.size()
-		r.forgot(1)
+		r.drop(1)
 	}
 }
 
-func (r *Recorder) forgot(n int) {
-	if r.opts.Forgotten != nil {
-		r.opts.Forgotten.Add(float64(n))
+// pend adds an entry of a refusal. The caller holds the lock.
+func (r *Recorder) pend(n Note) {
+	if len(r.pending) >= maxRefusals {
+		r.drop(int(max(n.Count, 1)))
+		return
+	}
+	r.pending = append(r.pending, n.delivery())
+}
+
+func (r *Recorder) drop(n int) {
+	if r.opts.Dropped != nil {
+		r.opts.Dropped.Add(float64(n))
 	}
 }
 
-// Run hands over until ctx ends, and once more then.
+// Run flushes until ctx ends, and once more then.
 func (r *Recorder) Run(ctx context.Context) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			r.flush(context.WithoutCancel(ctx))
+			r.end(context.WithoutCancel(ctx))
 			return nil
 		case <-ticker.C:
 			r.flush(ctx)
@@ -138,41 +164,88 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-// flush hands over what waits.
-func (r *Recorder) flush(ctx context.Context) {
-	r.mu.Lock()
-	waiting := r.waiting
-	r.waiting, r.count, r.bytes = map[string]*notes{}, 0, 0 // Also when nothing waits: what is walked over must not be added to.
-	r.mu.Unlock()
+// end ends the windows of all refusals and flushes.
+func (r *Recorder) end(ctx context.Context) {
+	r.expire(true)
+	r.flush(ctx)
+}
 
-	batch, size := &orchv1.WebhookDeliveryBatch{}, 0
-	for _, of := range waiting {
-		for _, all := range [][]Note{of.failed.notes, of.succeeded.notes} {
-			for i := range all {
-				d := all[i].delivery()
-				if n := proto.Size(d); size+n > maxEntry && size > 0 {
-					r.append(ctx, batch)
-					batch, size = &orchv1.WebhookDeliveryBatch{}, 0
-				}
-				batch.Deliveries = append(batch.Deliveries, d)
-				size += proto.Size(d)
-			}
-		}
-	}
-	if len(batch.GetDeliveries()) > 0 {
-		r.append(ctx, batch)
+func (r *Recorder) expire(all bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range r.refusals.expire(r.opts.Clock.Now(), all) {
+		r.pend(n)
 	}
 }
 
-func (r *Recorder) append(ctx context.Context, batch *orchv1.WebhookDeliveryBatch) {
-	entry, err := proto.Marshal(batch)
+// flush appends the buffered notes to the journal.
+func (r *Recorder) flush(ctx context.Context) {
+	r.expire(false)
+	r.mu.Lock()
+	waiting, pending := r.waiting, r.pending
+	r.waiting, r.count, r.bytes, r.pending = map[string]*notes{}, 0, 0, nil
+	r.mu.Unlock()
+
+	var list []*orchv1.WebhookDelivery
+	for _, own := range waiting {
+		for _, all := range [][]Note{own.failed.notes, own.succeeded.notes} {
+			for i := range all {
+				list = append(list, all[i].delivery())
+			}
+		}
+	}
+	for len(list) > 0 {
+		n := entrySize(list)
+		if !r.append(ctx, list[:n]) {
+			r.drop(n)
+		}
+		list = list[n:]
+	}
+	for len(pending) > 0 {
+		n := entrySize(pending)
+		if !r.append(ctx, pending[:n]) {
+			r.retry(pending)
+			return
+		}
+		pending = pending[n:]
+	}
+}
+
+// retry keeps entries of refusals for the next flush. An entry that reached the journal all the same is stored once, by
+// its id.
+func (r *Recorder) retry(entries []*orchv1.WebhookDelivery) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pending = append(entries, r.pending...)
+	if over := len(r.pending) - maxRefusals; over > 0 {
+		for _, d := range r.pending[maxRefusals:] {
+			r.drop(int(d.GetCount()))
+		}
+		r.pending = r.pending[:maxRefusals]
+	}
+}
+
+// entrySize is the number of deliveries, at least one, that fit into an entry.
+func entrySize(list []*orchv1.WebhookDelivery) int {
+	size := 0
+	for i, d := range list {
+		if size += proto.Size(d); size > maxEntry && i > 0 {
+			return i
+		}
+	}
+	return len(list)
+}
+
+// append writes an entry and reports whether the journal has it.
+func (r *Recorder) append(ctx context.Context, list []*orchv1.WebhookDelivery) bool {
+	entry, err := proto.Marshal(&orchv1.WebhookDeliveryBatch{Deliveries: list})
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 		defer cancel()
 		err = r.opts.Journal.Append(ctx, entry)
 	}
 	if err != nil {
-		r.opts.Log.DebugContext(ctx, "deliveries are missing in the log", "deliveries", len(batch.GetDeliveries()), "error", err)
-		r.forgot(len(batch.GetDeliveries()))
+		r.opts.Log.DebugContext(ctx, "delivery log entry was not written", "deliveries", len(list), "error", err)
 	}
+	return err == nil
 }

@@ -86,8 +86,8 @@ func TestNotesAreHandedOverTogetherAndAtTheEnd(t *testing.T) {
 // Of one webhook the last notes stay, and successes do not push out failures.
 func TestFailuresOutlastSuccesses(t *testing.T) {
 	t.Parallel()
-	journal, forgotten := &entries{}, &counter{}
-	r := New(Options{Journal: journal, Forgotten: forgotten})
+	journal, dropped := &entries{}, &counter{}
+	r := New(Options{Journal: journal, Dropped: dropped})
 	hook := newHook()
 	r.Note(note(hook, 400, "failed"))
 	for range 3 * perHook {
@@ -105,20 +105,20 @@ func TestFailuresOutlastSuccesses(t *testing.T) {
 	}
 	require.Equal(t, map[string]int{"failed": 1, "fine": perHook - 1, "last": 1, "another webhook's": 1}, bodies)
 	require.Contains(t, ids, last.ID.String())
-	require.InDelta(t, 2*perHook+1, forgotten.n, 0)
+	require.InDelta(t, 2*perHook+1, dropped.n, 0)
 	require.Zero(t, r.count)
 	require.Zero(t, r.bytes)
 }
 
 func TestWhatWaitsIsBounded(t *testing.T) {
 	t.Parallel()
-	forgotten := &counter{}
-	r := New(Options{Journal: &entries{}, Forgotten: forgotten})
+	dropped := &counter{}
+	r := New(Options{Journal: &entries{}, Dropped: dropped})
 	for range maxWaiting + 10 {
 		r.Note(note(newHook(), 204, ""))
 	}
 	require.Equal(t, maxWaiting, r.count)
-	require.InDelta(t, 10, forgotten.n, 0)
+	require.InDelta(t, 10, dropped.n, 0)
 
 	large := New(Options{Journal: &entries{}})
 	for range 2 * maxWaitingBytes / deliverylog.MaxBody {
@@ -140,12 +140,12 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 
 func TestNotesAreForgottenWhileTheBrokerIsAway(t *testing.T) {
 	t.Parallel()
-	forgotten := &counter{}
-	r := New(Options{Journal: &entries{err: errors.New("away")}, Forgotten: forgotten})
+	dropped := &counter{}
+	r := New(Options{Journal: &entries{err: errors.New("away")}, Dropped: dropped})
 	r.Note(note(newHook(), 204, ""))
 	r.Note(note(newHook(), 400, ""))
 	r.flush(t.Context())
-	require.InDelta(t, 2, forgotten.n, 0)
+	require.InDelta(t, 2, dropped.n, 0)
 	require.Zero(t, r.count)
 }
 

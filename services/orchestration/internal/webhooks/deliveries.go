@@ -14,12 +14,12 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/resourceid"
 )
 
-// ListDeliveries answers the deliveries of a webhook, newest first.
+// ListDeliveries returns the deliveries of a webhook, newest first.
 func (s *Service) ListDeliveries(ctx context.Context, r *orchv1.ListDeliveriesRequest) (*orchv1.WebhookDeliveryList, error) {
 	return s.listDeliveries(ctx, r.GetId(), &orchv1.WebhookDeliveryQuery{Limit: r.GetLimit(), Offset: r.GetOffset()})
 }
 
-// ReadDeliveries answers the deliveries of a webhook that match.
+// ReadDeliveries returns the deliveries of a webhook that match.
 func (s *Service) ReadDeliveries(ctx context.Context, r *orchv1.ReadDeliveriesRequest) (*orchv1.WebhookDeliveryList, error) {
 	return s.listDeliveries(ctx, r.GetId(), r.GetQuery())
 }
@@ -38,7 +38,7 @@ func (s *Service) listDeliveries(ctx context.Context, id string, q *orchv1.Webho
 	return &orchv1.WebhookDeliveryList{Deliveries: found}, nil
 }
 
-// owned is the webhook of a call, in whose workspace the call is.
+// owned returns the webhook of a request, which must be in the request's workspace.
 func (s *Service) owned(ctx context.Context, id string) (request.Info, *orchv1.Webhook, error) {
 	info, key, err := locate(ctx, id)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Service) owned(ctx context.Context, id string) (request.Info, *orchv1.W
 	return info, w, translate(err)
 }
 
-// withinWebhook is a query bound to a webhook, whatever its client wrote.
+// withinWebhook restricts a query to one webhook, whatever the client sent.
 func withinWebhook(id string, q *orchv1.WebhookDeliveryQuery) *orchv1.WebhookDeliveryQuery {
 	bound := &orchv1.WebhookDeliveryQuery{Deliveries: &orchv1.WebhookDeliveryFilter{}}
 	if f := q.GetDeliveries(); f != nil {
@@ -58,7 +58,7 @@ func withinWebhook(id string, q *orchv1.WebhookDeliveryQuery) *orchv1.WebhookDel
 	return bound
 }
 
-// ReadDelivery answers one delivery.
+// ReadDelivery returns one delivery.
 func (s *Service) ReadDelivery(ctx context.Context, r *orchv1.ReadDeliveryRequest) (*orchv1.WebhookDelivery, error) {
 	info, _, err := s.owned(ctx, r.GetId())
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Service) ReadDelivery(ctx context.Context, r *orchv1.ReadDeliveryReques
 	return presentDelivery(d), nil
 }
 
-// delivery is one of a webhook's deliveries.
+// delivery returns one delivery of a webhook.
 func (s *Service) delivery(ctx context.Context, ws uuid.UUID, webhook, id string) (*orchv1.WebhookDelivery, error) {
 	missing := rpc.Detail(http.StatusNotFound, "Delivery not found")
 	key, err := resourceid.Parse(id)
@@ -91,8 +91,9 @@ func sameID(a, b string) bool {
 	return err == nil && err2 == nil && x == y
 }
 
-// presentDelivery fills in what a delivery shows and does not store.
+// presentDelivery fills in the computed fields of a delivery.
 func presentDelivery(d *orchv1.WebhookDelivery) *orchv1.WebhookDelivery {
 	d.Body = deliverylog.Body(d)
+	d.Count = max(d.GetCount(), 1) // Absent in entries of earlier versions.
 	return d
 }

@@ -112,6 +112,7 @@ func (s *Service) replay(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook, d
 	made.Received = timestamppb.New(s.webhooks.Store().Now())
 	made.ReplayOf, made.ReplayedEventId, made.Duplicate = &d.Id, nil, false
 	made.Event, made.EventId, made.DeduplicationId = nil, nil, nil
+	made.Reason, made.Count = nil, 1
 	made.Error, made.ErrorLine, made.ErrorColumn, made.Rendered, made.RenderedTruncated = nil, nil, nil, nil, false
 
 	event, text, err := s.produce(ctx, w, ws, r, eventID(d))
@@ -123,7 +124,11 @@ func (s *Service) replay(ctx context.Context, ws uuid.UUID, w *orchv1.Webhook, d
 		}
 		made.Status, made.Event, made.EventId = http.StatusNoContent, &event.Event, &event.Id
 	default:
-		made.Status = http.StatusBadRequest
+		reason := "template"
+		if text != nil {
+			reason = "event"
+		}
+		made.Status, made.Reason = http.StatusBadRequest, &reason
 		deliverylog.Fail(made, r, err, text)
 	}
 	made.Latency = time.Since(start).Seconds()

@@ -39,6 +39,10 @@ func webhookCreateCommand(c *connection) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if id, ok := body["service_account_id"].(string); ok && id != "" {
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "Requests get 401 unless the service account has a role in this workspace: "+
+				"orch workspace grant --service-account %s --role Viewer\n", flags.account)
+		}
 		return show(c, cmd, answer, webhookHead, webhookRow)
 	}
 	return cmd
