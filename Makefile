@@ -131,6 +131,10 @@ bench-events: build $(VENV)/prefect ## measure how events and logs are taken in 
 	go run ./test/bench/events -prefect $(VENV)/prefect/bin/prefect $(BENCHFLAGS)
 	cd services/orchestration && ORCH_SCALE_EVENTS=1000000 go test -count=1 -v -timeout=20m -run='^TestFirstPagesOfManyEvents$$' ./internal/events
 
+.PHONY: bench-workers
+bench-workers: build $(VENV)/prefect ## measure polls of work pools beside the Python server; BENCHFLAGS="-runs 5000 -workers 10" makes it small
+	go run ./test/bench/workers -orch bin/orch -prefect $(VENV)/prefect/bin/prefect $(BENCHFLAGS)
+
 .PHONY: bench-scale
 bench-scale: ## measure every filter and sort of flow runs with a million of them beside ten thousand
 	cd services/orchestration && go run ./bench/scale $(BENCHFLAGS)

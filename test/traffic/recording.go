@@ -134,8 +134,32 @@ func (l *line) call() (Call, bool) {
 		return call, true
 	case l.Kind == "ws_frame" && l.Direction == "c>s" && strings.HasSuffix(l.Path, "/events/in") && isEvent(l.Data):
 		return Call{At: at, End: at, Event: l.Data}, true
+	case l.Kind == "ws_frame" && l.Direction == "c>s" && strings.HasSuffix(l.Path, workerChannel):
+		return l.heartbeat(at)
 	}
 	return Call{}, false
+}
+
+// workerChannel is the end of the path of a worker's channel.
+const workerChannel = "/workers/connect"
+
+// heartbeat gives a frame of a worker's channel as the REST call of the same effect. The first frame is a heartbeat too.
+func (l *line) heartbeat(at time.Time) (Call, bool) {
+	var frame struct {
+		Type    string `json:"type"`
+		Payload struct {
+			Name     string `json:"worker_name"`
+			Interval int64  `json:"heartbeat_interval_seconds"`
+		} `json:"payload"`
+	}
+	if json.Unmarshal(l.Data, &frame) != nil || (frame.Type != "worker.hello.v1" && frame.Type != "worker.heartbeat.v1") {
+		return Call{}, false
+	}
+	body, err := json.Marshal(map[string]any{"name": frame.Payload.Name, "heartbeat_interval_seconds": frame.Payload.Interval})
+	return Call{
+		At: at, End: at, Method: http.MethodPost, Path: strings.TrimSuffix(l.Path, workerChannel) + "/workers/heartbeat",
+		Header: map[string]string{"content-type": "application/json"}, Body: body, Status: http.StatusNoContent,
+	}, err == nil
 }
 
 // isEvent tells events from the messages of the handshake.
