@@ -21,6 +21,7 @@ import (
 	_ "time/tzdata" // Schedules name time zones, and an image made from scratch has no files of them.
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"google.golang.org/grpc"
 
@@ -60,6 +61,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/taskworkers"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy"
 	"github.com/orch-project/orch/services/orchestration/internal/tenancy/accounts"
+	"github.com/orch-project/orch/services/orchestration/internal/tenancy/workspaces"
 	"github.com/orch-project/orch/services/orchestration/internal/variables"
 	"github.com/orch-project/orch/services/orchestration/internal/webhooks"
 	"github.com/orch-project/orch/services/orchestration/internal/workpools"
@@ -75,6 +77,8 @@ type Deps struct {
 	Client func(*options.ClientOptions)
 	// CompileTemplate tells what is wrong with a webhook's template.
 	CompileTemplate func(template string) error
+	// Registry collects the metrics; nil disables them.
+	Registry prometheus.Registerer
 	// Log defaults to slog.Default(), Clock and IDs to the machine's.
 	Log   *slog.Logger
 	Clock clock.Clock
@@ -170,7 +174,10 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	effects := outbox.NewMux()
 	o.relay = outbox.New(outbox.Config{
 		Store: o.store, Collections: slices.Concat(collections, hostedCollections), Handlers: effects,
-		Mixed: []string{events.KindPublish, flowruns.KindHistory, taskruns.KindHistory}, Log: o.log,
+		Mixed: []string{events.KindPublish, flowruns.KindHistory, taskruns.KindHistory},
+		// What they delete is found through the document that the next effect removes.
+		Blocking: []string{workspaces.KindEmpty, accounts.KindClose},
+		Secrets:  cfg.Secrets, Metrics: deps.Registry, Random: deps.Random, Log: o.log,
 	})
 	o.store = o.store.WithRelay(o.relay)
 	flush := outbox.NewFlusher(o.relay, o.log)
@@ -287,6 +294,7 @@ func (o *Orchestration) Workers() []run.Worker {
 	return append([]run.Worker{
 		o.relay,
 		outbox.Sweeper{Relay: o.relay},
+		outbox.Sampler{Relay: o.relay},
 		tenancy.Reconciler{Registry: o.hosted.registry},
 		webhooks.Reconciler{Service: o.webhooks},
 		webhooks.Recorder{Service: o.webhooks},

@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/orch-project/orch/pkg/broker"
 	"github.com/orch-project/orch/pkg/rpc"
 	"github.com/orch-project/orch/pkg/run"
@@ -17,7 +19,8 @@ import (
 
 // RunProcess runs the service as a process of its own, with its gRPC and internal addresses, until ctx ends.
 func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logger) (err error) {
-	o, closing, err := open(ctx, cfg, log)
+	registry := telemetry.NewRegistry("orchestration", version)
+	o, closing, err := open(ctx, cfg, log, registry)
 	if err != nil {
 		return fmt.Errorf("start the orchestration service: %w", err)
 	}
@@ -39,7 +42,6 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 		return fmt.Errorf("listen on %s: %w", cfg.Listen, err)
 	}
 	group := run.NewGroup(run.Options{Logger: log})
-	registry := telemetry.NewRegistry("orchestration", version)
 	registry.MustRegister(o.AutomationMetrics())
 	internal, err := telemetry.NewInternal(cfg.InternalListen, registry, group.Health())
 	if err != nil {
@@ -53,13 +55,13 @@ func RunProcess(ctx context.Context, cfg Config, version string, log *slog.Logge
 	return group.Run(ctx)
 }
 
-// open connects to broker and store as settings say.
-func open(ctx context.Context, cfg Config, log *slog.Logger) (_ *Orchestration, closing func(context.Context) error, err error) {
+// open connects to broker and store as settings say. A nil registry disables metrics.
+func open(ctx context.Context, cfg Config, log *slog.Logger, registry prometheus.Registerer) (_ *Orchestration, closing func(context.Context) error, err error) {
 	conn, err := broker.Connect(ctx, cfg.Broker.Config("orch-orchestration", log))
 	if err != nil {
 		return nil, nil, err
 	}
-	o, err := New(ctx, cfg, Deps{Broker: conn, CompileTemplate: webhook.CompileCheck(cfg.Vocabulary), Log: log})
+	o, err := New(ctx, cfg, Deps{Broker: conn, CompileTemplate: webhook.CompileCheck(cfg.Vocabulary), Log: log, Registry: registry})
 	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close())
 	}

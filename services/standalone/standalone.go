@@ -97,8 +97,10 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	s.closing(func(context.Context) error { conn.Close(); return nil })
 
 	cfg.Orchestration.MongoDBURI, cfg.Orchestration.MongoDBDatabase = parts.store.URI(), databaseName
+	registry := telemetry.NewRegistry("standalone", version)
 	domain, err := orchestration.New(ctx, cfg.Orchestration, orchestration.Deps{
 		Broker: conn, Dialer: parts.store.ContextDialer(), CompileTemplate: webhook.CompileCheck(cfg.Gateway.Vocabulary), Log: log,
+		Registry: registry,
 	})
 	if err != nil {
 		return nil, err
@@ -106,7 +108,6 @@ func New(ctx context.Context, cfg Config, version string, log *slog.Logger) (_ *
 	s.closing(domain.Close)
 
 	cfg.Hooks.Secrets, cfg.Hooks.TrustedProxies = cfg.Orchestration.Secrets, cfg.Gateway.TrustedProxies
-	registry := telemetry.NewRegistry("standalone", version)
 	registry.MustRegister(broker.NewMetrics(conn))
 	receiver, err := hooks.New(cfg.Hooks, hooks.Deps{Broker: conn, Log: log, Registry: registry})
 	if err != nil {

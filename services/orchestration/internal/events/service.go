@@ -105,11 +105,11 @@ func (s *Service) PublishEffects(ctx context.Context, effects []store.Effect) er
 	for _, effect := range effects {
 		ws, event, err := published(effect)
 		if err != nil {
-			return err
+			return store.Permanent(err)
 		}
 		e, err := wire.ToBroker(s.vocab, event, ws)
 		if err != nil {
-			return fmt.Errorf("publish an event: %w", err)
+			return store.Permanent(fmt.Errorf("publish an event: %w", err))
 		}
 		batch = append(batch, e)
 	}

@@ -81,7 +81,8 @@ func (w *world) relayOf(handlers outbox.Handlers, mixed ...string) *outbox.Relay
 	mux := outbox.NewMux()
 	require.NoError(w, mux.Handle(handlers))
 	relay := outbox.New(outbox.Config{
-		Store: w.store, Collections: []query.Collection{query.Flow}, Handlers: mux, Mixed: mixed, Log: slog.New(slog.DiscardHandler),
+		Store: w.store, Collections: []query.Collection{query.Flow}, Handlers: mux, Mixed: mixed,
+		Blocking: []string{"blocking"}, Secrets: testKeys(w), Log: slog.New(slog.DiscardHandler),
 	})
 	w.store = w.store.WithRelay(relay)
 	w.flows = store.NewCollection(w.store, query.Flow, &orchv1.Flow{})
@@ -177,18 +178,6 @@ func TestDeletedDocumentGoesLast(t *testing.T) {
 	due, err := w.store.Due(t.Context(), query.Flow, w.store.Now().Add(time.Hour), 10)
 	require.NoError(t, err)
 	require.Empty(t, due, "the document is gone")
-}
-
-func TestUnknownKindIsAnErrorAndStays(t *testing.T) {
-	t.Parallel()
-	w, r := newWorld(t), &recorder{done: make(chan struct{}, 10)}
-	relay := w.relay(r)
-	key := uuid.New()
-	require.NoError(t, w.flows.Insert(t.Context(), w.ws, &orchv1.Flow{Id: key.String(), Name: "etl"}, w.effect("newer", "x")))
-	require.ErrorContains(t, relay.Flush(t.Context(), query.Flow, key), `"newer"`)
-	pending, err := w.store.Pending(t.Context(), query.Flow, key)
-	require.NoError(t, err)
-	require.Len(t, pending, 1)
 }
 
 // Documents that wait together are carried out together, each in its own order; a document whose effects cannot be

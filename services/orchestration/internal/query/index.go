@@ -22,7 +22,19 @@ type Index struct {
 //
 // A sort on a field that has no index of its own with the filter's field is served by the sort's index, with the filter
 // tested on the way; so filters without an index here are those that rarely come without a selective one.
-func Indexes() []Index {
+func Indexes() []Index { return withRetries(indexes()) }
+
+// withRetries adds the index of recorded failures to each collection whose documents have an outbox.
+func withRetries(all []Index) []Index {
+	for _, index := range all {
+		if index.Keys[0].Key == "outbox.at" {
+			all = append(all, Index{Collection: index.Collection, Keys: keys("outbox_next_at"), Sparse: true, For: "relay's sweeper: effects that failed"})
+		}
+	}
+	return all
+}
+
+func indexes() []Index {
 	return []Index{
 		{Collection: Flow, Keys: scoped("name"), Unique: true, For: "one flow per name; NAME_*; name.any_; read by name"},
 		{Collection: Flow, Keys: scoped("created", "_id"), For: "CREATED_DESC"},

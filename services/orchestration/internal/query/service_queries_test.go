@@ -86,7 +86,9 @@ func serviceQueries(ws uuid.UUID) []asked {
 	}
 	for _, ix := range Indexes() {
 		if ix.Keys[0].Key == "outbox.at" {
-			all = append(all, find("documents with due effects", ix.Collection, bson.D{before("outbox.at")}, nil, 100))
+			all = append(all,
+				find("documents with due effects", ix.Collection, bson.D{before("outbox.at")}, nil, 100),
+				find("documents whose failed effects are due", ix.Collection, bson.D{before("outbox_next_at")}, asc("outbox_next_at"), 100))
 		}
 	}
 	return all

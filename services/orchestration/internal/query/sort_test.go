@@ -116,7 +116,7 @@ func TestIndexes(t *testing.T) {
 		}
 		for _, k := range ix.Keys {
 			m := stored[ix.Collection]
-			if m == nil || k.Key == workspaceKey || strings.HasPrefix(k.Key, "outbox.") || k.Key == "expire_at" {
+			if m == nil || k.Key == workspaceKey || strings.HasPrefix(k.Key, "outbox") || k.Key == "expire_at" {
 				continue
 			}
 			requireStored(t, m, k.Key)

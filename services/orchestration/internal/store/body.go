@@ -35,7 +35,7 @@ func EachSubject(effects []Effect, do func(ws, id uuid.UUID) error) error {
 // Subject is what an effect made by About speaks of.
 func (e Effect) Subject() (ws, id uuid.UUID, err error) {
 	if len(e.Body) != 2*idSize {
-		return uuid.Nil, uuid.Nil, fmt.Errorf("read the effect %q: %d bytes are no two ids", e.Kind, len(e.Body))
+		return uuid.Nil, uuid.Nil, Permanent(fmt.Errorf("decode effect %q: body has %d bytes, want %d", e.Kind, len(e.Body), 2*idSize))
 	}
 	return uuid.UUID(e.Body[:idSize]), uuid.UUID(e.Body[idSize:]), nil
 }
@@ -52,10 +52,10 @@ func Carry(kind string, id uuid.UUID, at time.Time, ws uuid.UUID, m proto.Messag
 // Carried reads what an effect made by Carry carries into m, which is empty, and answers whose it is.
 func (e Effect) Carried(m proto.Message) (ws uuid.UUID, err error) {
 	if len(e.Body) < idSize {
-		return uuid.Nil, fmt.Errorf("read the effect %q: %d bytes are too few", e.Kind, len(e.Body))
+		return uuid.Nil, Permanent(fmt.Errorf("decode effect %q: body has %d bytes, want at least %d", e.Kind, len(e.Body), idSize))
 	}
 	if err := proto.Unmarshal(e.Body[idSize:], m); err != nil {
-		return uuid.Nil, fmt.Errorf("read the effect %q: %w", e.Kind, err)
+		return uuid.Nil, Permanent(fmt.Errorf("decode effect %q: %w", e.Kind, err))
 	}
 	return uuid.UUID(e.Body[:idSize]), nil
 }
@@ -76,7 +76,7 @@ func (c *Collection[M]) InsertCarried(ctx context.Context, effects []Effect, exp
 		}
 		doc, err := NewDocument(ws, m, expire)
 		if err != nil {
-			return err
+			return Permanent(err)
 		}
 		docs = append(docs, doc)
 	}

@@ -10,13 +10,16 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/query"
 )
 
-// Clear removes every document of a workspace from the collections, with what its writes still had to cause: nobody is
-// left to whom it would matter. Documents of other owners stay.
+// Clear removes every document of a workspace from the collections, with its pending effects and its dead letters.
+// Documents of other owners stay.
 func (s *Store) Clear(ctx context.Context, ws uuid.UUID, collections []query.Collection) error {
 	for _, collection := range collections {
 		if _, err := s.db.Collection(string(collection)).DeleteMany(ctx, query.Scope(ws, bson.D{})); err != nil {
 			return fmt.Errorf("clear the workspace of its %ss: %w", collection, outage(err))
 		}
+	}
+	if _, err := s.db.Collection(deadLetterName).DeleteMany(ctx, query.Scope(ws, bson.D{})); err != nil {
+		return fmt.Errorf("clear the workspace of its dead letters: %w", outage(err))
 	}
 	return nil
 }

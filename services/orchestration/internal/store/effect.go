@@ -78,41 +78,63 @@ func (s *Store) Pending(ctx context.Context, collection query.Collection, id uui
 	return effects, outage(cursor.Err())
 }
 
-// Outbox are effects of one document, in order.
+// Outbox is what the writes of one document caused and what is not executed yet.
 type Outbox struct {
-	ID      uuid.UUID
+	ID uuid.UUID
+	// Effects are in the order of the writes.
 	Effects []Effect
+	// Attempts counts the consecutive failures of the first effect. It is 0 for an outbox that was not read.
+	Attempts int
+	// Deferred reports that the outbox has a failure recorded; see Failure.
+	Deferred bool
+	// Blocked reports that an effect which others must not overtake is in the dead letters.
+	Blocked bool
 }
 
-// PendingOf is Pending for several documents at once. Those that are gone are not in the answer; its order is any.
+// PendingOf reads the outboxes of several documents. The result omits missing documents; its order is undefined.
 func (s *Store) PendingOf(ctx context.Context, collection query.Collection, ids []uuid.UUID) ([]Outbox, error) {
-	if len(ids) == 1 {
-		effects, err := s.Pending(ctx, collection, ids[0])
-		return []Outbox{{ID: ids[0], Effects: effects}}, err
-	}
-	wanted := make(bson.A, len(ids))
-	for i, id := range ids {
-		wanted[i] = Binary(id)
-	}
-	cursor, err := s.db.Collection(string(collection)).Find(ctx, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: wanted}}}},
-		options.Find().SetProjection(bson.D{{Key: "outbox", Value: 1}}).SetBatchSize(int32(len(ids))))
+	cursor, err := s.db.Collection(string(collection)).Find(ctx, bson.D{{Key: "_id", Value: oneOf(ids)}},
+		options.Find().SetProjection(outboxFields).SetBatchSize(int32(len(ids)+1)))
 	if err != nil {
 		return nil, fmt.Errorf("read the outboxes of %d %ss: %w", len(ids), collection, outage(err))
 	}
 	defer cursor.Close(context.WithoutCancel(ctx))
 	boxes := make([]Outbox, 0, len(ids))
 	for cursor.Next(ctx) {
-		id, err := UUID(cursor.Current.Lookup("_id"))
+		box, err := outboxOf(cursor.Current)
 		if err != nil {
 			return nil, err
 		}
-		effects, err := effectsOf(cursor.Current)
-		if err != nil {
-			return nil, err
-		}
-		boxes = append(boxes, Outbox{ID: id, Effects: effects})
+		boxes = append(boxes, box)
 	}
 	return boxes, outage(cursor.Err())
+}
+
+func oneOf(ids []uuid.UUID) any {
+	if len(ids) == 1 {
+		return Binary(ids[0])
+	}
+	list := make(bson.A, len(ids))
+	for i, id := range ids {
+		list[i] = Binary(id)
+	}
+	return bson.D{{Key: "$in", Value: list}}
+}
+
+func outboxOf(doc bson.Raw) (Outbox, error) {
+	id, err := UUID(doc.Lookup("_id"))
+	if err != nil {
+		return Outbox{}, err
+	}
+	box := Outbox{ID: id}
+	if box.Effects, err = effectsOf(doc); err != nil {
+		return Outbox{}, err
+	}
+	attempts, _ := doc.Lookup(fieldAttempts).AsInt64OK()
+	_, box.Deferred = doc.Lookup(fieldNextAt).AsInt64OK()
+	_, box.Blocked = doc.Lookup(fieldBlocked).StringValueOK()
+	box.Attempts = int(attempts)
+	return box, nil
 }
 
 func effectsOf(doc bson.Raw) ([]Effect, error) {
@@ -161,12 +183,13 @@ func (c *Collection[M]) WithPending(ctx context.Context, ws, effect uuid.UUID) (
 	return found[0].Message, nil
 }
 
-// Done takes effects out of their documents' outboxes, with one command. The write is not waited for on disk: an effect
-// that comes back after a power cut is carried out again, which is the same as once.
+// Done removes executed effects from their documents' outboxes with one command, and clears recorded failures. It does not
+// wait for a majority or for the disk: a reader may see an executed effect again for a moment, and an effect that returns
+// after a power cut is executed again, which changes nothing.
 func (s *Store) Done(ctx context.Context, collection query.Collection, boxes ...Outbox) error {
 	models := make([]mongo.WriteModel, len(boxes))
 	for i, box := range boxes {
-		models[i] = mongo.NewUpdateOneModel().SetFilter(byID(box.ID)).SetUpdate(pull(box.Effects))
+		models[i] = mongo.NewUpdateOneModel().SetFilter(byID(box.ID)).SetUpdate(pull(box.Effects, box.Deferred))
 	}
 	if _, err := s.lazy(collection).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false)); err != nil {
 		return fmt.Errorf("empty the outboxes of %d %ss: %w", len(boxes), collection, outage(err))
@@ -179,9 +202,9 @@ func byID(id uuid.UUID) bson.Raw {
 	return end(bsoncore.AppendBinaryElement(doc, "_id", bson.TypeBinaryUUID, id[:]), start)
 }
 
-// pull is the update that takes effects out of an outbox.
-func pull(effects []Effect) bson.Raw {
-	start, doc := bsoncore.AppendDocumentStart(make([]byte, 0, 64+32*len(effects)))
+// pull is the update that removes effects from an outbox and, when failures are recorded, those.
+func pull(effects []Effect, deferred bool) bson.Raw {
+	start, doc := bsoncore.AppendDocumentStart(make([]byte, 0, 128+32*len(effects)))
 	op, doc := bsoncore.AppendDocumentElementStart(doc, "$pull")
 	box, doc := bsoncore.AppendDocumentElementStart(doc, "outbox")
 	id, doc := bsoncore.AppendDocumentElementStart(doc, "id")
@@ -189,10 +212,17 @@ func pull(effects []Effect) bson.Raw {
 	for i, e := range effects {
 		doc = bsoncore.AppendBinaryElement(doc, strconv.Itoa(i), bson.TypeBinaryUUID, e.ID[:])
 	}
-	for _, inner := range []int32{in, id, box, op, start} {
+	for _, inner := range []int32{in, id, box, op} {
 		doc = end(doc, inner)
 	}
-	return doc
+	if deferred {
+		op, doc = bsoncore.AppendDocumentElementStart(doc, "$unset")
+		for _, field := range []string{fieldAttempts, fieldNextAt, fieldBlocked} {
+			doc = bsoncore.AppendStringElement(doc, field, "")
+		}
+		doc = end(doc, op)
+	}
+	return end(doc, start)
 }
 
 // Remove removes a document that was deleted, and whose effects are done.
@@ -202,24 +232,4 @@ func (s *Store) Remove(ctx context.Context, collection query.Collection, id uuid
 		return fmt.Errorf("remove a %s: %w", collection, outage(err))
 	}
 	return nil
-}
-
-// Due finds documents with effects that were caused before a moment and are not done.
-func (s *Store) Due(ctx context.Context, collection query.Collection, before time.Time, limit int64) ([]uuid.UUID, error) {
-	cursor, err := s.db.Collection(string(collection)).Find(ctx,
-		bson.D{{Key: "outbox.at", Value: bson.D{{Key: "$lt", Value: before.UnixMicro()}}}},
-		options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}}).SetLimit(limit))
-	if err != nil {
-		return nil, fmt.Errorf("look for effects left behind in %s: %w", collection, outage(err))
-	}
-	defer cursor.Close(context.WithoutCancel(ctx))
-	var due []uuid.UUID
-	for cursor.Next(ctx) {
-		id, err := UUID(cursor.Current.Lookup("_id"))
-		if err != nil {
-			return nil, err
-		}
-		due = append(due, id)
-	}
-	return due, outage(cursor.Err())
 }

@@ -164,7 +164,7 @@ func effectsStayUntilTheyAreDone(t *testing.T, s *store.Store) {
 	}
 	due, err := s.Due(t.Context(), query.Flow, s.Now().Add(time.Second), 10)
 	require.NoError(t, err)
-	require.Equal(t, []uuid.UUID{key}, due)
+	require.Equal(t, []store.DueOutbox{{ID: key, Workspace: ws}}, due)
 	found, err := c.WithPending(t.Context(), ws, pending[2].ID)
 	require.NoError(t, err)
 	require.Equal(t, key.String(), found.GetId())

@@ -1,0 +1,200 @@
+package outbox
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// batch is what a worker has taken of one collection.
+type batch struct {
+	collection query.Collection
+	ids        []uuid.UUID
+	unread     []uuid.UUID    // Those whose outboxes must be read.
+	boxes      []store.Outbox // The others', and in the end those of all.
+	failures   map[uuid.UUID]failure
+}
+
+func (b *batch) fail(box store.Outbox, err error) {
+	if err != nil {
+		b.failures[box.ID] = failure{attempts: box.Attempts, err: err}
+	}
+}
+
+// work executes the effects of documents. Those that were woken meanwhile are queued again; the result did not fit.
+func (r *Relay) work(ctx context.Context, keys []key) (again []key) {
+	byCollection := map[query.Collection]*batch{}
+	r.mu.Lock()
+	for _, k := range keys {
+		b := byCollection[k.collection]
+		if b == nil {
+			b = &batch{collection: k.collection, failures: map[uuid.UUID]failure{}}
+			byCollection[k.collection] = b
+		}
+		w := r.pending[k]
+		b.ids = append(b.ids, k.id)
+		if w.read {
+			b.unread = append(b.unread, k.id)
+		} else {
+			b.boxes = append(b.boxes, store.Outbox{ID: k.id, Effects: w.effects})
+		}
+		r.inFlight -= len(w.effects)
+		w.effects, w.read = nil, false
+	}
+	r.mu.Unlock()
+	for _, b := range byCollection {
+		r.executeBatch(ctx, b)
+		r.deferFailures(ctx, b)
+		again = append(again, r.finish(b)...)
+	}
+	return again
+}
+
+// finish forgets the documents of a batch, except those that were woken meanwhile.
+func (r *Relay) finish(b *batch) (again []key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, box := range b.boxes {
+		// An outbox that was read may hold effects of a write that has just woken the relay; they are executed.
+		w := r.pending[key{b.collection, box.ID}]
+		rest := slices.DeleteFunc(w.effects, func(e store.Effect) bool {
+			return slices.ContainsFunc(box.Effects, func(done store.Effect) bool { return done.ID == e.ID })
+		})
+		r.inFlight -= len(w.effects) - len(rest)
+		w.effects = rest
+	}
+	for _, id := range b.ids {
+		k := key{b.collection, id}
+		w := r.pending[k]
+		if _, failed := b.failures[id]; failed {
+			for _, chain := range w.chains {
+				chain.Break()
+			}
+		} else if w.due() {
+			select {
+			case r.queue <- k:
+			default:
+				again = append(again, k)
+			}
+			continue
+		}
+		r.forget(k)
+	}
+	return again
+}
+
+// executeBatch executes the effects of several documents of one collection. Outboxes whose effects are all of mixed kinds
+// are executed together first, the others one by one, in a random order.
+func (r *Relay) executeBatch(ctx context.Context, b *batch) {
+	if len(b.unread) > 0 {
+		read, err := r.store.PendingOf(ctx, b.collection, b.unread)
+		if err != nil {
+			for _, id := range b.unread {
+				b.fail(store.Outbox{ID: id}, err)
+			}
+		}
+		b.boxes = append(b.boxes, read...)
+	}
+	var mixed, single []store.Outbox
+	for _, box := range b.boxes {
+		switch {
+		case box.Blocked:
+			b.failures[box.ID] = failure{blocked: true} // Its write chain breaks.
+		case r.isMixed(box.Effects):
+			mixed = append(mixed, box)
+		case len(box.Effects) > 0 || box.Deferred:
+			single = append(single, box)
+		}
+	}
+	r.executeMixed(ctx, b, mixed)
+	for _, i := range r.shuffled(len(single)) {
+		b.fail(single[i], r.execute(ctx, b.collection, single[i]))
+	}
+}
+
+// shuffled are the numbers below n in a random order, so that no document is always behind the same others.
+func (r *Relay) shuffled(n int) []int {
+	order := make([]int, n)
+	for i := range order {
+		j := int(r.random() * float64(i+1))
+		order[i], order[j] = order[j], i
+	}
+	return order
+}
+
+func (r *Relay) isMixed(effects []store.Effect) bool {
+	for _, e := range effects {
+		if !r.mixed[e.Kind] {
+			return false
+		}
+	}
+	return len(effects) > 0
+}
+
+// executeMixed executes outboxes together. When that fails it halves them until the failing document is alone; so one
+// document costs the others a few more attempts, and never their own. In an outage it stops after the first document of a
+// half failed by itself as well.
+func (r *Relay) executeMixed(ctx context.Context, b *batch, boxes []store.Outbox) {
+	if len(boxes) == 0 {
+		return
+	}
+	if len(boxes) == 1 {
+		b.fail(boxes[0], r.execute(ctx, b.collection, boxes[0]))
+		return
+	}
+	err := r.executeTogether(ctx, b.collection, boxes)
+	if err == nil {
+		return
+	}
+	if isOutage(err) {
+		first := boxes[0]
+		boxes = boxes[1:]
+		err := r.execute(ctx, b.collection, first)
+		b.fail(first, err)
+		if isOutage(err) {
+			for _, box := range boxes {
+				b.fail(box, err)
+			}
+			return
+		}
+	}
+	half := (len(boxes) + 1) / 2
+	r.executeMixed(ctx, b, boxes[:half])
+	r.executeMixed(ctx, b, boxes[half:])
+}
+
+// executeTogether executes the effects of several documents: the first kind of each document, then the second, and so on,
+// so that each document's own effects keep their order.
+func (r *Relay) executeTogether(ctx context.Context, collection query.Collection, boxes []store.Outbox) error {
+	rest := make([][]store.Effect, len(boxes))
+	for i, box := range boxes {
+		rest[i] = box.Effects
+	}
+	for more := true; more; {
+		more = false
+		var kinds []string // In the order of appearance, so that a failure is the same each time.
+		batches := map[string][]store.Effect{}
+		for i, effects := range rest {
+			if len(effects) == 0 {
+				continue
+			}
+			run := sameKind(effects)
+			kind := effects[0].Kind
+			if batches[kind] == nil {
+				kinds = append(kinds, kind)
+			}
+			batches[kind] = append(batches[kind], effects[:run]...)
+			rest[i], more = effects[run:], true
+		}
+		for _, kind := range kinds {
+			if err := r.handle(ctx, batches[kind]); err != nil {
+				return err
+			}
+		}
+	}
+	return r.store.Done(ctx, collection, boxes...)
+}

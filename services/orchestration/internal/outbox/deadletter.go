@@ -1,0 +1,68 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/orch-project/orch/pkg/secrets"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+// place binds the encrypted body of a dead letter to it.
+func place(d store.DeadLetter) secrets.Place {
+	return secrets.Place{Workspace: d.Workspace, Document: d.ID, Field: "dead_letter.body"}
+}
+
+// RetryDeadLetter executes the effect of a dead letter now, and removes the letter when that succeeds; a blocked document
+// goes on. Otherwise the letter records the attempt, and the error says why it failed. It returns store.ErrNotFound for
+// an unknown id. Two concurrent retries may both execute the effect; effects are idempotent.
+func (r *Relay) RetryDeadLetter(ctx context.Context, id uuid.UUID) error {
+	letter, err := r.store.DeadLetter(ctx, id)
+	if err != nil {
+		return err
+	}
+	body, err := r.secrets.Open(place(letter), letter.Body)
+	if err != nil {
+		return fmt.Errorf("decrypt a dead letter: %w", err)
+	}
+	effect := store.Effect{ID: letter.ID, At: letter.At, Kind: letter.Kind, Body: body}
+	if failed := r.handle(ctx, []store.Effect{effect}); failed != nil {
+		letter.Attempts++
+		letter.FailedAt, letter.Reason = r.store.Now(), text(failed)
+		if err := r.store.Bury(ctx, letter); err != nil {
+			r.log.WarnContext(ctx, "failed retry of a dead letter was not recorded", "id", id, "error", err)
+		}
+		return failed
+	}
+	return r.resolve(ctx, letter)
+}
+
+// DiscardDeadLetter removes a dead letter without executing its effect; a blocked document goes on. It returns
+// store.ErrNotFound for an unknown id.
+func (r *Relay) DiscardDeadLetter(ctx context.Context, id uuid.UUID) error {
+	letter, err := r.store.DeadLetter(ctx, id)
+	if err != nil {
+		return err
+	}
+	return r.resolve(ctx, letter)
+}
+
+// resolve removes a dead letter. A blocked document loses the effect first, so that a crash between the two leaves a letter
+// whose retry does nothing new.
+func (r *Relay) resolve(ctx context.Context, letter store.DeadLetter) error {
+	if letter.Blocking {
+		box := store.Outbox{ID: letter.Document, Effects: []store.Effect{{ID: letter.ID}}, Deferred: true}
+		if err := r.store.Done(ctx, letter.Collection, box); err != nil {
+			return err
+		}
+	}
+	if err := r.store.RemoveDeadLetter(ctx, letter.ID); err != nil {
+		return err
+	}
+	if letter.Blocking {
+		r.Wake(letter.Collection, letter.Document, nil, nil)
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/orch-project/orch/pkg/broker"
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+	"github.com/orch-project/orch/services/orchestration/internal/store"
+)
+
+const (
+	// minBackoff doubles with each attempt until maxBackoff.
+	minBackoff = time.Second
+	maxBackoff = 10 * time.Minute
+	// outageBackoff is the time until the next attempt after an outage, which does not count as an attempt.
+	outageBackoff = 5 * time.Second
+	// maxAttempts is after how many failures of its own an effect becomes a dead letter: about two hours.
+	maxAttempts = 20
+)
+
+// failure is why a document's outbox is not empty.
+type failure struct {
+	attempts int // Before this one.
+	err      error
+	blocked  bool // It was blocked before; nothing was attempted.
+}
+
+// isOutage reports whether an error says nothing about the effect: the store or the broker is unreachable or full, or the
+// deadline passed.
+func isOutage(err error) bool {
+	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, broker.ErrUnavailable) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// permanent reports whether another attempt cannot succeed: by its kind, or because too many have failed.
+func (r *Relay) permanent(err error, attempts int) bool {
+	if errors.Is(err, broker.ErrTooLarge) || errors.Is(err, broker.ErrInvalidEvent) || store.IsPermanent(err) {
+		return true
+	}
+	return attempts+1 >= maxAttempts && !isOutage(err)
+}
+
+// backoff is the time until the next attempt, after so many failed ones: between half of and all of an exponentially growing
+// delay.
+func (r *Relay) backoff(attempts int) time.Duration {
+	delay := maxBackoff
+	if shift := attempts - 1; shift < 10 {
+		delay = min(maxBackoff, minBackoff<<max(shift, 0))
+	}
+	return r.jitter(delay)
+}
+
+func (r *Relay) jitter(delay time.Duration) time.Duration {
+	return delay/2 + time.Duration(r.random()*float64(delay/2))
+}
+
+// deferFailures records the failures of a batch in the documents. While the store is unreachable there is no record; the
+// sweeper then finds the effects by their age.
+func (r *Relay) deferFailures(ctx context.Context, b *batch) {
+	if ctx.Err() != nil {
+		return
+	}
+	now := r.store.Now()
+	var records []store.Failure
+	outages := 0
+	for id, f := range b.failures {
+		switch {
+		case f.blocked || errors.Is(f.err, errBlocked): // Recorded already.
+		case isOutage(f.err):
+			outages++
+			records = append(records, store.Failure{ID: id, Attempts: f.attempts, NextAt: now.Add(r.jitter(outageBackoff))})
+		default:
+			next := r.backoff(f.attempts + 1)
+			r.log.WarnContext(ctx, "effects failed and are retried", "collection", b.collection, "id", id,
+				"attempts", f.attempts+1, "retry_in", next.Round(time.Millisecond), "error", f.err)
+			records = append(records, store.Failure{ID: id, Attempts: f.attempts + 1, NextAt: now.Add(next)})
+		}
+	}
+	if len(records) == 0 {
+		return
+	}
+	if outages > 0 {
+		r.log.WarnContext(ctx, "effects wait for the end of an outage", "collection", b.collection, "documents", outages, "error", anOutage(b))
+	}
+	if err := r.store.Defer(ctx, b.collection, records...); err != nil {
+		r.log.WarnContext(ctx, "failures of effects were not recorded", "collection", b.collection, "error", err)
+	}
+}
+
+func anOutage(b *batch) error {
+	for _, f := range b.failures {
+		if f.err != nil && isOutage(f.err) {
+			return f.err
+		}
+	}
+	return nil
+}
+
+// bury moves an effect to the dead letters. The effect leaves the outbox with those that were executed, unless its kind
+// blocks the document.
+func (r *Relay) bury(ctx context.Context, collection query.Collection, box store.Outbox, e store.Effect, reason error) error {
+	letter := store.DeadLetter{
+		ID: e.ID, Kind: e.Kind, Collection: collection, Document: box.ID, Workspace: e.Workspace(), At: e.At, FailedAt: r.store.Now(),
+		Attempts: box.Attempts + 1, Reason: text(reason), Blocking: r.blocking[e.Kind],
+	}
+	body, err := r.secrets.Seal(place(letter), e.Body)
+	if err != nil {
+		return err
+	}
+	letter.Body = body
+	if err := r.store.Bury(ctx, letter); err != nil {
+		return err
+	}
+	r.metrics.deadLetters.WithLabelValues(e.Kind).Inc()
+	r.log.ErrorContext(ctx, "effect moved to the dead letters", "id", e.ID, "kind", e.Kind, "collection", collection,
+		"document", box.ID, "workspace", letter.Workspace, "attempts", letter.Attempts, "error", reason)
+	if !letter.Blocking {
+		return nil
+	}
+	if err := r.store.Defer(ctx, collection, store.Failure{ID: box.ID, Attempts: box.Attempts + 1, Blocked: e.Kind}); err != nil {
+		return err
+	}
+	return errBlocked
+}
+
+// maxReason bounds the reason of a dead letter, in bytes.
+const maxReason = 1024
+
+// text is an error as one valid text of bounded length.
+func text(err error) string {
+	s := strings.ToValidUTF8(err.Error(), "?")
+	if len(s) > maxReason {
+		s = strings.ToValidUTF8(s[:maxReason-len("…")], "") + "…"
+	}
+	return s
+}

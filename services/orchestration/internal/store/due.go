@@ -1,0 +1,139 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/google/uuid"
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"github.com/orch-project/orch/services/orchestration/internal/query"
+)
+
+// Fields of the envelope that record the failures of an outbox. Documents whose effects never failed have none of them.
+const (
+	fieldAttempts = "outbox_attempts"
+	fieldNextAt   = "outbox_next_at"
+	fieldBlocked  = "outbox_blocked"
+)
+
+var outboxFields = bson.D{
+	{Key: "outbox", Value: 1}, {Key: fieldAttempts, Value: 1}, {Key: fieldNextAt, Value: 1}, {Key: fieldBlocked, Value: 1},
+}
+
+// Failure records that an outbox could not be emptied.
+type Failure struct {
+	ID uuid.UUID
+	// Attempts is the number of consecutive failures.
+	Attempts int
+	// NextAt is when the sweeper tries again.
+	NextAt time.Time
+	// Blocked is the reason why nothing behind the failed effect may be executed before its dead letter is retried or
+	// discarded; empty for the others. NextAt has no meaning then.
+	Blocked string
+}
+
+// Defer records failures with one command. It is acknowledged as Done is: a lost record is made again.
+func (s *Store) Defer(ctx context.Context, collection query.Collection, failures ...Failure) error {
+	models := make([]mongo.WriteModel, len(failures))
+	for i, f := range failures {
+		set := bson.D{{Key: fieldAttempts, Value: int64(f.Attempts)}, {Key: fieldNextAt, Value: f.NextAt.UnixMicro()}}
+		if f.Blocked != "" {
+			set = bson.D{
+				{Key: fieldAttempts, Value: int64(f.Attempts)}, {Key: fieldNextAt, Value: int64(math.MaxInt64)},
+				{Key: fieldBlocked, Value: f.Blocked},
+			}
+		}
+		models[i] = mongo.NewUpdateOneModel().SetFilter(byID(f.ID)).SetUpdate(bson.D{{Key: "$set", Value: set}})
+	}
+	if _, err := s.lazy(collection).BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false)); err != nil {
+		return fmt.Errorf("defer the effects of %d %ss: %w", len(failures), collection, outage(err))
+	}
+	return nil
+}
+
+// DueOutbox is a document whose outbox is due. Workspace is the document's own id for a deleted one.
+type DueOutbox struct {
+	ID, Workspace uuid.UUID
+	// NextAt is zero for an outbox without a recorded failure.
+	NextAt time.Time
+}
+
+// Due finds documents with effects that were caused before a moment, that are not executed, and that have no failure
+// recorded: what a crash left. At most limit, oldest first.
+func (s *Store) Due(ctx context.Context, collection query.Collection, before time.Time, limit int64) ([]DueOutbox, error) {
+	filter := bson.D{
+		{Key: "outbox.at", Value: bson.D{{Key: "$lt", Value: before.UnixMicro()}}},
+		{Key: fieldNextAt, Value: bson.D{{Key: "$exists", Value: false}}},
+	}
+	return s.due(ctx, collection, filter, options.Find().SetLimit(limit))
+}
+
+// DueAgain finds documents whose recorded failure is due for another attempt, by that time: at most limit of those after
+// a moment and until another one. It omits these workspaces.
+func (s *Store) DueAgain(
+	ctx context.Context, collection query.Collection, after, until time.Time, omit []uuid.UUID, limit int64,
+) ([]DueOutbox, error) {
+	window := bson.D{{Key: "$lte", Value: until.UnixMicro()}}
+	if !after.IsZero() {
+		window = append(window, bson.E{Key: "$gt", Value: after.UnixMicro()})
+	}
+	filter := bson.D{{Key: fieldNextAt, Value: window}}
+	if len(omit) > 0 {
+		list := make(bson.A, len(omit))
+		for i, ws := range omit {
+			list[i] = Binary(ws)
+		}
+		filter = append(filter, bson.E{Key: "ws", Value: bson.D{{Key: "$nin", Value: list}}})
+	}
+	return s.due(ctx, collection, filter, options.Find().SetLimit(limit).SetSort(bson.D{{Key: fieldNextAt, Value: 1}}))
+}
+
+func (s *Store) due(
+	ctx context.Context, collection query.Collection, filter bson.D, opts *options.FindOptionsBuilder,
+) ([]DueOutbox, error) {
+	opts.SetProjection(bson.D{{Key: "ws", Value: 1}, {Key: fieldNextAt, Value: 1}})
+	cursor, err := s.db.Collection(string(collection)).Find(ctx, filter, opts)
+	if err != nil {
+		return nil, fmt.Errorf("find due outboxes in %s: %w", collection, outage(err))
+	}
+	defer cursor.Close(context.WithoutCancel(ctx))
+	var due []DueOutbox
+	for cursor.Next(ctx) {
+		var d DueOutbox
+		if d.ID, err = UUID(cursor.Current.Lookup("_id")); err != nil {
+			return nil, err
+		}
+		if d.Workspace, err = UUID(cursor.Current.Lookup("ws")); err != nil {
+			return nil, err
+		}
+		if micros, ok := cursor.Current.Lookup(fieldNextAt).AsInt64OK(); ok {
+			d.NextAt = time.UnixMicro(micros).UTC()
+		}
+		due = append(due, d)
+	}
+	return due, outage(cursor.Err())
+}
+
+// Backlog counts the documents of a collection whose outboxes have effects, and returns when the oldest effect was caused;
+// the zero time when there is none.
+func (s *Store) Backlog(ctx context.Context, collection query.Collection) (pending int64, oldest time.Time, err error) {
+	waiting := bson.D{{Key: "outbox.at", Value: bson.D{{Key: "$gt", Value: int64(0)}}}}
+	if pending, err = s.db.Collection(string(collection)).CountDocuments(ctx, waiting); err != nil || pending == 0 {
+		return 0, time.Time{}, outage(err)
+	}
+	doc, err := s.db.Collection(string(collection)).FindOne(ctx, waiting,
+		options.FindOne().SetSort(bson.D{{Key: "outbox.at", Value: 1}}).SetProjection(bson.D{{Key: "outbox.at", Value: 1}})).Raw()
+	if err != nil {
+		return pending, time.Time{}, outage(err)
+	}
+	effects, err := effectsOf(doc)
+	if err != nil || len(effects) == 0 {
+		return pending, time.Time{}, nil
+	}
+	return pending, effects[0].At, nil
+}

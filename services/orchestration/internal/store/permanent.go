@@ -1,0 +1,53 @@
+package store
+
+import (
+	"errors"
+
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
+)
+
+// permanentError marks an error that every further attempt repeats.
+type permanentError struct{ error }
+
+func (e permanentError) Unwrap() error { return e.error }
+
+// Permanent marks an error of an effect that every further attempt would repeat: the effect cannot be decoded, or what it
+// asks for is refused. Nil stays nil.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return permanentError{err}
+}
+
+// Codes of the server for documents that it refuses whatever is tried.
+const (
+	codeBadValue          = 2
+	codeFailedToParse     = 9
+	codeNestingTooDeep    = 15
+	codeDocumentTooLarge  = 10334
+	codeResultTooLarge    = 17419
+	codeInsertTooLarge    = 17420
+	codeDocumentTooNested = 10320
+)
+
+// IsPermanent reports whether an error is marked by Permanent, or is the database's refusal of a document.
+func IsPermanent(err error) bool {
+	var marked permanentError
+	if errors.As(err, &marked) || errors.Is(err, driver.ErrDocumentTooLarge) {
+		return true
+	}
+	var server mongo.ServerError
+	if !errors.As(err, &server) {
+		return false
+	}
+	for _, code := range []int{
+		codeBadValue, codeFailedToParse, codeNestingTooDeep, codeDocumentTooLarge, codeResultTooLarge, codeInsertTooLarge, codeDocumentTooNested,
+	} {
+		if server.HasErrorCode(code) {
+			return true
+		}
+	}
+	return false
+}
