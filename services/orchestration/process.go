@@ -61,6 +61,9 @@ func open(ctx context.Context, cfg Config, log *slog.Logger, registry prometheus
 	if err != nil {
 		return nil, nil, err
 	}
+	if registry != nil {
+		registry.MustRegister(broker.NewMetrics(conn))
+	}
 	o, err := New(ctx, cfg, Deps{Broker: conn, CompileTemplate: webhook.CompileCheck(cfg.Vocabulary), Log: log, Registry: registry})
 	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close())
