@@ -16,49 +16,52 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/store"
 )
 
-// ErrTooMany means that more slots were asked for than a limit has.
+// ErrTooMany means that a request exceeds the size of a limit.
 var ErrTooMany = errors.New("more slots than the limit has")
 
-// NoDecayError means that limits whose slots do not come back by themselves were asked for as rate limits.
+// NoDecayError means that limits without slot decay were requested as rate limits.
 type NoDecayError struct{ Names []string }
 
 func (e *NoDecayError) Error() string { return "no slot decay: " + strings.Join(e.Names, ", ") }
 
-// FullError means that a limit has no free slots; nothing was taken.
+// FullError means that a limit has no free slots. Nothing was taken.
 type FullError struct {
-	// Name is of the first limit that has none.
+	// Name is the first full limit's.
 	Name string
-	// Wait is how long to wait before asking again.
+	// Wait is the time until the next attempt.
 	Wait time.Duration
 }
 
 func (e *FullError) Error() string { return fmt.Sprintf("no free slots; try again in %s", e.Wait) }
 
-// Lease is for how long slots are held, and by whom.
+// Lease says who holds slots, and for how long.
 type Lease struct {
 	ID uuid.UUID
-	// Duration is the time after which the slots come back unless the lease is renewed; 0 = they do not.
+	// Duration is the time until the slots are released, unless the lease is renewed; 0 means never.
 	Duration time.Duration
-	// Holder is who holds them, when they say so.
+	// Holder is nil when the client does not name one.
 	Holder *orchv1.ConcurrencyLeaseHolder
 }
 
-// Acquisition asks for slots.
+// Acquisition is a request for slots.
 type Acquisition struct {
 	Names []string
 	Slots int64
-	// Rate asks for the right to begin something: only limits with a decay give it.
+	// Rate requests permits of a rate limit; every limit must have a slot decay.
 	Rate bool
-	// Lease is nil when the slots are to be given back by count.
+	// Lease is nil when the slots are given back by count.
 	Lease *Lease
+	// Once takes no slot of a limit of which the lease's holder has one without an expiry.
+	Once bool
 }
 
-// provisional is how long slots are kept for an acquisition of several limits by count, until all are taken.
+// provisional is how long an acquisition by count holds slots until all of them are taken. A process that dies in between
+// gives them back that way.
 const provisional = time.Minute
 
-// Acquire takes slots of all the limits of these names that exist and are active, or of none. It returns the limits, the
-// inactive ones too: who asks learns that they exist. A *FullError when one is full, ErrTooMany or
-// a *NoDecayError when one can never give what is asked.
+// Acquire takes slots of all the limits of these names that exist and are active, or of none. It returns the limits,
+// including inactive ones. It returns a *FullError when one is full, and ErrTooMany or a *NoDecayError when one can never
+// grant the request.
 func (l *Limits) Acquire(ctx context.Context, ws uuid.UUID, a Acquisition) ([]*orchv1.ConcurrencyLimitV2, error) {
 	limits, err := l.find(ctx, ws, named(a.Names))
 	if err != nil {
@@ -84,41 +87,42 @@ func (l *Limits) acquire(ctx context.Context, ws uuid.UUID, limits []*orchv1.Con
 	if len(steady) > 0 {
 		return &NoDecayError{steady}
 	}
-	hold, confirm := a.Lease, false
-	if hold == nil && len(limits) > 1 {
-		hold, confirm = &Lease{ID: l.limits.Store().NewID(), Duration: provisional}, true
+	lease := a.Lease
+	if lease == nil {
+		lease = &Lease{ID: l.limits.Store().NewID(), Duration: provisional}
 	}
 	for i, limit := range limits {
-		taken, err := l.take(ctx, ws, limit.GetId(), a.Slots, hold)
+		taken, err := l.take(ctx, ws, limit.GetId(), a, lease)
 		if err == nil && taken {
 			continue
 		}
-		// What was written is undone even when the caller has gone.
-		back := context.WithoutCancel(ctx)
-		if undo := l.giveBack(back, ws, limits[:i+1], hold); undo != nil {
-			return errors.Join(err, undo)
+		// What was written is undone even when the caller has gone; so is a write in doubt.
+		undo := context.WithoutCancel(ctx)
+		if failed := l.giveBack(undo, ws, limits[:i+1], lease); failed != nil {
+			return errors.Join(err, failed)
 		}
 		if err != nil {
 			return err
 		}
-		return l.refuse(back, ws, limits, limit.GetName(), a.Slots)
+		return l.refuse(undo, ws, limits, limit.GetName(), a.Slots)
 	}
-	if confirm {
-		return l.confirm(ctx, ws, limits, hold.ID)
+	if a.Lease == nil {
+		return l.confirm(ctx, ws, limits, a.Slots, lease)
 	}
-	if a.Lease != nil && len(limits) == 0 {
+	if len(limits) == 0 {
 		return l.holdNothing(ctx, ws, a.Lease)
 	}
 	return nil
 }
 
-// take takes slots of one limit, or tells that there are none. A limit that is gone meanwhile has as many as are asked.
-func (l *Limits) take(ctx context.Context, ws uuid.UUID, id string, slots int64, lease *Lease) (bool, error) {
-	full := false
+// take takes slots of one limit for a lease, or reports that none are free. A concurrently deleted limit counts as
+// unlimited.
+func (l *Limits) take(ctx context.Context, ws uuid.UUID, id string, a Acquisition, lease *Lease) (bool, error) {
+	full, slots := false, a.Slots
 	_, err := l.mutate(ctx, ws, id, func(limit *orchv1.ConcurrencyLimitV2) (bool, error) {
 		now := l.limits.Store().Now()
 		full = false
-		if !limit.GetActive() {
+		if !limit.GetActive() || a.Once && holds(limit, lasting(lease.Holder.GetType(), uuid.MustParse(lease.Holder.GetId()))) {
 			return false, nil
 		}
 		taken := active(limit, now)
@@ -127,9 +131,7 @@ func (l *Limits) take(ctx context.Context, ws uuid.UUID, id string, slots int64,
 			return false, nil
 		}
 		setActive(limit, taken+slots, now)
-		if lease != nil {
-			limit.Holders = append(limit.Holders, lease.holding(slots, now))
-		}
+		limit.Holders = append(limit.Holders, lease.holding(slots, now))
 		return true, nil
 	})
 	if errors.Is(err, store.ErrNotFound) {
@@ -146,12 +148,9 @@ func (l *Lease) holding(slots int64, now time.Time) *orchv1.ConcurrencySlotHolde
 	return h
 }
 
-// giveBack undoes what take did, also where it is not known whether it did. Of limits taken by count there is one at
-// most, and it was not taken.
+// giveBack undoes what take did, and what it may have done: a write in doubt left the lease among the holders, or nothing.
+// What cannot be undone now expires with the lease.
 func (l *Limits) giveBack(ctx context.Context, ws uuid.UUID, limits []*orchv1.ConcurrencyLimitV2, lease *Lease) error {
-	if lease == nil {
-		return nil
-	}
 	var all error
 	for _, limit := range limits {
 		_, err := l.mutate(ctx, ws, limit.GetId(), func(limit *orchv1.ConcurrencyLimitV2) (bool, error) {
@@ -166,20 +165,46 @@ func (l *Limits) giveBack(ctx context.Context, ws uuid.UUID, limits []*orchv1.Co
 	return all
 }
 
-// confirm makes slots that were held provisionally taken for good.
-func (l *Limits) confirm(ctx context.Context, ws uuid.UUID, limits []*orchv1.ConcurrencyLimitV2, lease uuid.UUID) error {
-	for _, limit := range limits {
+// confirm makes slots that were held provisionally taken for good, or gives all of them back.
+func (l *Limits) confirm(ctx context.Context, ws uuid.UUID, limits []*orchv1.ConcurrencyLimitV2, slots int64, lease *Lease) error {
+	for i, limit := range limits {
 		_, err := l.mutate(ctx, ws, limit.GetId(), func(limit *orchv1.ConcurrencyLimitV2) (bool, error) {
-			return len(remove(limit, byLease(lease))) > 0, nil
+			return len(remove(limit, byLease(lease.ID))) > 0, nil
 		})
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
+		if err == nil || errors.Is(err, store.ErrNotFound) {
+			continue
 		}
+		undo := context.WithoutCancel(ctx)
+		confirmed := limits[:i]
+		if store.InDoubt(err) {
+			confirmed = limits[:i+1]
+		}
+		return errors.Join(err, l.unconfirm(undo, ws, confirmed, slots, lease), l.giveBack(undo, ws, limits[i:], lease))
 	}
 	return nil
 }
 
-// refuse counts slots that were asked for in vain, and says how long to wait.
+// unconfirm gives back slots that have no holder any more. A confirmation in doubt may have left the holder: then giveBack
+// gives its slots back.
+func (l *Limits) unconfirm(ctx context.Context, ws uuid.UUID, limits []*orchv1.ConcurrencyLimitV2, slots int64, lease *Lease) error {
+	var all error
+	for _, limit := range limits {
+		_, err := l.mutate(ctx, ws, limit.GetId(), func(limit *orchv1.ConcurrencyLimitV2) (bool, error) {
+			if holds(limit, byLease(lease.ID)) {
+				return false, nil
+			}
+			now := l.limits.Store().Now()
+			setActive(limit, max(0, active(limit, now)-slots), now)
+			return true, nil
+		})
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			all = errors.Join(all, err)
+		}
+	}
+	return all
+}
+
+// refuse records denied slots, and returns the error with the time to wait.
 func (l *Limits) refuse(ctx context.Context, ws uuid.UUID, limits []*orchv1.ConcurrencyLimitV2, full string, slots int64) error {
 	now := l.limits.Store().Now()
 	var before []*orchv1.ConcurrencyLimitV2

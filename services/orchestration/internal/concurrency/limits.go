@@ -22,6 +22,8 @@ type Limits struct {
 	vocab  vocabulary.Vocabulary
 	turns  *turns
 	chance func() float64
+	// written is called after each write of a limit; a test makes it lose the response.
+	written func() error
 }
 
 // NewLimits returns the limits in a store. Chance draws from [0, 1); nil means the process's own source.
@@ -30,11 +32,12 @@ func NewLimits(s *store.Store, vocab vocabulary.Vocabulary, chance func() float6
 		chance = rand.Float64
 	}
 	return &Limits{
-		limits: store.NewCollection(s, query.ConcurrencyLimit, &orchv1.ConcurrencyLimitV2{}),
-		leases: store.NewCollection(s, query.ConcurrencyLease, &orchv1.ConcurrencyLease{}),
-		vocab:  vocab,
-		turns:  newTurns(),
-		chance: chance,
+		limits:  store.NewCollection(s, query.ConcurrencyLimit, &orchv1.ConcurrencyLimitV2{}),
+		leases:  store.NewCollection(s, query.ConcurrencyLease, &orchv1.ConcurrencyLease{}),
+		vocab:   vocab,
+		turns:   newTurns(),
+		chance:  chance,
+		written: func() error { return nil },
 	}
 }
 
@@ -70,9 +73,13 @@ func (l *Limits) decide(ctx context.Context, ws uuid.UUID, id string, decide fun
 		return nil, err
 	}
 	defer done()
-	return l.limits.Mutate(ctx, ws, parsed, func(current *orchv1.ConcurrencyLimitV2, _ int64) (*change, error) {
+	limit, err := l.limits.Mutate(ctx, ws, parsed, func(current *orchv1.ConcurrencyLimitV2, _ int64) (*change, error) {
 		return decide(proto.Clone(current).(*orchv1.ConcurrencyLimitV2))
 	})
+	if err == nil {
+		err = l.written()
+	}
+	return limit, err
 }
 
 // find reads limits in the order in which they are taken and given back.

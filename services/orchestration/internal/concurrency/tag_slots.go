@@ -49,8 +49,6 @@ func (l *Limits) AcquireForTaskRun(
 		case !limit.GetActive():
 		case limit.GetLimit() == 0:
 			return nil, uuid.Nil, &NeverError{strings.TrimPrefix(limit.GetName(), tagPrefix)}
-		case holds(limit, lasting(taskRun, run)):
-			// It asks again because it never read the answer.
 		default:
 			open = append(open, limit)
 		}
@@ -62,7 +60,7 @@ func (l *Limits) AcquireForTaskRun(
 		ID: l.limits.Store().NewID(), Duration: duration,
 		Holder: &orchv1.ConcurrencyLeaseHolder{Type: taskRun, Id: run.String()},
 	}
-	if err := l.acquire(ctx, ws, open, Acquisition{Slots: 1, Lease: lease}); err != nil {
+	if err := l.acquire(ctx, ws, open, Acquisition{Slots: 1, Lease: lease, Once: true}); err != nil {
 		return nil, uuid.Nil, err
 	}
 	return limits, lease.ID, nil

@@ -14,8 +14,9 @@ import (
 type batch struct {
 	collection query.Collection
 	ids        []uuid.UUID
-	unread     []uuid.UUID    // Those whose outboxes must be read.
-	boxes      []store.Outbox // The others', and in the end those of all.
+	unread     []uuid.UUID       // Those whose outboxes must be read.
+	boxes      []store.Outbox    // The others', and in the end those of all.
+	flushes    map[uuid.UUID]int // When the batch was taken; see work.
 	failures   map[uuid.UUID]failure
 }
 
@@ -32,11 +33,12 @@ func (r *Relay) work(ctx context.Context, keys []key) (again []key) {
 	for _, k := range keys {
 		b := byCollection[k.collection]
 		if b == nil {
-			b = &batch{collection: k.collection, failures: map[uuid.UUID]failure{}}
+			b = &batch{collection: k.collection, flushes: map[uuid.UUID]int{}, failures: map[uuid.UUID]failure{}}
 			byCollection[k.collection] = b
 		}
 		w := r.pending[k]
 		b.ids = append(b.ids, k.id)
+		b.flushes[k.id] = w.flushes
 		if w.read {
 			b.unread = append(b.unread, k.id)
 		} else {
@@ -110,10 +112,49 @@ func (r *Relay) executeBatch(ctx context.Context, b *batch) {
 			single = append(single, box)
 		}
 	}
-	r.executeMixed(ctx, b, mixed)
-	for _, i := range r.shuffled(len(single)) {
-		b.fail(single[i], r.execute(ctx, b.collection, single[i]))
+	locked := mixed[:0]
+	for _, box := range mixed {
+		k := key{b.collection, box.ID}
+		switch {
+		case r.tryLock(k) != nil:
+			single = append(single, box)
+		case r.flushed(b, box.ID):
+			r.unlock(k)
+			single = append(single, box)
+		default:
+			locked = append(locked, box)
+		}
 	}
+	r.executeMixed(ctx, b, locked)
+	for _, box := range locked {
+		r.unlock(key{b.collection, box.ID})
+	}
+	for _, i := range r.shuffled(len(single)) {
+		b.fail(single[i], r.executeSingle(ctx, b, single[i]))
+	}
+}
+
+// flushed reports whether Flush executed effects of a document since the batch was taken.
+func (r *Relay) flushed(b *batch, id uuid.UUID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pending[key{b.collection, id}].flushes != b.flushes[id]
+}
+
+// executeSingle executes the effects of one document, once no one else does.
+func (r *Relay) executeSingle(ctx context.Context, b *batch, box store.Outbox) error {
+	k := key{b.collection, box.ID}
+	if err := r.lock(ctx, k); err != nil {
+		return err
+	}
+	defer r.unlock(k)
+	if r.flushed(b, box.ID) {
+		var err error
+		if box, err = r.read(ctx, k); err != nil || box.Blocked {
+			return err
+		}
+	}
+	return r.execute(ctx, b.collection, box)
 }
 
 // shuffled are the numbers below n in a random order, so that no document is always behind the same others.

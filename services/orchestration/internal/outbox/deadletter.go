@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -15,9 +16,12 @@ func place(d store.DeadLetter) secrets.Place {
 	return secrets.Place{Workspace: d.Workspace, Document: d.ID, Field: "dead_letter.body"}
 }
 
+// ErrRetryFailed means that the effect of a dead letter failed again.
+var ErrRetryFailed = errors.New("retry failed")
+
 // RetryDeadLetter executes the effect of a dead letter now, and removes the letter when that succeeds; a blocked document
-// goes on. Otherwise the letter records the attempt, and the error says why it failed. It returns store.ErrNotFound for
-// an unknown id. Two concurrent retries may both execute the effect; effects are idempotent.
+// goes on. Otherwise the letter records the attempt, and the error matches ErrRetryFailed and its cause. It returns
+// store.ErrNotFound for an unknown id. Two concurrent retries may both execute the effect; effects are idempotent.
 func (r *Relay) RetryDeadLetter(ctx context.Context, id uuid.UUID) error {
 	letter, err := r.store.DeadLetter(ctx, id)
 	if err != nil {
@@ -34,7 +38,7 @@ func (r *Relay) RetryDeadLetter(ctx context.Context, id uuid.UUID) error {
 		if err := r.store.Bury(ctx, letter); err != nil {
 			r.log.WarnContext(ctx, "failed retry of a dead letter was not recorded", "id", id, "error", err)
 		}
-		return failed
+		return fmt.Errorf("%w: %w", ErrRetryFailed, failed)
 	}
 	return r.resolve(ctx, letter)
 }

@@ -94,6 +94,8 @@ type Relay struct {
 	inFlight int           // Effects queued in memory.
 	// settled are closed when a document is no longer pending.
 	settled map[key][]chan struct{}
+	// executing are the documents whose effects a worker or a caller of Flush executes now; closed when it is done.
+	executing map[key]chan struct{}
 }
 
 type key struct {
@@ -106,6 +108,7 @@ type work struct {
 	effects []store.Effect      // In order; unused when the outbox is read.
 	read    bool                // The outbox may hold others.
 	chains  []*store.WriteChain // Broken when effects are dropped from memory.
+	flushes int                 // How often Flush executed the outbox while the work was pending.
 }
 
 // due reports whether there is anything to execute.
@@ -129,6 +132,7 @@ func New(c Config) *Relay {
 		queue:       make(chan key, backlog),
 		pending:     map[key]*work{},
 		settled:     map[key][]chan struct{}{},
+		executing:   map[key]chan struct{}{},
 	}
 }
 
@@ -181,11 +185,66 @@ func (r *Relay) drop(w *work) {
 
 // Flush executes a document's effects before it returns. The relay retries what failed; the error says what that was.
 func (r *Relay) Flush(ctx context.Context, collection query.Collection, id uuid.UUID) error {
-	boxes, err := r.store.PendingOf(ctx, collection, []uuid.UUID{id})
-	if err != nil || len(boxes) == 0 || boxes[0].Blocked {
+	k := key{collection, id}
+	if err := r.lock(ctx, k); err != nil {
 		return err
 	}
-	return r.execute(ctx, collection, boxes[0])
+	defer r.unlock(k)
+	box, err := r.read(ctx, k)
+	if err != nil || box.Blocked {
+		return err
+	}
+	err = r.execute(ctx, collection, box)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if w := r.pending[k]; w != nil { // Effects in memory may be executed by now: the outbox tells.
+		w.flushes++
+		r.drop(w)
+	}
+	return err
+}
+
+// read reads one outbox. That of a missing document is empty.
+func (r *Relay) read(ctx context.Context, k key) (store.Outbox, error) {
+	boxes, err := r.store.PendingOf(ctx, k.collection, []uuid.UUID{k.id})
+	if err != nil || len(boxes) == 0 {
+		return store.Outbox{ID: k.id}, err
+	}
+	return boxes[0], nil
+}
+
+// lock waits until no other goroutine executes the effects of a document. An effect that is executed again after a later
+// one could undo it.
+func (r *Relay) lock(ctx context.Context, k key) error {
+	for {
+		done := r.tryLock(k)
+		if done == nil {
+			return nil
+		}
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the effects of a %s: %w", k.collection, ctx.Err())
+		}
+	}
+}
+
+// tryLock returns nil when it locked the document, else what is closed once it may be tried again.
+func (r *Relay) tryLock(k key) <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if done, busy := r.executing[k]; busy {
+		return done
+	}
+	r.executing[k] = make(chan struct{})
+	return nil
+}
+
+func (r *Relay) unlock(k key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.executing[k])
+	delete(r.executing, k)
 }
 
 // Settle implements store.Relay. It is Flush for a caller that needs the document's id for another document: when it

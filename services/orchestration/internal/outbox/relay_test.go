@@ -293,3 +293,44 @@ func TestEffectsOfAnotherProcessAreRead(t *testing.T) {
 	defer r.mu.Unlock()
 	require.Equal(t, []string{"theirs", "ours"}, r.seen)
 }
+
+// An effect that a worker holds in memory is not executed again after Flush executed it and the one behind it: a limit that
+// a deployment had changed and then removed came back that way.
+func TestFlushedEffectsAreNotExecutedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	entered, proceed := make(chan struct{}, 8), make(chan struct{})
+	var mu sync.Mutex
+	var seen []string
+	relay := w.relayOf(outbox.Handlers{"test": func(_ context.Context, effects []store.Effect) error {
+		for _, e := range effects {
+			if string(e.Body) == "slow" {
+				entered <- struct{}{}
+				<-proceed
+				continue
+			}
+			mu.Lock()
+			seen = append(seen, string(e.Body))
+			mu.Unlock()
+		}
+		return nil
+	}})
+	flows, key := w.flows.Remembering(), uuid.New()
+	// Two documents of one batch: the worker has the second one's effect in memory while it executes the first, or the other
+	// way round; then the flush waits for nothing.
+	blocker := uuid.New()
+	require.NoError(t, flows.Insert(t.Context(), w.ws, &orchv1.Flow{Id: blocker.String(), Name: "slow"}, w.effect("test", "slow")))
+	require.NoError(t, flows.Insert(t.Context(), w.ws, &orchv1.Flow{Id: key.String(), Name: "etl"}, w.effect("test", "set")))
+	running(t, relay)
+	<-entered
+	_, err := flows.Mutate(t.Context(), w.ws, key, func(current *orchv1.Flow, _ int64) (*store.Change[*orchv1.Flow], error) {
+		return &store.Change[*orchv1.Flow]{Message: proto.Clone(current).(*orchv1.Flow), Effects: []store.Effect{w.effect("test", "unset")}}, nil
+	})
+	require.NoError(t, err)
+	require.NoError(t, relay.Flush(t.Context(), query.Flow, key))
+	close(proceed)
+	require.NoError(t, relay.Settle(t.Context(), query.Flow, key))
+	mu.Lock()
+	defer mu.Unlock()
+	require.Equal(t, []string{"set", "unset"}, seen)
+}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -166,21 +167,50 @@ func effectsOf(doc bson.Raw) ([]Effect, error) {
 	return effects, nil
 }
 
-// WithPending reads the document whose outbox holds an effect, or returns ErrNotFound. It looks at the documents whose
-// effects are not done yet, which are few: an index on the effects' ids would cost every write more than this look does.
+const (
+	// pendingLook bounds the outboxes that WithPending looks into.
+	pendingLook = 1000
+	// pendingWindow is by how much the time in an effect's id may differ from the time at which the effect was caused.
+	pendingWindow = time.Minute
+)
+
+// WithPending reads the document whose outbox holds a recent effect, or returns ErrNotFound. There is no index on the ids
+// of effects, because it would cost every write more than this look costs. The look is bounded: an id of version 7 names
+// the time at which its effect was caused, and of all others only the newest outboxes are searched.
 func (c *Collection[M]) WithPending(ctx context.Context, ws, effect uuid.UUID) (M, error) {
-	found, err := c.FirstOfAll(ctx, bson.D{
-		{Key: "outbox.at", Value: bson.D{{Key: "$gt", Value: int64(0)}}},
-		{Key: "outbox.id", Value: Binary(effect)},
-	}, bson.D{}, 1)
 	var none M
+	caused := bson.D{{Key: "$gt", Value: int64(0)}}
+	if effect.Version() == 7 {
+		at := time.Unix(effect.Time().UnixTime())
+		caused = bson.D{
+			{Key: "$gte", Value: at.Add(-pendingWindow).UnixMicro()}, {Key: "$lte", Value: at.Add(pendingWindow).UnixMicro()},
+		}
+	}
+	cursor, err := c.mongo.Find(ctx, bson.D{{Key: "outbox.at", Value: caused}}, options.Find().
+		SetSort(bson.D{{Key: "outbox.at", Value: -1}}).SetLimit(pendingLook).
+		SetProjection(bson.D{{Key: "ws", Value: 1}, {Key: "outbox.id", Value: 1}}))
 	if err != nil {
-		return none, err
+		return none, fmt.Errorf("find the %s of an effect: %w", c.Name(), outage(err))
 	}
-	if len(found) == 0 || found[0].Workspace != ws {
-		return none, fmt.Errorf("read the %s that an effect belongs to: %w", c.Name(), ErrNotFound)
+	defer cursor.Close(context.WithoutCancel(ctx))
+	for cursor.Next(ctx) {
+		effects, err := effectsOf(cursor.Current)
+		if err != nil {
+			return none, err
+		}
+		if !slices.ContainsFunc(effects, func(e Effect) bool { return e.ID == effect }) {
+			continue
+		}
+		id, err := UUID(cursor.Current.Lookup("_id"))
+		if err != nil {
+			return none, err
+		}
+		return c.Get(ctx, ws, id)
 	}
-	return found[0].Message, nil
+	if err := cursor.Err(); err != nil {
+		return none, fmt.Errorf("find the %s of an effect: %w", c.Name(), outage(err))
+	}
+	return none, fmt.Errorf("find the %s of an effect: %w", c.Name(), ErrNotFound)
 }
 
 // Done removes executed effects from their documents' outboxes with one command, and clears recorded failures. It does not

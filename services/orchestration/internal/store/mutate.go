@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/google/uuid"
@@ -34,15 +35,41 @@ type Change[M proto.Message] struct {
 // write will make.
 type Decide[M proto.Message] func(current M, revision int64) (*Change[M], error)
 
-// attempts bounds how often a decision is made anew because another writer won.
-const attempts = 20
+const (
+	// attempts bounds how often a decision is made again because another writer won.
+	attempts = 20
+	// eagerAttempts are made without a pause. Later ones pause for a random time that doubles up to maxPause, so that
+	// writers of one document take turns.
+	eagerAttempts = 4
+	minPause      = time.Millisecond
+	maxPause      = 50 * time.Millisecond
+)
+
+// pauseBefore waits before an attempt that follows a lost race. It returns early with the context's error.
+func pauseBefore(ctx context.Context, attempt int) error {
+	if attempt < eagerAttempts {
+		return ctx.Err()
+	}
+	pause := min(maxPause, minPause<<(attempt-eagerAttempts))
+	timer := time.NewTimer(pause/2 + rand.N(pause/2)) //nolint:gosec // A jitter is no secret.
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
 
 // Mutate changes a document by compare-and-set and returns what is stored afterwards. It returns ErrNotFound when
 // there is no such document, ErrDuplicate when the change takes a unique key that is taken, ErrContention when other
 // writers won every time, and the decision's own error as it is.
 func (c *Collection[M]) Mutate(ctx context.Context, ws, id uuid.UUID, decide Decide[M]) (M, error) {
 	var none M
-	for range attempts {
+	for attempt := range attempts {
+		if err := pauseBefore(ctx, attempt); err != nil {
+			return none, fmt.Errorf("change a %s: %w", c.Name(), err)
+		}
 		base, err := c.base(ctx, ws, id)
 		if err != nil {
 			return none, err
@@ -109,7 +136,10 @@ func (c *Collection[M]) written(ws, id uuid.UUID, revision int64, m M, effects [
 // It returns ErrNotFound when there is no such document.
 func (c *Collection[M]) Delete(ctx context.Context, ws, id uuid.UUID, effects func(current M) ([]Effect, error)) error {
 	byID := bson.D{{Key: "_id", Value: Binary(id)}}
-	for range attempts {
+	for attempt := range attempts {
+		if err := pauseBefore(ctx, attempt); err != nil {
+			return fmt.Errorf("delete a %s: %w", c.Name(), err)
+		}
 		current, revision, err := c.first(ctx, ws, byID)
 		if err != nil {
 			return err
