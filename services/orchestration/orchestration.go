@@ -45,6 +45,7 @@ import (
 	"github.com/orch-project/orch/services/orchestration/internal/blocks"
 	"github.com/orch-project/orch/services/orchestration/internal/collectionviews"
 	"github.com/orch-project/orch/services/orchestration/internal/concurrency"
+	"github.com/orch-project/orch/services/orchestration/internal/deadletters"
 	"github.com/orch-project/orch/services/orchestration/internal/deployments"
 	"github.com/orch-project/orch/services/orchestration/internal/events"
 	"github.com/orch-project/orch/services/orchestration/internal/flowruns"
@@ -129,6 +130,7 @@ type Orchestration struct {
 	actions     *action.Runner
 	admin       *admin.Service
 	pools       *workpools.Service
+	deadLetters *deadletters.Service
 	hosted      *hosted
 	every       Timers
 }
@@ -191,6 +193,7 @@ func New(ctx context.Context, cfg Config, deps Deps) (_ *Orchestration, err erro
 	o.blocks = blocks.New(blocks.Deps{Store: o.store, Keys: cfg.Secrets, Flush: flush, Vocabulary: cfg.Vocabulary})
 	o.automations = automations.New(o.store, cfg.Vocabulary, flush)
 	o.admin = admin.New(o.store, o.blocks.Capabilities)
+	o.deadLetters = deadletters.New(o.store, o.relay, deps.Broker)
 	o.flows = flows.New(o.store, cfg.Vocabulary, flush)
 	o.schemas = parameters.NewService(parameters.NewHydrator(o.variables.Lookup))
 	pools := workpools.NewPools(workpools.PoolsDeps{
@@ -281,6 +284,7 @@ func (o *Orchestration) Register(r grpc.ServiceRegistrar) {
 	orchv1.RegisterWorkPoolServiceServer(r, o.pools)
 	orchv1.RegisterWorkQueueServiceServer(r, o.pools)
 	orchv1.RegisterCollectionServiceServer(r, collectionviews.New())
+	orchv1.RegisterDeadLetterServiceServer(r, o.deadLetters)
 	o.hosted.register(r)
 }
 

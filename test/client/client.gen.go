@@ -310,6 +310,24 @@ func (e Countable) Valid() bool {
 	}
 }
 
+// Defines values for DeadLetterSource.
+const (
+	DeadLetterSourceBroker DeadLetterSource = "broker"
+	DeadLetterSourceOutbox DeadLetterSource = "outbox"
+)
+
+// Valid indicates whether the value is a known member of the DeadLetterSource enum.
+func (e DeadLetterSource) Valid() bool {
+	switch e {
+	case DeadLetterSourceBroker:
+		return true
+	case DeadLetterSourceOutbox:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DeleteFlowRunType.
 const (
 	DeleteFlowRunTypeDeleteFlowRun DeleteFlowRunType = "delete-flow-run"
@@ -1825,13 +1843,13 @@ type ArtifactCreate struct {
 	// Data Content of the artifact as any JSON value.
 	Data interface{} `json:"data,omitempty"`
 
-	// Description Markdown text that explains the artifact.
+	// Description Markdown text that explains the artifact; at most 262,144 characters.
 	Description *string `json:"description,omitempty"`
 
 	// FlowRunId UUID of the flow run that created the artifact; null for none.
 	FlowRunId *openapi_types.UUID `json:"flow_run_id,omitempty"`
 
-	// Key Name that groups the versions of one artifact; null for an artifact without versions.
+	// Key Name that groups the versions of one artifact; null for an artifact without versions; at most 500 characters.
 	Key *string `json:"key,omitempty"`
 
 	// Metadata String metadata by name, stored and returned unchanged.
@@ -1840,7 +1858,7 @@ type ArtifactCreate struct {
 	// TaskRunId UUID of the task run that created the artifact; null for none.
 	TaskRunId *openapi_types.UUID `json:"task_run_id,omitempty"`
 
-	// Type Rendering of the data, such as markdown, table, link, image, progress or result.
+	// Type Rendering of the data, such as markdown, table, link, image, progress or result; at most 500 characters.
 	Type *string `json:"type,omitempty"`
 }
 
@@ -1912,7 +1930,7 @@ type ArtifactUpdate struct {
 	// Data Content of the artifact as any JSON value.
 	Data interface{} `json:"data,omitempty"`
 
-	// Description Markdown text that explains the artifact.
+	// Description Markdown text that explains the artifact; at most 262,144 characters.
 	Description *string `json:"description,omitempty"`
 
 	// Metadata String metadata by name, stored and returned unchanged.
@@ -2125,7 +2143,7 @@ type BlockDocumentCreate struct {
 	// IsAnonymous Whether a client created the document without a name for its own use; default false.
 	IsAnonymous *bool `json:"is_anonymous,omitempty"`
 
-	// Name Name of lower-case letters, digits and dashes, unique within the type; optional for anonymous documents.
+	// Name Name of lower-case letters, digits and dashes, unique within the type; optional for anonymous documents; at most 500 characters.
 	Name *string `json:"name,omitempty"`
 }
 
@@ -2323,7 +2341,7 @@ type BlockTypeCreate struct {
 	// LogoUrl URL of a logo for user interfaces.
 	LogoUrl *string `json:"logo_url,omitempty"`
 
-	// Name Display name of the block type; it must not contain any of / % & > <.
+	// Name Display name of the block type; it must not contain any of / % & > <; at most 500 characters.
 	Name string `json:"name"`
 
 	// Slug Unique name for URLs: lower-case letters, digits and dashes.
@@ -3422,7 +3440,7 @@ type ConcurrencyLimitCreate struct {
 	// ConcurrencyLimit Maximum number of concurrent task runs with this tag.
 	ConcurrencyLimit int64 `json:"concurrency_limit"`
 
-	// Tag Tag of task runs that the limit applies to.
+	// Tag Tag of task runs that the limit applies to; at most 500 characters.
 	Tag string `json:"tag"`
 }
 
@@ -3476,7 +3494,7 @@ type ConcurrencyLimitV2Create struct {
 	// Limit Number of slots, 0 or more.
 	Limit int64 `json:"limit"`
 
-	// Name Unique name of the limit; it must not contain any of / % & > <.
+	// Name Unique name of the limit; it must not contain any of / % & > <; at most 500 characters.
 	Name string `json:"name"`
 
 	// SlotDecayPerSecond Number of slots per second that free themselves, 0 or more; default 0 for none.
@@ -3497,7 +3515,7 @@ type ConcurrencyLimitV2Update struct {
 	// Limit Number of slots, 0 or more.
 	Limit *int64 `json:"limit,omitempty"`
 
-	// Name Unique name of the limit; it must not contain any of / % & > <.
+	// Name Unique name of the limit; it must not contain any of / % & > <; at most 500 characters.
 	Name *string `json:"name,omitempty"`
 
 	// SlotDecayPerSecond Number of slots per second that free themselves, 0 or more; default 0 for none.
@@ -3615,6 +3633,57 @@ type CsrfToken struct {
 	Updated *time.Time `json:"updated"`
 }
 
+// DeadLetter DeadLetter describes an effect or event that failed permanently. Its content is never returned.
+type DeadLetter struct {
+	// Attempts Number of failed attempts; null for an event.
+	Attempts *int64 `json:"attempts,omitempty"`
+
+	// Blocking Whether later effects of the document wait for this one.
+	Blocking bool `json:"blocking"`
+
+	// Collection Collection of the document whose write caused the effect; null for an event.
+	Collection *string `json:"collection,omitempty"`
+
+	// DocumentId UUID of the document whose write caused the effect; null for an event.
+	DocumentId *openapi_types.UUID `json:"document_id,omitempty"`
+
+	// EventId UUID of the event; null for an effect and for an undecodable event.
+	EventId *openapi_types.UUID `json:"event_id,omitempty"`
+
+	// Failed Time of the last failure, in UTC.
+	Failed time.Time `json:"failed"`
+
+	// Id UUID of an effect, or decimal sequence number of an event in the dead-letter stream.
+	Id string `json:"id"`
+
+	// Kind Kind of the effect, or name of the consumer that rejected the event.
+	Kind string `json:"kind"`
+
+	// Occurred Time at which the write caused the effect, in UTC; null for an event.
+	Occurred *time.Time `json:"occurred,omitempty"`
+
+	// Reason Last error, at most 1,024 bytes.
+	Reason string `json:"reason"`
+
+	// Source Origin: the outbox of a document or a consumer of the broker.
+	Source DeadLetterSource `json:"source"`
+
+	// WorkspaceId UUID of the workspace that owns the effect or event; null when unknown.
+	WorkspaceId *openapi_types.UUID `json:"workspace_id,omitempty"`
+}
+
+// DeadLetterQuery DeadLetterQuery selects a page of dead letters.
+type DeadLetterQuery struct {
+	// After Id of the last dead letter of the previous page; null starts with the first.
+	After *string `json:"after,omitempty"`
+
+	// Limit Maximum number of dead letters, 0 to 200; default 200.
+	Limit *int64 `json:"limit,omitempty"`
+}
+
+// DeadLetterSource DeadLetterSource is where a dead letter comes from.
+type DeadLetterSource string
+
 // DeleteFlowRun DeleteFlowRun deletes the flow run of the triggering event.
 type DeleteFlowRun struct {
 	// Type Kind of the object; always "delete-flow-run".
@@ -3695,7 +3764,7 @@ type DeploymentCreate struct {
 	// Labels Labels that its flow runs inherit.
 	Labels *map[string]Scalar `json:"labels,omitempty"`
 
-	// Name Name of the deployment, unique within its flow; it must not contain any of / % & > <.
+	// Name Name of the deployment, unique within its flow; it must not contain any of / % & > <; at most 500 characters.
 	Name string `json:"name"`
 
 	// ParameterOpenapiSchema JSON Schema of the flow's parameters; null when unknown.
@@ -3719,7 +3788,7 @@ type DeploymentCreate struct {
 	// StorageDocumentId UUID of the block document that holds the code; null for none.
 	StorageDocumentId *openapi_types.UUID `json:"storage_document_id,omitempty"`
 
-	// Tags Tags that its flow runs inherit.
+	// Tags Tags that its flow runs inherit; at most 200 of 250 characters each.
 	Tags *[]string `json:"tags,omitempty"`
 
 	// Version Version label of the deployed code.
@@ -3843,7 +3912,7 @@ type DeploymentFlowRunCreate struct {
 	// Labels Labels in addition to the deployment's.
 	Labels *map[string]Scalar `json:"labels,omitempty"`
 
-	// Name Name of the flow run; the server generates one when absent.
+	// Name Name of the flow run; the server generates one when absent; at most 500 characters.
 	Name *string `json:"name,omitempty"`
 
 	// Parameters Parameters that override the deployment's, key by key.
@@ -3855,7 +3924,7 @@ type DeploymentFlowRunCreate struct {
 	// State Initial state; default SCHEDULED for now.
 	State *StateCreate `json:"state,omitempty"`
 
-	// Tags Tags in addition to the deployment's.
+	// Tags Tags in addition to the deployment's; at most 200 of 250 characters each.
 	Tags *[]string `json:"tags,omitempty"`
 
 	// WorkQueueName Name of the work queue; null uses the deployment's.
@@ -4105,7 +4174,7 @@ type DeploymentUpdate struct {
 	// StorageDocumentId UUID of the block document that holds the code; null for none.
 	StorageDocumentId *openapi_types.UUID `json:"storage_document_id,omitempty"`
 
-	// Tags Tags that its flow runs inherit.
+	// Tags Tags that its flow runs inherit; at most 200 of 250 characters each.
 	Tags *[]string `json:"tags,omitempty"`
 
 	// Version Version label of the deployed code.
@@ -4427,10 +4496,10 @@ type FlowCreate struct {
 	// Labels Labels with string, number or Boolean values; null for none.
 	Labels *map[string]Scalar `json:"labels,omitempty"`
 
-	// Name Unique name of the flow; it must not contain any of / % & > <.
+	// Name Unique name of the flow; it must not contain any of / % & > <; at most 500 characters.
 	Name string `json:"name"`
 
-	// Tags Tags for searching and filtering flows.
+	// Tags Tags for searching and filtering flows; at most 200 of 250 characters each.
 	Tags *[]string `json:"tags,omitempty"`
 }
 
@@ -4557,7 +4626,7 @@ type FlowRunCreate struct {
 	// Labels Labels with string, number or Boolean values.
 	Labels *map[string]Scalar `json:"labels,omitempty"`
 
-	// Name Name of the flow run; the server generates one when absent.
+	// Name Name of the flow run; the server generates one when absent; at most 500 characters.
 	Name *string `json:"name,omitempty"`
 
 	// Parameters Parameters of the flow by name.
@@ -4569,7 +4638,7 @@ type FlowRunCreate struct {
 	// State Initial state; absent creates the run without a state.
 	State *StateCreate `json:"state,omitempty"`
 
-	// Tags Tags for searching and filtering flow runs.
+	// Tags Tags for searching and filtering flow runs; at most 200 of 250 characters each.
 	Tags *[]string `json:"tags,omitempty"`
 
 	// WorkPoolName Name of the work pool; null for none.
@@ -5048,13 +5117,13 @@ type FlowRunUpdate struct {
 	// JobVariables Infrastructure settings that override the deployment's; null for none.
 	JobVariables *map[string]interface{} `json:"job_variables,omitempty"`
 
-	// Name Name of the flow run; the server generates one when absent.
+	// Name Name of the flow run; the server generates one when absent; at most 500 characters.
 	Name *string `json:"name,omitempty"`
 
 	// Parameters Parameters of the flow by name.
 	Parameters *map[string]interface{} `json:"parameters,omitempty"`
 
-	// Tags Tags for searching and filtering flow runs.
+	// Tags Tags for searching and filtering flow runs; at most 200 of 250 characters each.
 	Tags *[]string `json:"tags,omitempty"`
 }
 
@@ -5063,7 +5132,7 @@ type FlowSort string
 
 // FlowUpdate FlowUpdate holds the changes to a flow; absent fields keep their values.
 type FlowUpdate struct {
-	// Tags Tags for searching and filtering flows.
+	// Tags Tags for searching and filtering flows; at most 200 of 250 characters each.
 	Tags *[]string `json:"tags,omitempty"`
 }
 
@@ -5899,7 +5968,7 @@ type SavedSearchCreate struct {
 	// Filters Filters of the search; the server stores them without interpreting them.
 	Filters *[]SavedSearchFilter `json:"filters,omitempty"`
 
-	// Name Unique name of the saved search.
+	// Name Unique name of the saved search; at most 500 characters.
 	Name string `json:"name"`
 }
 
@@ -6231,10 +6300,10 @@ type StateCreate struct {
 	// Data Result or reference to it, as any JSON value.
 	Data interface{} `json:"data,omitempty"`
 
-	// Message Free text that explains the state.
+	// Message Free text that explains the state; at most 262,144 characters.
 	Message *string `json:"message,omitempty"`
 
-	// Name Name of the state; the server derives it from the type when absent.
+	// Name Name of the state; the server derives it from the type when absent; at most 500 characters.
 	Name *string `json:"name,omitempty"`
 
 	// StateDetails Details that rules and clients attach to the state.
@@ -6466,13 +6535,13 @@ type TaskRunCreate struct {
 	// Labels Labels with string, number or Boolean values; null for none.
 	Labels *map[string]Scalar `json:"labels,omitempty"`
 
-	// Name Name of the task run; the server generates one when absent.
+	// Name Name of the task run; the server generates one when absent; at most 500 characters.
 	Name *string `json:"name,omitempty"`
 
 	// State Initial state; absent creates the run without a state.
 	State *StateCreate `json:"state,omitempty"`
 
-	// Tags Tags for filtering and for tag concurrency limits.
+	// Tags Tags for filtering and for tag concurrency limits; at most 200 of 250 characters each.
 	Tags *[]string `json:"tags,omitempty"`
 
 	// TaskInputs Sources of the parameters' values, by parameter name.
@@ -6729,7 +6798,7 @@ type TaskRunSort string
 
 // TaskRunUpdate TaskRunUpdate holds the changes to a task run.
 type TaskRunUpdate struct {
-	// Name Name of the task run; the server generates one when absent.
+	// Name Name of the task run; the server generates one when absent; at most 500 characters.
 	Name *string `json:"name,omitempty"`
 }
 
@@ -8283,6 +8352,30 @@ type UpdateWorkspaceParams struct {
 	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
 }
 
+// ReadDeadLettersParams defines parameters for ReadDeadLetters.
+type ReadDeadLettersParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// DiscardDeadLetterParams defines parameters for DiscardDeadLetter.
+type DiscardDeadLetterParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// ReadDeadLetterParams defines parameters for ReadDeadLetter.
+type ReadDeadLetterParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
+// RetryDeadLetterParams defines parameters for RetryDeadLetter.
+type RetryDeadLetterParams struct {
+	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
+	XOrchApiVersion *string `json:"x-orch-api-version,omitempty"`
+}
+
 // ReadSettingsParams defines parameters for ReadSettings.
 type ReadSettingsParams struct {
 	// XOrchApiVersion API version that the client was written for, as major.minor.patch; absent means the newest.
@@ -9662,6 +9755,9 @@ type ReadWorkspacesJSONRequestBody = WorkspaceQuery
 
 // UpdateWorkspaceJSONRequestBody defines body for UpdateWorkspace for application/json ContentType.
 type UpdateWorkspaceJSONRequestBody = WorkspaceUpdate
+
+// ReadDeadLettersJSONRequestBody defines body for ReadDeadLetters for application/json ContentType.
+type ReadDeadLettersJSONRequestBody = DeadLetterQuery
 
 // UpdateServerDefaultResultStorageJSONRequestBody defines body for UpdateServerDefaultResultStorage for application/json ContentType.
 type UpdateServerDefaultResultStorageJSONRequestBody = ServerDefaultResultStorageUpdate
@@ -13752,6 +13848,45 @@ type ClientInterface interface {
 	// Corresponds with PATCH /accounts/{account_id}/workspaces/{id} (the `UpdateWorkspace` operationId).
 	UpdateWorkspace(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceParams, body UpdateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ReadDeadLettersWithBody List dead letters
+	//
+	// Returns a page of the outbox's dead letters in the order of their ids, then those of the broker, oldest first.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /admin/dead_letters/filter (the `ReadDeadLetters` operationId).
+	ReadDeadLettersWithBody(ctx context.Context, params *ReadDeadLettersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadDeadLetters List dead letters
+	//
+	// Returns a page of the outbox's dead letters in the order of their ids, then those of the broker, oldest first.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /admin/dead_letters/filter (the `ReadDeadLetters` operationId).
+	ReadDeadLetters(ctx context.Context, params *ReadDeadLettersParams, body ReadDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DiscardDeadLetter Discard a dead letter
+	//
+	// The effect or event is lost; a blocked document goes on.
+	//
+	// Corresponds with DELETE /admin/dead_letters/{id} (the `DiscardDeadLetter` operationId).
+	DiscardDeadLetter(ctx context.Context, id string, params *DiscardDeadLetterParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ReadDeadLetter Read a dead letter
+	//
+	// Returns the dead letter with this id, or 404.
+	//
+	// Corresponds with GET /admin/dead_letters/{id} (the `ReadDeadLetter` operationId).
+	ReadDeadLetter(ctx context.Context, id string, params *ReadDeadLetterParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RetryDeadLetter Retry a dead letter
+	//
+	// An effect is executed before the response: 409 says why it failed again. An event is delivered to the consumer that rejected it. A dead letter that succeeds is removed.
+	//
+	// Corresponds with POST /admin/dead_letters/{id}/retry (the `RetryDeadLetter` operationId).
+	RetryDeadLetter(ctx context.Context, id string, params *RetryDeadLetterParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ReadSettings Read the settings
 	//
 	// Returns the server's configuration by variable name, without secrets.
@@ -17585,6 +17720,95 @@ func (c *Client) UpdateWorkspaceWithBody(ctx context.Context, accountId openapi_
 // Corresponds with PATCH /accounts/{account_id}/workspaces/{id} (the `UpdateWorkspace` operationId).
 func (c *Client) UpdateWorkspace(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceParams, body UpdateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewUpdateWorkspaceRequest(c.Server, accountId, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadDeadLettersWithBody List dead letters
+//
+// Returns a page of the outbox's dead letters in the order of their ids, then those of the broker, oldest first.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /admin/dead_letters/filter (the `ReadDeadLetters` operationId).
+func (c *Client) ReadDeadLettersWithBody(ctx context.Context, params *ReadDeadLettersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadDeadLettersRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadDeadLetters List dead letters
+//
+// Returns a page of the outbox's dead letters in the order of their ids, then those of the broker, oldest first.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /admin/dead_letters/filter (the `ReadDeadLetters` operationId).
+func (c *Client) ReadDeadLetters(ctx context.Context, params *ReadDeadLettersParams, body ReadDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadDeadLettersRequest(c.Server, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DiscardDeadLetter Discard a dead letter
+//
+// The effect or event is lost; a blocked document goes on.
+//
+// Corresponds with DELETE /admin/dead_letters/{id} (the `DiscardDeadLetter` operationId).
+func (c *Client) DiscardDeadLetter(ctx context.Context, id string, params *DiscardDeadLetterParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDiscardDeadLetterRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ReadDeadLetter Read a dead letter
+//
+// Returns the dead letter with this id, or 404.
+//
+// Corresponds with GET /admin/dead_letters/{id} (the `ReadDeadLetter` operationId).
+func (c *Client) ReadDeadLetter(ctx context.Context, id string, params *ReadDeadLetterParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewReadDeadLetterRequest(c.Server, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RetryDeadLetter Retry a dead letter
+//
+// An effect is executed before the response: 409 says why it failed again. An event is delivered to the consumer that rejected it. A dead letter that succeeds is removed.
+//
+// Corresponds with POST /admin/dead_letters/{id}/retry (the `RetryDeadLetter` operationId).
+func (c *Client) RetryDeadLetter(ctx context.Context, id string, params *RetryDeadLetterParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRetryDeadLetterRequest(c.Server, id, params)
 	if err != nil {
 		return nil, err
 	}
@@ -25854,6 +26078,208 @@ func NewUpdateWorkspaceRequestWithBody(server string, accountId openapi_types.UU
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadDeadLettersRequest calls the generic ReadDeadLetters builder with application/json body
+func NewReadDeadLettersRequest(server string, params *ReadDeadLettersParams, body ReadDeadLettersJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewReadDeadLettersRequestWithBody(server, params, "application/json", bodyReader)
+}
+
+// NewReadDeadLettersRequestWithBody constructs an http.Request for the ReadDeadLetters method, with any body, and a specified content type
+func NewReadDeadLettersRequestWithBody(server string, params *ReadDeadLettersParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/dead_letters/filter")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDiscardDeadLetterRequest constructs an http.Request for the DiscardDeadLetter method
+func NewDiscardDeadLetterRequest(server string, id string, params *DiscardDeadLetterParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/dead_letters/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewReadDeadLetterRequest constructs an http.Request for the ReadDeadLetter method
+func NewReadDeadLetterRequest(server string, id string, params *ReadDeadLetterParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/dead_letters/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XOrchApiVersion != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "x-orch-api-version", *params.XOrchApiVersion, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("x-orch-api-version", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewRetryDeadLetterRequest constructs an http.Request for the RetryDeadLetter method
+func NewRetryDeadLetterRequest(server string, id string, params *RetryDeadLetterParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/admin/dead_letters/%s/retry", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	if params != nil {
 
@@ -37829,6 +38255,51 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PATCH /accounts/{account_id}/workspaces/{id} (the `UpdateWorkspace` operationId).
 	UpdateWorkspaceWithResponse(ctx context.Context, accountId openapi_types.UUID, id openapi_types.UUID, params *UpdateWorkspaceParams, body UpdateWorkspaceJSONRequestBody, reqEditors ...RequestEditorFn) (*UpdateWorkspaceResult, error)
 
+	// ReadDeadLettersWithBodyWithResponse List dead letters
+	//
+	// Returns a page of the outbox's dead letters in the order of their ids, then those of the broker, oldest first.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/dead_letters/filter (the `ReadDeadLetters` operationId).
+	ReadDeadLettersWithBodyWithResponse(ctx context.Context, params *ReadDeadLettersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadDeadLettersResult, error)
+
+	// ReadDeadLettersWithResponse List dead letters
+	//
+	// Returns a page of the outbox's dead letters in the order of their ids, then those of the broker, oldest first.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/dead_letters/filter (the `ReadDeadLetters` operationId).
+	ReadDeadLettersWithResponse(ctx context.Context, params *ReadDeadLettersParams, body ReadDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadDeadLettersResult, error)
+
+	// DiscardDeadLetterWithResponse Discard a dead letter
+	//
+	// The effect or event is lost; a blocked document goes on.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with DELETE /admin/dead_letters/{id} (the `DiscardDeadLetter` operationId).
+	DiscardDeadLetterWithResponse(ctx context.Context, id string, params *DiscardDeadLetterParams, reqEditors ...RequestEditorFn) (*DiscardDeadLetterResult, error)
+
+	// ReadDeadLetterWithResponse Read a dead letter
+	//
+	// Returns the dead letter with this id, or 404.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /admin/dead_letters/{id} (the `ReadDeadLetter` operationId).
+	ReadDeadLetterWithResponse(ctx context.Context, id string, params *ReadDeadLetterParams, reqEditors ...RequestEditorFn) (*ReadDeadLetterResult, error)
+
+	// RetryDeadLetterWithResponse Retry a dead letter
+	//
+	// An effect is executed before the response: 409 says why it failed again. An event is delivered to the consumer that rejected it. A dead letter that succeeds is removed.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /admin/dead_letters/{id}/retry (the `RetryDeadLetter` operationId).
+	RetryDeadLetterWithResponse(ctx context.Context, id string, params *RetryDeadLetterParams, reqEditors ...RequestEditorFn) (*RetryDeadLetterResult, error)
+
 	// ReadSettingsWithResponse Read the settings
 	//
 	// Returns the server's configuration by variable name, without secrets.
@@ -42827,6 +43298,212 @@ func (r UpdateWorkspaceResult) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r UpdateWorkspaceResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadDeadLettersResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *[]DeadLetter
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadDeadLettersResult) GetJSON200() *[]DeadLetter {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadDeadLettersResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadDeadLettersResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadDeadLettersResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadDeadLettersResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadDeadLettersResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadDeadLettersResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type DiscardDeadLetterResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r DiscardDeadLetterResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r DiscardDeadLetterResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r DiscardDeadLetterResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r DiscardDeadLetterResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r DiscardDeadLetterResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r DiscardDeadLetterResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ReadDeadLetterResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *DeadLetter
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ReadDeadLetterResult) GetJSON200() *DeadLetter {
+	return r.JSON200
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r ReadDeadLetterResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r ReadDeadLetterResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r ReadDeadLetterResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ReadDeadLetterResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ReadDeadLetterResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ReadDeadLetterResult) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RetryDeadLetterResult struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON422 the response for an HTTP 422 `application/json` response
+	JSON422 *HTTPValidationError
+	// JSONDefault the response for an HTTP default `application/json` response
+	JSONDefault *Error
+}
+
+// GetJSON422 returns the response for an HTTP 422 `application/json` response
+func (r RetryDeadLetterResult) GetJSON422() *HTTPValidationError {
+	return r.JSON422
+}
+
+// GetJSONDefault returns the response for an HTTP default `application/json` response
+func (r RetryDeadLetterResult) GetJSONDefault() *Error {
+	return r.JSONDefault
+}
+
+// GetBody returns the raw response body bytes
+func (r RetryDeadLetterResult) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RetryDeadLetterResult) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RetryDeadLetterResult) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RetryDeadLetterResult) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -54796,6 +55473,81 @@ func (c *ClientWithResponses) UpdateWorkspaceWithResponse(ctx context.Context, a
 	return ParseUpdateWorkspaceResult(rsp)
 }
 
+// ReadDeadLettersWithBodyWithResponse List dead letters
+//
+// Returns a page of the outbox's dead letters in the order of their ids, then those of the broker, oldest first.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/dead_letters/filter (the `ReadDeadLetters` operationId).
+func (c *ClientWithResponses) ReadDeadLettersWithBodyWithResponse(ctx context.Context, params *ReadDeadLettersParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ReadDeadLettersResult, error) {
+	rsp, err := c.ReadDeadLettersWithBody(ctx, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadDeadLettersResult(rsp)
+}
+
+// ReadDeadLettersWithResponse List dead letters
+//
+// Returns a page of the outbox's dead letters in the order of their ids, then those of the broker, oldest first.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/dead_letters/filter (the `ReadDeadLetters` operationId).
+func (c *ClientWithResponses) ReadDeadLettersWithResponse(ctx context.Context, params *ReadDeadLettersParams, body ReadDeadLettersJSONRequestBody, reqEditors ...RequestEditorFn) (*ReadDeadLettersResult, error) {
+	rsp, err := c.ReadDeadLetters(ctx, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadDeadLettersResult(rsp)
+}
+
+// DiscardDeadLetterWithResponse Discard a dead letter
+//
+// The effect or event is lost; a blocked document goes on.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with DELETE /admin/dead_letters/{id} (the `DiscardDeadLetter` operationId).
+func (c *ClientWithResponses) DiscardDeadLetterWithResponse(ctx context.Context, id string, params *DiscardDeadLetterParams, reqEditors ...RequestEditorFn) (*DiscardDeadLetterResult, error) {
+	rsp, err := c.DiscardDeadLetter(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseDiscardDeadLetterResult(rsp)
+}
+
+// ReadDeadLetterWithResponse Read a dead letter
+//
+// Returns the dead letter with this id, or 404.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /admin/dead_letters/{id} (the `ReadDeadLetter` operationId).
+func (c *ClientWithResponses) ReadDeadLetterWithResponse(ctx context.Context, id string, params *ReadDeadLetterParams, reqEditors ...RequestEditorFn) (*ReadDeadLetterResult, error) {
+	rsp, err := c.ReadDeadLetter(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseReadDeadLetterResult(rsp)
+}
+
+// RetryDeadLetterWithResponse Retry a dead letter
+//
+// An effect is executed before the response: 409 says why it failed again. An event is delivered to the consumer that rejected it. A dead letter that succeeds is removed.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /admin/dead_letters/{id}/retry (the `RetryDeadLetter` operationId).
+func (c *ClientWithResponses) RetryDeadLetterWithResponse(ctx context.Context, id string, params *RetryDeadLetterParams, reqEditors ...RequestEditorFn) (*RetryDeadLetterResult, error) {
+	rsp, err := c.RetryDeadLetter(ctx, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRetryDeadLetterResult(rsp)
+}
+
 // ReadSettingsWithResponse Read the settings
 //
 // Returns the server's configuration by variable name, without secrets.
@@ -61095,6 +61847,158 @@ func ParseUpdateWorkspaceResult(rsp *http.Response) (*UpdateWorkspaceResult, err
 	}
 
 	response := &UpdateWorkspaceResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadDeadLettersResult parses an HTTP response from a ReadDeadLettersWithResponse call
+func ParseReadDeadLettersResult(rsp *http.Response) (*ReadDeadLettersResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadDeadLettersResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest []DeadLetter
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseDiscardDeadLetterResult parses an HTTP response from a DiscardDeadLetterWithResponse call
+func ParseDiscardDeadLetterResult(rsp *http.Response) (*DiscardDeadLetterResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &DiscardDeadLetterResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 204:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseReadDeadLetterResult parses an HTTP response from a ReadDeadLetterWithResponse call
+func ParseReadDeadLetterResult(rsp *http.Response) (*ReadDeadLetterResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ReadDeadLetterResult{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest DeadLetter
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest HTTPValidationError
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && true:
+		var dest Error
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSONDefault = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseRetryDeadLetterResult parses an HTTP response from a RetryDeadLetterWithResponse call
+func ParseRetryDeadLetterResult(rsp *http.Response) (*RetryDeadLetterResult, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RetryDeadLetterResult{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}

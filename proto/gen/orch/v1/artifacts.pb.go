@@ -275,11 +275,11 @@ func (x *Artifact) GetTaskRunId() string {
 // ArtifactCreate holds the fields of a new artifact.
 type ArtifactCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name that groups the versions of one artifact; null for an artifact without versions.
+	// Name that groups the versions of one artifact; null for an artifact without versions; at most 500 characters.
 	Key *string `protobuf:"bytes,1,opt,name=key,proto3,oneof" json:"key,omitempty"`
-	// Rendering of the data, such as markdown, table, link, image, progress or result.
+	// Rendering of the data, such as markdown, table, link, image, progress or result; at most 500 characters.
 	Type *string `protobuf:"bytes,2,opt,name=type,proto3,oneof" json:"type,omitempty"`
-	// Markdown text that explains the artifact.
+	// Markdown text that explains the artifact; at most 262,144 characters.
 	Description *string `protobuf:"bytes,3,opt,name=description,proto3,oneof" json:"description,omitempty"`
 	// Content of the artifact as any JSON value.
 	Data []byte `protobuf:"bytes,4,opt,name=data,proto3,oneof" json:"data,omitempty"`
@@ -377,7 +377,7 @@ type ArtifactUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Content of the artifact as any JSON value.
 	Data []byte `protobuf:"bytes,1,opt,name=data,proto3,oneof" json:"data,omitempty"`
-	// Markdown text that explains the artifact.
+	// Markdown text that explains the artifact; at most 262,144 characters.
 	Description *string `protobuf:"bytes,2,opt,name=description,proto3,oneof" json:"description,omitempty"`
 	// String metadata by name, stored and returned unchanged.
 	Metadata_     *StringMap `protobuf:"bytes,3,opt,name=metadata_,json=metadata,proto3,oneof" json:"metadata_,omitempty"`
@@ -1841,11 +1841,11 @@ const file_orch_v1_artifacts_proto_rawDesc = "" +
 	"\n" +
 	"_metadata_B\x0e\n" +
 	"\f_flow_run_idB\x0e\n" +
-	"\f_task_run_id\"\xf8\x02\n" +
-	"\x0eArtifactCreate\x12\x15\n" +
-	"\x03key\x18\x01 \x01(\tH\x00R\x03key\x88\x01\x01\x12\x17\n" +
-	"\x04type\x18\x02 \x01(\tH\x01R\x04type\x88\x01\x01\x12%\n" +
-	"\vdescription\x18\x03 \x01(\tH\x02R\vdescription\x88\x01\x01\x12\x1f\n" +
+	"\f_task_run_id\"\x94\x03\n" +
+	"\x0eArtifactCreate\x12\x1e\n" +
+	"\x03key\x18\x01 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x00R\x03key\x88\x01\x01\x12 \n" +
+	"\x04type\x18\x02 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x01R\x04type\x88\x01\x01\x12/\n" +
+	"\vdescription\x18\x03 \x01(\tB\b\xca\xf3\x18\x04H\x80\x80\x10H\x02R\vdescription\x88\x01\x01\x12\x1f\n" +
 	"\x04data\x18\x04 \x01(\fB\x06\xca\xf3\x18\x02\x10\x02H\x03R\x04data\x88\x01\x01\x124\n" +
 	"\tmetadata_\x18\x05 \x01(\v2\x12.orch.v1.StringMapH\x04R\bmetadata\x88\x01\x01\x12+\n" +
 	"\vflow_run_id\x18\x06 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x05R\tflowRunId\x88\x01\x01\x12+\n" +
@@ -1857,10 +1857,10 @@ const file_orch_v1_artifacts_proto_rawDesc = "" +
 	"\n" +
 	"_metadata_B\x0e\n" +
 	"\f_flow_run_idB\x0e\n" +
-	"\f_task_run_id\"\xbd\x01\n" +
+	"\f_task_run_id\"\xc7\x01\n" +
 	"\x0eArtifactUpdate\x12\x1f\n" +
-	"\x04data\x18\x01 \x01(\fB\x06\xca\xf3\x18\x02\x10\x02H\x00R\x04data\x88\x01\x01\x12%\n" +
-	"\vdescription\x18\x02 \x01(\tH\x01R\vdescription\x88\x01\x01\x124\n" +
+	"\x04data\x18\x01 \x01(\fB\x06\xca\xf3\x18\x02\x10\x02H\x00R\x04data\x88\x01\x01\x12/\n" +
+	"\vdescription\x18\x02 \x01(\tB\b\xca\xf3\x18\x04H\x80\x80\x10H\x01R\vdescription\x88\x01\x01\x124\n" +
 	"\tmetadata_\x18\x03 \x01(\v2\x12.orch.v1.StringMapH\x02R\bmetadata\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
 	"\x05_dataB\x0e\n" +
 	"\f_descriptionB\f\n" +

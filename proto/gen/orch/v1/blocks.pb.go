@@ -215,7 +215,7 @@ func (x *BlockType) GetIsProtected() bool {
 // BlockTypeCreate holds the fields of a new block type.
 type BlockTypeCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Display name of the block type; it must not contain any of / % & > <.
+	// Display name of the block type; it must not contain any of / % & > <; at most 500 characters.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Unique name for URLs: lower-case letters, digits and dashes.
 	Slug string `protobuf:"bytes,2,opt,name=slug,proto3" json:"slug,omitempty"`
@@ -868,7 +868,8 @@ func (x *BlockDocument) GetRefersTo() []string {
 // BlockDocumentCreate holds the fields of a new block document.
 type BlockDocumentCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of lower-case letters, digits and dashes, unique within the type; optional for anonymous documents.
+	// Name of lower-case letters, digits and dashes, unique within the type; optional for anonymous documents;
+	// at most 500 characters.
 	Name *string `protobuf:"bytes,1,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// Field values; {"$ref": {"block_document_id": "<uuid>"}} in place of a field refers to another document.
 	Data []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
@@ -2571,9 +2572,9 @@ const file_orch_v1_blocks_proto_rawDesc = "" +
 	"\t_logo_urlB\x14\n" +
 	"\x12_documentation_urlB\x0e\n" +
 	"\f_descriptionB\x0f\n" +
-	"\r_code_example\"\xc3\x02\n" +
-	"\x0fBlockTypeCreate\x12'\n" +
-	"\x04name\x18\x01 \x01(\tB\x13\xca\xf3\x18\x0f\x18\x01j\v^[^/%&><]+$R\x04name\x12\x1a\n" +
+	"\r_code_example\"\xc6\x02\n" +
+	"\x0fBlockTypeCreate\x12*\n" +
+	"\x04name\x18\x01 \x01(\tB\x16\xca\xf3\x18\x12\x18\x01H\xf4\x03j\v^[^/%&><]+$R\x04name\x12\x1a\n" +
 	"\x04slug\x18\x02 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04slug\x12\x1e\n" +
 	"\blogo_url\x18\x03 \x01(\tH\x00R\alogoUrl\x88\x01\x01\x120\n" +
 	"\x11documentation_url\x18\x04 \x01(\tH\x01R\x10documentationUrl\x88\x01\x01\x12%\n" +
@@ -2649,9 +2650,9 @@ const file_orch_v1_blocks_proto_rawDesc = "" +
 	"\x05_nameB\x0f\n" +
 	"\r_block_schemaB\x12\n" +
 	"\x10_block_type_nameB\r\n" +
-	"\v_block_type\"\xfe\x01\n" +
-	"\x13BlockDocumentCreate\x12*\n" +
-	"\x04name\x18\x01 \x01(\tB\x11\xca\xf3\x18\rj\v^[^/%&><]+$H\x00R\x04name\x88\x01\x01\x12\x1a\n" +
+	"\v_block_type\"\x81\x02\n" +
+	"\x13BlockDocumentCreate\x12-\n" +
+	"\x04name\x18\x01 \x01(\tB\x14\xca\xf3\x18\x10H\xf4\x03j\v^[^/%&><]+$H\x00R\x04name\x88\x01\x01\x12\x1a\n" +
 	"\x04data\x18\x02 \x01(\fB\x06\xca\xf3\x18\x02\x10\x03R\x04data\x120\n" +
 	"\x0fblock_schema_id\x18\x03 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\rblockSchemaId\x12,\n" +
 	"\rblock_type_id\x18\x04 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\vblockTypeId\x12.\n" +

@@ -480,7 +480,7 @@ type ConcurrencyLimitV2Create struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether the limit takes effect; default true.
 	Active bool `protobuf:"varint,1,opt,name=active,proto3" json:"active,omitempty"`
-	// Unique name of the limit; it must not contain any of / % & > <.
+	// Unique name of the limit; it must not contain any of / % & > <; at most 500 characters.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// Number of slots, 0 or more.
 	Limit int64 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -571,7 +571,7 @@ type ConcurrencyLimitV2Update struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Whether the limit takes effect; default true.
 	Active *bool `protobuf:"varint,1,opt,name=active,proto3,oneof" json:"active,omitempty"`
-	// Unique name of the limit; it must not contain any of / % & > <.
+	// Unique name of the limit; it must not contain any of / % & > <; at most 500 characters.
 	Name *string `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
 	// Number of slots, 0 or more.
 	Limit *int64 `protobuf:"varint,3,opt,name=limit,proto3,oneof" json:"limit,omitempty"`
@@ -1803,7 +1803,7 @@ func (x *ConcurrencyLimit) GetActiveSlots() []string {
 // ConcurrencyLimitCreate holds the fields of a tag limit.
 type ConcurrencyLimitCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tag of task runs that the limit applies to.
+	// Tag of task runs that the limit applies to; at most 500 characters.
 	Tag string `protobuf:"bytes,1,opt,name=tag,proto3" json:"tag,omitempty"`
 	// Maximum number of concurrent task runs with this tag.
 	ConcurrencyLimit int64 `protobuf:"varint,2,opt,name=concurrency_limit,json=concurrencyLimit,proto3" json:"concurrency_limit,omitempty"`
@@ -2563,18 +2563,18 @@ const file_orch_v1_concurrency_limits_proto_rawDesc = "" +
 	"\aexpires\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\aexpires\"v\n" +
 	"\x16ConcurrencyLeaseHolder\x12:\n" +
 	"\x04type\x18\x01 \x01(\x0e2\x1e.orch.v1.ConcurrencyHolderTypeB\x06\xca\xf3\x18\x02\x18\x01R\x04type\x12\x18\n" +
-	"\x02id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id:\x06\xd2\xf3\x18\x02\b\x01\"\xc5\x02\n" +
+	"\x02id\x18\x02 \x01(\tB\b\xca\xf3\x18\x04\x10\x01\x18\x01R\x02id:\x06\xd2\xf3\x18\x02\b\x01\"\xc8\x02\n" +
 	"\x18ConcurrencyLimitV2Create\x12\"\n" +
 	"\x06active\x18\x01 \x01(\bB\n" +
-	"\xca\xf3\x18\x06\"\x04trueR\x06active\x12'\n" +
-	"\x04name\x18\x02 \x01(\tB\x13\xca\xf3\x18\x0f\x18\x01j\v^[^/%&><]+$R\x04name\x12%\n" +
+	"\xca\xf3\x18\x06\"\x04trueR\x06active\x12*\n" +
+	"\x04name\x18\x02 \x01(\tB\x16\xca\xf3\x18\x12\x18\x01H\xf4\x03j\v^[^/%&><]+$R\x04name\x12%\n" +
 	"\x05limit\x18\x03 \x01(\x03B\x0f\xca\xf3\x18\v\x18\x01)\x00\x00\x00\x00\x00\x00\x00\x00R\x05limit\x123\n" +
 	"\factive_slots\x18\x04 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\vactiveSlots\x123\n" +
 	"\fdenied_slots\x18\x05 \x01(\x03B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\vdeniedSlots\x12C\n" +
-	"\x15slot_decay_per_second\x18\x06 \x01(\x01B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x12slotDecayPerSecond:\x06\xd2\xf3\x18\x02\b\x01\"\xa4\x03\n" +
+	"\x15slot_decay_per_second\x18\x06 \x01(\x01B\x10\xca\xf3\x18\f\"\x010)\x00\x00\x00\x00\x00\x00\x00\x00R\x12slotDecayPerSecond:\x06\xd2\xf3\x18\x02\b\x01\"\xa7\x03\n" +
 	"\x18ConcurrencyLimitV2Update\x12\x1b\n" +
-	"\x06active\x18\x01 \x01(\bH\x00R\x06active\x88\x01\x01\x12*\n" +
-	"\x04name\x18\x02 \x01(\tB\x11\xca\xf3\x18\rj\v^[^/%&><]+$H\x01R\x04name\x88\x01\x01\x12(\n" +
+	"\x06active\x18\x01 \x01(\bH\x00R\x06active\x88\x01\x01\x12-\n" +
+	"\x04name\x18\x02 \x01(\tB\x14\xca\xf3\x18\x10H\xf4\x03j\v^[^/%&><]+$H\x01R\x04name\x88\x01\x01\x12(\n" +
 	"\x05limit\x18\x03 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\x00\x00H\x02R\x05limit\x88\x01\x01\x125\n" +
 	"\factive_slots\x18\x04 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\x00\x00H\x03R\vactiveSlots\x88\x01\x01\x125\n" +
 	"\fdenied_slots\x18\x05 \x01(\x03B\r\xca\xf3\x18\t)\x00\x00\x00\x00\x00\x00\x00\x00H\x04R\vdeniedSlots\x88\x01\x01\x12E\n" +
@@ -2659,9 +2659,9 @@ const file_orch_v1_concurrency_limits_proto_rawDesc = "" +
 	"\n" +
 	"\b_createdB\n" +
 	"\n" +
-	"\b_updated\"o\n" +
-	"\x16ConcurrencyLimitCreate\x12\x18\n" +
-	"\x03tag\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x03tag\x123\n" +
+	"\b_updated\"r\n" +
+	"\x16ConcurrencyLimitCreate\x12\x1b\n" +
+	"\x03tag\x18\x01 \x01(\tB\t\xca\xf3\x18\x05\x18\x01H\xf4\x03R\x03tag\x123\n" +
 	"\x11concurrency_limit\x18\x02 \x01(\x03B\x06\xca\xf3\x18\x02\x18\x01R\x10concurrencyLimit:\x06\xd2\xf3\x18\x02\b\x01\"I\n" +
 	"\x14ConcurrencyLimitList\x121\n" +
 	"\x06limits\x18\x01 \x03(\v2\x19.orch.v1.ConcurrencyLimitR\x06limits\"\xae\x01\n" +

@@ -177,9 +177,9 @@ func (x *Flow) GetLabels() *Labels {
 // FlowCreate holds the fields of a new flow.
 type FlowCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Unique name of the flow; it must not contain any of / % & > <.
+	// Unique name of the flow; it must not contain any of / % & > <; at most 500 characters.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Tags for searching and filtering flows.
+	// Tags for searching and filtering flows; at most 200 of 250 characters each.
 	Tags []string `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Labels with string, number or Boolean values; null for none.
 	Labels        *Labels `protobuf:"bytes,3,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
@@ -241,7 +241,7 @@ func (x *FlowCreate) GetLabels() *Labels {
 // FlowUpdate holds the changes to a flow; absent fields keep their values.
 type FlowUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tags for searching and filtering flows.
+	// Tags for searching and filtering flows; at most 200 of 250 characters each.
 	Tags          []string `protobuf:"bytes,1,rep,name=tags,proto3" json:"tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1351,16 +1351,18 @@ const file_orch_v1_flows_proto_rawDesc = "" +
 	"\b_createdB\n" +
 	"\n" +
 	"\b_updatedB\t\n" +
-	"\a_labels\"\x8a\x01\n" +
+	"\a_labels\"\x99\x01\n" +
 	"\n" +
-	"FlowCreate\x12'\n" +
-	"\x04name\x18\x01 \x01(\tB\x13\xca\xf3\x18\x0f\x18\x01j\v^[^/%&><]+$R\x04name\x12\x12\n" +
-	"\x04tags\x18\x02 \x03(\tR\x04tags\x12,\n" +
+	"FlowCreate\x12*\n" +
+	"\x04name\x18\x01 \x01(\tB\x16\xca\xf3\x18\x12\x18\x01H\xf4\x03j\v^[^/%&><]+$R\x04name\x12\x1e\n" +
+	"\x04tags\x18\x02 \x03(\tB\n" +
+	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x12,\n" +
 	"\x06labels\x18\x03 \x01(\v2\x0f.orch.v1.LabelsH\x00R\x06labels\x88\x01\x01:\x06\xd2\xf3\x18\x02\b\x01B\t\n" +
-	"\a_labels\"(\n" +
+	"\a_labels\"4\n" +
 	"\n" +
-	"FlowUpdate\x12\x12\n" +
-	"\x04tags\x18\x01 \x03(\tR\x04tags:\x06\xd2\xf3\x18\x02\b\x01\"/\n" +
+	"FlowUpdate\x12\x1e\n" +
+	"\x04tags\x18\x01 \x03(\tB\n" +
+	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags:\x06\xd2\xf3\x18\x02\b\x01\"/\n" +
 	"\bFlowList\x12#\n" +
 	"\x05flows\x18\x01 \x03(\v2\r.orch.v1.FlowR\x05flows\"\xcb\x03\n" +
 	"\tFlowQuery\x12)\n" +

@@ -193,7 +193,7 @@ func (x *SavedSearchFilter) GetValue() []byte {
 // SavedSearchCreate holds the fields of a saved search.
 type SavedSearchCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Unique name of the saved search.
+	// Unique name of the saved search; at most 500 characters.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Filters of the search; the server stores them without interpreting them.
 	Filters       []*SavedSearchFilter `protobuf:"bytes,2,rep,name=filters,proto3" json:"filters,omitempty"`
@@ -544,9 +544,9 @@ const file_orch_v1_saved_searches_proto_rawDesc = "" +
 	"\x04type\x18\x03 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04type\x12$\n" +
 	"\toperation\x18\x04 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\toperation\x12#\n" +
 	"\x05value\x18\x05 \x01(\fB\b\xca\xf3\x18\x04\x10\x02\x18\x01H\x00R\x05value\x88\x01\x01B\b\n" +
-	"\x06_value\"m\n" +
-	"\x11SavedSearchCreate\x12\x1a\n" +
-	"\x04name\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\x04name\x124\n" +
+	"\x06_value\"p\n" +
+	"\x11SavedSearchCreate\x12\x1d\n" +
+	"\x04name\x18\x01 \x01(\tB\t\xca\xf3\x18\x05\x18\x01H\xf4\x03R\x04name\x124\n" +
 	"\afilters\x18\x02 \x03(\v2\x1a.orch.v1.SavedSearchFilterR\afilters:\x06\xd2\xf3\x18\x02\b\x01\"N\n" +
 	"\x0fSavedSearchList\x12;\n" +
 	"\x0esaved_searches\x18\x01 \x03(\v2\x14.orch.v1.SavedSearchR\rsavedSearches\"\xa1\x01\n" +

@@ -257,9 +257,9 @@ type StateCreate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Type of the state.
 	Type StateType `protobuf:"varint,1,opt,name=type,proto3,enum=orch.v1.StateType" json:"type,omitempty"`
-	// Name of the state; the server derives it from the type when absent.
+	// Name of the state; the server derives it from the type when absent; at most 500 characters.
 	Name *string `protobuf:"bytes,2,opt,name=name,proto3,oneof" json:"name,omitempty"`
-	// Free text that explains the state.
+	// Free text that explains the state; at most 262,144 characters.
 	Message *string `protobuf:"bytes,3,opt,name=message,proto3,oneof" json:"message,omitempty"`
 	// Result or reference to it, as any JSON value.
 	Data []byte `protobuf:"bytes,4,opt,name=data,proto3,oneof" json:"data,omitempty"`
@@ -1129,11 +1129,11 @@ const file_orch_v1_states_proto_rawDesc = "" +
 	"\x05_nameB\n" +
 	"\n" +
 	"\b_messageB\a\n" +
-	"\x05_data\"\xf8\x01\n" +
+	"\x05_data\"\x8b\x02\n" +
 	"\vStateCreate\x12.\n" +
-	"\x04type\x18\x01 \x01(\x0e2\x12.orch.v1.StateTypeB\x06\xca\xf3\x18\x02\x18\x01R\x04type\x12\x17\n" +
-	"\x04name\x18\x02 \x01(\tH\x00R\x04name\x88\x01\x01\x12\x1d\n" +
-	"\amessage\x18\x03 \x01(\tH\x01R\amessage\x88\x01\x01\x12\x1f\n" +
+	"\x04type\x18\x01 \x01(\x0e2\x12.orch.v1.StateTypeB\x06\xca\xf3\x18\x02\x18\x01R\x04type\x12 \n" +
+	"\x04name\x18\x02 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03H\x00R\x04name\x88\x01\x01\x12'\n" +
+	"\amessage\x18\x03 \x01(\tB\b\xca\xf3\x18\x04H\x80\x80\x10H\x01R\amessage\x88\x01\x01\x12\x1f\n" +
 	"\x04data\x18\x04 \x01(\fB\x06\xca\xf3\x18\x02\x10\x02H\x02R\x04data\x88\x01\x01\x12:\n" +
 	"\rstate_details\x18\x05 \x01(\v2\x15.orch.v1.StateDetailsR\fstateDetails:\x06\xd2\xf3\x18\x02\b\x01B\a\n" +
 	"\x05_nameB\n" +

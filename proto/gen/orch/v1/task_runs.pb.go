@@ -1018,7 +1018,7 @@ type TaskRunCreate struct {
 	Id *string `protobuf:"bytes,1,opt,name=id,proto3,oneof" json:"id,omitempty"`
 	// Initial state; absent creates the run without a state.
 	State *StateCreate `protobuf:"bytes,2,opt,name=state,proto3,oneof" json:"state,omitempty"`
-	// Name of the task run; the server generates one when absent.
+	// Name of the task run; the server generates one when absent; at most 500 characters.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// UUID of the flow run; null for a task run outside a flow.
 	FlowRunId *string `protobuf:"bytes,4,opt,name=flow_run_id,json=flowRunId,proto3,oneof" json:"flow_run_id,omitempty"`
@@ -1034,7 +1034,7 @@ type TaskRunCreate struct {
 	TaskVersion *string `protobuf:"bytes,9,opt,name=task_version,json=taskVersion,proto3,oneof" json:"task_version,omitempty"`
 	// Retry configuration of the run.
 	EmpiricalPolicy *TaskRunPolicy `protobuf:"bytes,10,opt,name=empirical_policy,json=empiricalPolicy,proto3" json:"empirical_policy,omitempty"`
-	// Tags for filtering and for tag concurrency limits.
+	// Tags for filtering and for tag concurrency limits; at most 200 of 250 characters each.
 	Tags []string `protobuf:"bytes,11,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Labels with string, number or Boolean values; null for none.
 	Labels *Labels `protobuf:"bytes,12,opt,name=labels,proto3,oneof" json:"labels,omitempty"`
@@ -1168,7 +1168,7 @@ func (x *TaskRunCreate) GetTaskInputs() map[string]*TaskInputList {
 // TaskRunUpdate holds the changes to a task run.
 type TaskRunUpdate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of the task run; the server generates one when absent.
+	// Name of the task run; the server generates one when absent; at most 500 characters.
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3036,11 +3036,11 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"\x0e_deployment_idB\x10\n" +
 	"\x0e_slot_lease_idB\v\n" +
 	"\t_offer_atB\b\n" +
-	"\x06_claim\"\x96\x06\n" +
+	"\x06_claim\"\xab\x06\n" +
 	"\rTaskRunCreate\x12\x1b\n" +
 	"\x02id\x18\x01 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x00R\x02id\x88\x01\x01\x12/\n" +
-	"\x05state\x18\x02 \x01(\v2\x14.orch.v1.StateCreateH\x01R\x05state\x88\x01\x01\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\x12+\n" +
+	"\x05state\x18\x02 \x01(\v2\x14.orch.v1.StateCreateH\x01R\x05state\x88\x01\x01\x12\x1b\n" +
+	"\x04name\x18\x03 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03R\x04name\x12+\n" +
 	"\vflow_run_id\x18\x04 \x01(\tB\x06\xca\xf3\x18\x02\x10\x01H\x02R\tflowRunId\x88\x01\x01\x12!\n" +
 	"\btask_key\x18\x05 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\ataskKey\x12'\n" +
 	"\vdynamic_key\x18\x06 \x01(\tB\x06\xca\xf3\x18\x02\x18\x01R\n" +
@@ -3049,8 +3049,9 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"\x10cache_expiration\x18\b \x01(\v2\x1a.google.protobuf.TimestampH\x04R\x0fcacheExpiration\x88\x01\x01\x12&\n" +
 	"\ftask_version\x18\t \x01(\tH\x05R\vtaskVersion\x88\x01\x01\x12A\n" +
 	"\x10empirical_policy\x18\n" +
-	" \x01(\v2\x16.orch.v1.TaskRunPolicyR\x0fempiricalPolicy\x12\x12\n" +
-	"\x04tags\x18\v \x03(\tR\x04tags\x12,\n" +
+	" \x01(\v2\x16.orch.v1.TaskRunPolicyR\x0fempiricalPolicy\x12\x1e\n" +
+	"\x04tags\x18\v \x03(\tB\n" +
+	"\xca\xf3\x18\x06H\xfa\x01X\xc8\x01R\x04tags\x12,\n" +
 	"\x06labels\x18\f \x01(\v2\x0f.orch.v1.LabelsH\x06R\x06labels\x88\x01\x01\x12P\n" +
 	"\vtask_inputs\x18\r \x03(\v2&.orch.v1.TaskRunCreate.TaskInputsEntryB\a\xca\xf3\x18\x03\xa8\x01\x01R\n" +
 	"taskInputs\x1aU\n" +
@@ -3064,9 +3065,9 @@ const file_orch_v1_task_runs_proto_rawDesc = "" +
 	"_cache_keyB\x13\n" +
 	"\x11_cache_expirationB\x0f\n" +
 	"\r_task_versionB\t\n" +
-	"\a_labels\"+\n" +
-	"\rTaskRunUpdate\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name:\x06\xd2\xf3\x18\x02\b\x01\"<\n" +
+	"\a_labels\"4\n" +
+	"\rTaskRunUpdate\x12\x1b\n" +
+	"\x04name\x18\x01 \x01(\tB\a\xca\xf3\x18\x03H\xf4\x03R\x04name:\x06\xd2\xf3\x18\x02\b\x01\"<\n" +
 	"\vTaskRunList\x12-\n" +
 	"\ttask_runs\x18\x01 \x03(\v2\x10.orch.v1.TaskRunR\btaskRuns\"\xc1\b\n" +
 	"\x0eTaskRunSummary\x12\x18\n" +

@@ -11,27 +11,74 @@ import (
 	"github.com/orch-project/orch/pkg/restjson"
 )
 
-// Payload is what a life-cycle event tells of a thing: the named fields as the API shows them, so that who hears of it
-// need not ask; and where the thing was another before, also which fields were changed, from what to what. A nil before
-// means that it is new, gone, or as it was.
-func Payload(thing, before proto.Message, fields ...protoreflect.Name) ([]byte, error) {
-	told := map[string]json.RawMessage{}
-	m := thing.ProtoReflect()
+const (
+	// maxPayloadValue bounds one value of a payload, and maxPayload all of them, in bytes. A larger value is omitted, so no
+	// resource is too large for its events.
+	maxPayloadValue = 64 << 10
+	maxPayload      = 512 << 10
+)
+
+// Payload is the payload of a life-cycle event: the named fields as the API returns them and, when the resource was changed,
+// which fields were changed from what to what. A nil before means a new, a deleted or an unchanged resource. Values beyond
+// maxPayloadValue are null, and "omitted_fields" names them.
+func Payload(resource, before proto.Message, fields ...protoreflect.Name) ([]byte, error) {
+	values := map[string]json.RawMessage{}
+	var omitted []string
+	m := resource.ProtoReflect()
+	size := 0
+	add := func(name string, value json.RawMessage) {
+		if len(value) > maxPayloadValue || size+len(value) > maxPayload {
+			if !slices.Contains(omitted, name) {
+				omitted = append(omitted, name)
+			}
+			value = json.RawMessage("null")
+		}
+		size += len(value)
+		values[name] = value
+	}
 	for _, name := range fields {
 		text, err := restjson.AppendField(nil, m, m.Descriptor().Fields().ByName(name))
 		if err != nil {
-			return nil, fmt.Errorf("tell of a %s: %w", m.Descriptor().Name(), err)
+			return nil, fmt.Errorf("write the payload of a %s: %w", m.Descriptor().Name(), err)
 		}
-		told[string(name)] = text
+		add(string(name), text)
 	}
 	if before != nil && before.ProtoReflect().IsValid() {
-		if err := tellChanges(told, before.ProtoReflect(), m); err != nil {
-			return nil, fmt.Errorf("tell what was changed of a %s: %w", m.Descriptor().Name(), err)
+		names, updates, err := changes(before.ProtoReflect(), m)
+		if err != nil {
+			return nil, fmt.Errorf("write the changes of a %s: %w", m.Descriptor().Name(), err)
 		}
+		for name, c := range updates {
+			if len(c.From)+len(c.To) > maxPayloadValue {
+				if !slices.Contains(omitted, name) {
+					omitted = append(omitted, name)
+				}
+				delete(updates, name)
+			}
+		}
+		if values["updated_fields"], err = json.Marshal(names); err != nil {
+			return nil, fmt.Errorf("write the changes of a %s: %w", m.Descriptor().Name(), err)
+		}
+		text, err := json.Marshal(updates)
+		if err != nil {
+			return nil, fmt.Errorf("write the changes of a %s: %w", m.Descriptor().Name(), err)
+		}
+		if size+len(text) > maxPayload {
+			text = json.RawMessage("{}")
+		}
+		values["updates"] = text
 	}
-	payload, err := json.Marshal(told)
+	if len(omitted) > 0 {
+		slices.Sort(omitted)
+		text, err := json.Marshal(omitted)
+		if err != nil {
+			return nil, fmt.Errorf("write the payload of a %s: %w", m.Descriptor().Name(), err)
+		}
+		values["omitted_fields"] = text
+	}
+	payload, err := json.Marshal(values)
 	if err != nil {
-		return nil, fmt.Errorf("tell of a %s: %w", m.Descriptor().Name(), err)
+		return nil, fmt.Errorf("write the payload of a %s: %w", m.Descriptor().Name(), err)
 	}
 	return payload, nil
 }
@@ -41,33 +88,29 @@ type change struct {
 	To   json.RawMessage `json:"to"`
 }
 
-// untold are fields that every change touches.
-var untold = []protoreflect.Name{"created", "updated"}
+// alwaysChanged are fields that every change touches.
+var alwaysChanged = []protoreflect.Name{"created", "updated"}
 
-func tellChanges(told map[string]json.RawMessage, before, after protoreflect.Message) error {
+// changes are the names of the changed fields, in the order of the contract, and their values before and after.
+func changes(before, after protoreflect.Message) ([]string, map[string]change, error) {
 	names, updates := []string{}, map[string]change{}
 	fields := before.Descriptor().Fields()
 	for i := range fields.Len() {
 		fd := fields.Get(i)
-		if restjson.Internal(fd) || restjson.Computed(fd) || slices.Contains(untold, fd.Name()) ||
+		if restjson.Internal(fd) || restjson.Computed(fd) || slices.Contains(alwaysChanged, fd.Name()) ||
 			(before.Has(fd) == after.Has(fd) && before.Get(fd).Equal(after.Get(fd))) {
 			continue
 		}
 		from, err := restjson.AppendField(nil, before, fd)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		to, err := restjson.AppendField(nil, after, fd)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		names = append(names, restjson.Name(fd))
 		updates[restjson.Name(fd)] = change{from, to}
 	}
-	var err error
-	if told["updated_fields"], err = json.Marshal(names); err != nil {
-		return err
-	}
-	told["updates"], err = json.Marshal(updates)
-	return err
+	return names, updates, nil
 }

@@ -20,6 +20,7 @@ func New(version string) *cobra.Command {
 		serverCommand(version),
 		webhookCommand(version),
 		automationCommand(version),
+		deadLettersCommand(version),
 		loginCommand(version),
 		logoutCommand(),
 		profileCommand(),
