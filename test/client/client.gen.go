@@ -3633,7 +3633,7 @@ type CsrfToken struct {
 	Updated *time.Time `json:"updated"`
 }
 
-// DeadLetter DeadLetter describes an effect or event that failed permanently. Its content is never returned.
+// DeadLetter DeadLetter describes an effect or event that failed permanently, without its content.
 type DeadLetter struct {
 	// Attempts Number of failed attempts; null for an event.
 	Attempts *int64 `json:"attempts,omitempty"`

@@ -1450,7 +1450,7 @@ func Of(fullName string) string {
 	case "orch.v1.DashboardTaskRunQuery.work_queues":
 		return "Selects task runs related to at least one matching work queue; absent applies no condition."
 	case "orch.v1.DeadLetter":
-		return "DeadLetter describes an effect or event that failed permanently. Its content is never returned."
+		return "DeadLetter describes an effect or event that failed permanently, without its content."
 	case "orch.v1.DeadLetter.attempts":
 		return "Number of failed attempts; null for an event."
 	case "orch.v1.DeadLetter.blocking":

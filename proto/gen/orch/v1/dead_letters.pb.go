@@ -78,7 +78,7 @@ func (DeadLetterSource) EnumDescriptor() ([]byte, []int) {
 	return file_orch_v1_dead_letters_proto_rawDescGZIP(), []int{0}
 }
 
-// DeadLetter describes an effect or event that failed permanently. Its content is never returned.
+// DeadLetter describes an effect or event that failed permanently, without its content.
 type DeadLetter struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// UUID of an effect, or decimal sequence number of an event in the dead-letter stream.
