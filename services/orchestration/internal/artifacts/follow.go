@@ -27,7 +27,7 @@ func (s *Service) followed(ws uuid.UUID, key string) store.Effect {
 func (s *Service) Follow(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		if len(e.Body) < len(uuid.UUID{}) {
-			return fmt.Errorf("read an effect: %d bytes name no key", len(e.Body))
+			return store.Permanent(fmt.Errorf("decode effect: %d bytes name no key", len(e.Body)))
 		}
 		if err := s.follow(ctx, uuid.UUID(e.Body[:16]), string(e.Body[16:])); err != nil {
 			return err

@@ -116,7 +116,7 @@ func (l *Limits) effect(kind string, ws, id uuid.UUID) store.Effect {
 
 func pair(e store.Effect) (ws, id uuid.UUID, err error) {
 	if len(e.Body) < 32 {
-		return uuid.Nil, uuid.Nil, fmt.Errorf("read an effect: %d bytes are no two ids", len(e.Body))
+		return uuid.Nil, uuid.Nil, store.Permanent(fmt.Errorf("decode effect: %d bytes are no two ids", len(e.Body)))
 	}
 	return uuid.UUID(e.Body[:16]), uuid.UUID(e.Body[16:32]), nil
 }
@@ -132,7 +132,7 @@ func (l *Limits) keepSlots(ctx context.Context, effects []store.Effect) error {
 func (l *Limits) followDeployments(ctx context.Context, effects []store.Effect) error {
 	return each(effects, func(ws, deployment uuid.UUID, rest []byte) error {
 		if len(rest) != 8 {
-			return fmt.Errorf("read an effect: %d bytes are no number", len(rest))
+			return store.Permanent(fmt.Errorf("decode effect: %d bytes are no number", len(rest)))
 		}
 		slots := int64(binary.BigEndian.Uint64(rest))
 		name := nameOfDeployment(deployment.String())

@@ -120,11 +120,11 @@ func (l *Limits) orphans(ws uuid.UUID, limit *orchv1.ConcurrencyLimitV2) (store.
 func (l *Limits) KeepOrphans(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		if len(e.Body) < len(uuid.UUID{}) {
-			return fmt.Errorf("read an effect: %d bytes are no concurrency limit", len(e.Body))
+			return store.Permanent(fmt.Errorf("decode effect: %d bytes are no concurrency limit", len(e.Body)))
 		}
 		limit := &orchv1.ConcurrencyLimitV2{}
 		if err := proto.Unmarshal(e.Body[16:], limit); err != nil {
-			return fmt.Errorf("read an effect: %w", err)
+			return store.Permanent(fmt.Errorf("decode effect: %w", err))
 		}
 		var docs []bson.Raw
 		for _, h := range limit.GetHolders() {

@@ -37,7 +37,7 @@ func DeleteUnstarted(of *store.Store, ws, deployment uuid.UUID, which Unstarted)
 func (s *Service) DeleteUnstartedRuns(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		if len(e.Body) != 33 {
-			return fmt.Errorf("read an effect: %d bytes are no two ids and a choice", len(e.Body))
+			return store.Permanent(fmt.Errorf("decode effect: %d bytes are no two ids and a choice", len(e.Body)))
 		}
 		which := Unstarted(e.Body[32])
 		e.Body = e.Body[:32]

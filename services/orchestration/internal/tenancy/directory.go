@@ -29,7 +29,7 @@ func (r *Registry) Follow(kind directory.Kind, owner, id uuid.UUID) store.Effect
 func (r *Registry) Publish(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		if len(e.Body) < 32 {
-			return fmt.Errorf("read an effect: %d bytes name no document", len(e.Body))
+			return store.Permanent(fmt.Errorf("decode effect: %d bytes name no document", len(e.Body)))
 		}
 		owner, id, kind := uuid.UUID(e.Body[:16]), uuid.UUID(e.Body[16:32]), directory.Kind(e.Body[32:])
 		if err := r.write(ctx, kind, owner, id); err != nil {

@@ -33,7 +33,7 @@ func (s *Service) publish(ws, id uuid.UUID, slugs ...string) store.Effect {
 func (s *Service) Publish(ctx context.Context, effects []store.Effect) error {
 	for _, e := range effects {
 		if len(e.Body) < 32 {
-			return fmt.Errorf("read an effect: %d bytes name no webhook", len(e.Body))
+			return store.Permanent(fmt.Errorf("decode effect: %d bytes name no webhook", len(e.Body)))
 		}
 		ws, id := uuid.UUID(e.Body[:16]), uuid.UUID(e.Body[16:32])
 		if err := s.settle(ctx, ws, id); err != nil {
